@@ -128,7 +128,7 @@ class TangentDeriver {
     Value sum = Value::zero(primal.type);
     for (std::size_t i = 0; i < all.size(); ++i)
       if (active(primal.operands[i]))
-        sum = build_(Op::Add, {sum, apply(build_, all[i], tangent(primal.operands[i]), primal.type)});
+        sum = build_(Op::Add, {sum, apply_to_tangent(build_, all[i], tangent(primal.operands[i]), primal.type)});
     tangent_[let.local] = sum;
   }
 
@@ -183,7 +183,8 @@ class TangentDeriver {
     const LocalArrayId sum = build_.allocate(result.type, one);
     build_.local_store(sum, first, Value::zero(result.type));
     auto add_product = [&](Value gradient, Value tangent) {
-      Value product = build_.cast(result.type, build_(Op::Mul, {gradient, tangent}));
+      const Value raw = build_(Op::Mul, {gradient, tangent});
+      const Value product = build_.cast(result.type, zero_of_zero_tangent(build_, tangent, raw));
       build_.local_store(sum, first, build_(Op::Add, {build_.local_load(result.type, sum, first), product}));
     };
     std::unordered_map<LocalArrayId, LocalArrayId> arrays;

@@ -26,6 +26,7 @@ std::string LanesEmitter::vectors(const Operation &operation, SourceLocation whe
   const auto beside = [&](const Value &value) { return values_.beside_vector(value); };
   switch (operation.op) {
     case Op::Cast: return cast(operation);
+    case Op::BitCast: return fmt::format("bit_cast<{}>({})", vector_name(operation.type), whole(operands[0]));
     case Op::Select:  // of a condition that is a mask, its name
       return fmt::format("{} ? {} : {}", scalar(operands[0]), whole(operands[1]), whole(operands[2]));
     case Op::Div:

@@ -17,6 +17,7 @@ bool rounds(Op op) {
     case Op::StopGradient:
     case Op::Select:
     case Op::Cast:
+    case Op::BitCast:
     case Op::Neg:
     case Op::Min:
     case Op::Max:

@@ -21,6 +21,7 @@ std::string Walk::expression(const Operation &operation, SourceLocation where) {
   }
   switch (operation.op) {
     case Op::Cast: return cast_text(operation, scalar(operands[0]));
+    case Op::BitCast: return fmt::format("bit_cast<{}>({})", type, scalar(operands[0]));
     case Op::Select:
       return fmt::format("{} ? {} : {}", condition(operands[0]), scalar(operands[1]), scalar(operands[2]));
     case Op::Div:

@@ -97,7 +97,8 @@ std::string cpu_tile_headers() {
 // This order replaces the headers' own #include lines, since some headers come once for each lane count.
 std::string cpu_prelude(int vector_bytes, bool with_tiles) {
   std::string text;
-  for (std::string_view name : {"scalar", "float8", "half", "failure", "workspace", "math", "libmvec", "atomic"})
+  for (std::string_view name :
+       {"scalar", "float8", "half", "failure", "workspace", "math", "digamma", "libmvec", "atomic"})
     append(text, device_header(fmt::format("samite/device/cpu/{}.h", name)));
   text += fmt::format("#define SAMITE_VECTOR_BYTES {}\n", vector_bytes);
   for (int lanes : {vector_bytes / 4, vector_bytes / 8}) {
@@ -127,6 +128,7 @@ std::string cuda_prelude(std::string_view text) { return cuda_declarations().nee
 std::string cuda_prelude_with(std::string_view intrinsics) {
   CudaHeaders headers(intrinsics);
   for (std::string_view name : of_cuda) headers.add(fmt::format("samite/device/cuda/{}.h", name));
+  headers.add("samite/device/cpu/digamma.h");
   for (std::string_view name : of_cuda_tiles) headers.add(fmt::format("samite/device/tile/{}.h", name));
   return headers.take();
 }

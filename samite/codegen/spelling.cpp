@@ -102,6 +102,7 @@ Spelling spelling(ir::Op op) {
     case Op::Copy:
     case Op::StopGradient:
     case Op::Cast:
+    case Op::BitCast:
     case Op::Select:
     case Op::Div:
     case Op::Rem:

@@ -141,7 +141,19 @@ enum class Typing : std::uint8_t {
   X(SortOrder, "sort_order", 1, Order, true)                             \
   X(Take, "take", 2, Take, true)                                         \
   X(PutAdd, "put_add", 2, Put, true)                                     \
-  X(Fourier, "fourier", 1, Fourier, true)
+  X(Fourier, "fourier", 1, Fourier, true)                                \
+  X(Lgamma, "lgamma", 1, Floating, true)                                 \
+  X(Digamma, "digamma", 1, Floating, true)                               \
+  X(Fma, "fma", 3, Floating, true)                                       \
+  X(Norm, "norm", -1, Floating, true)                                    \
+  X(PopCount, "popcount", 1, Integer, true)                              \
+  X(LeadingZeros, "clz", 1, Integer, true)                               \
+  X(TrailingZeros, "ctz", 1, Integer, true)                              \
+  X(BitCast, "bit_cast", 1, Cast, true)
+
+// `Norm` of any number of operands is the root of the sum of their squares, of which none overflows or loses digits.
+// `LeadingZeros` and `TrailingZeros` of 0 are the number of bits. `BitCast` keeps the bits: of numbers of 8 and 16 bits
+// that are floating, which are wider in registers, there is none.
 
 // `Exchange` reads an element and leaves zero there, in one atomic step where `attribute` is 0, or as a plain load and
 // store where it is 1 because no other instance touches the element; its operands are the indices.

@@ -340,6 +340,8 @@ class Verifier {
     if (op.arity >= 0 && operation.operands.size() != static_cast<std::size_t>(op.arity))
       fail("{} has {} operands, expected {}", op.name, operation.operands.size(), op.arity);
     for (const Value &operand : operation.operands) check_value(operand);
+    if (op.arity < 0 && op.typing == Typing::Floating && operation.operands.empty())
+      fail("{} has no operands", op.name);
     if (const std::string error = tile_type_error(operation); !error.empty()) fail("{}: {}", op.name, error);
     if (operation.type.is_tile() && !is_tile_kernel(kernel_)) fail("a tile in a kernel whose instances are threads");
     switch (op.typing) {
@@ -361,7 +363,9 @@ class Verifier {
       case Typing::Select:
         check_value(operation.operands[0], operation.type.of(ScalarType::Bool), "operand 1 of select");
         return check_operands(operation, operation.type, 1);
-      case Typing::Cast: return check_value(operation.operands[0]);
+      case Typing::Cast:
+        if (operation.op == Op::BitCast) check_bit_cast(operation);
+        return check_value(operation.operands[0]);
       case Typing::Copy: return check_operands(operation, operation.type);
       case Typing::Index:
         check_result(operation, is_index_type(operation.type), "i32 or i64");
@@ -388,6 +392,14 @@ class Verifier {
       }
       default: return;
     }
+  }
+
+  void check_bit_cast(const Operation &operation) const {
+    const Type from = operation.operands[0].type();
+    for (const Type &type : {from, operation.type})
+      if (type.is_tile() || type == ScalarType::Bool || (is_floating(type) && size_of(type) <= 2))
+        fail("bit_cast of {} to {}", name(from), name(operation.type));
+    check_result(operation, size_of(from) == size_of(operation.type), "as many bytes as its operand");
   }
 
   // A warp has loaded what several iterations of the loop need.

@@ -17,16 +17,39 @@ GradientReport check(const std::function<void()> &work, const jit::Differentiabl
   jit::Contents before_inputs(inputs), before_outputs(outputs);
   auto restore = [&] { before_outputs.restore(), before_inputs.restore(); };
 
-  auto weights = jit::random_values(outputs, options.seed);
-  auto objective = [&] {
+  using Values = std::vector<std::vector<double>>;
+  const auto results = [&] {
     work();
-    double sum = 0;
-    for (std::size_t o = 0; o < outputs.size(); ++o) {
-      std::vector<double> values = outputs[o].to_vector();
-      for (std::size_t i = 0; i < values.size(); ++i) sum += weights[o][i] * values[i];
-    }
-    return sum;
+    Values values;
+    for (const Buffer<double> &output : outputs) values.push_back(output.to_vector());
+    return values;
   };
+  const auto moved = [&](std::size_t input, std::vector<double> values) {
+    restore();
+    inputs[input].copy_from(values);
+    return results();
+  };
+
+  // Each output counts by its own scale: its value, or how it answers to a random step of all inputs.
+  Values weights = jit::random_values(outputs, options.seed);
+  restore();
+  const Values at_center = results();
+  restore();
+  const Values directions = jit::random_values(inputs, options.seed + 1);
+  for (std::size_t input = 0; input < inputs.size(); ++input) {
+    std::vector<double> values = before_inputs.of(input);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] += options.step * std::max(1.0, std::fabs(values[i])) * directions[input][i];
+    inputs[input].copy_from(values);
+  }
+  const Values beside = results();
+  restore();
+  for (std::size_t o = 0; o < outputs.size(); ++o)
+    for (std::size_t i = 0; i < weights[o].size(); ++i) {
+      const double value = at_center[o][i];
+      const double scale = std::max(std::fabs(value), std::fabs(beside[o][i] - value) / options.step);
+      if (std::isnormal(scale)) weights[o][i] /= scale;
+    }
 
   auto gradient = jit::gradients(work, inputs, outputs, weights);
   GradientReport report;
@@ -39,15 +62,17 @@ GradientReport check(const std::function<void()> &work, const jit::Differentiabl
       std::int64_t element = n * count / checked;
       auto at = static_cast<std::size_t>(element);
       std::vector<double> values = before_inputs.of(input);
-      double center = values[at], step = options.step * std::max(1.0, std::fabs(center)), sums[2];
-      for (int side = 0; side < 2; ++side) {
-        restore();
-        values[at] = side ? center + step : center - step;
-        inputs[input].copy_from(values);
-        sums[side] = objective();
-      }
-      double difference = (sums[1] - sums[0]) / (2 * step);
-      report.take(input, name, jit::index_of(element, inputs[input].extents()), gradient[input][at], difference);
+      const double center = values[at], size = std::max(1.0, std::fabs(center)), step = options.step * size;
+      values[at] = center - step;
+      const Values below = moved(input, values);
+      values[at] = center + step;
+      const Values above = moved(input, values);
+      // Output by output, so that those that do not depend on this element add no rounding.
+      double difference = 0;
+      for (std::size_t o = 0; o < outputs.size(); ++o)
+        for (std::size_t i = 0; i < weights[o].size(); ++i)
+          difference += weights[o][i] * ((above[o][i] - below[o][i]) / (2 * step));
+      report.take(input, name, jit::index_of(element, inputs[input].extents()), gradient[input][at], difference, size);
     }
   }
   restore();

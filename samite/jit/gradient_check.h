@@ -14,6 +14,7 @@
 namespace samite {
 
 // Compares the gradient of a random combination of all outputs, by the adjoint of `work`, with its central differences.
+// Each output counts in it by its own scale, so that small ones are checked beside large ones.
 // Inputs and outputs track gradients; an array may be both. Contents and gradients are as before when it returns, but
 // for the gradients of inputs, which hold the checked gradient. UserError where an array tracks none, and as
 // Tape::backward.

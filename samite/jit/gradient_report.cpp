@@ -10,9 +10,9 @@
 namespace samite {
 
 void GradientReport::take(std::size_t of_input, const std::string &input_name, std::vector<std::int64_t> element,
-                          double given, double difference) {
+                          double given, double difference, double size) {
   ++checked;
-  double found = std::fabs(given - difference) / std::max(1.0, std::fabs(difference));
+  double found = std::fabs(given - difference) / std::max(1 / size, std::fabs(difference));
   bool worse = checked == 1 || found > error || (std::isnan(found) && !std::isnan(error));
   if (!worse) return;
   error = found, analytic = given, numeric = difference;

@@ -11,17 +11,18 @@ namespace samite {
 struct GradientReport {
   std::string of = "gradient";  // what was checked: "gradient", "Hessian-vector product"
   bool passed = false;
-  double error = 0;                 // |analytic - numeric| / max(1, |numeric|)
+  double error = 0;                 // |analytic - numeric| / max(1 / size, |numeric|), where size is max(1, |x|)
   std::size_t input = 0;            // which of the inputs; of a kernel, which of its arrays that track gradients
   std::string name;                 // the buffer's, else the kernel parameter's, else empty
   std::vector<std::int64_t> index;  // the element
-  double analytic = 0;              // by Samite's derivative
+  double analytic = 0;              // by Samite's derivative; of a combination in which each output has its own scale
   double numeric = 0;               // by the central difference
   std::int64_t checked = 0;         // elements in all
 
-  // Takes in an element if it is worse than those before. A NaN is worse than any number.
+  // Takes in an element if it is worse than those before. A NaN is worse than any number. `size` is that of the
+  // element, at least 1: what a change of the element as large as itself does is what counts.
   void take(std::size_t input, const std::string &name, std::vector<std::int64_t> index, double analytic,
-            double numeric);
+            double numeric, double size = 1);
 
   // "gradient check FAILED: of 12 elements the worst is (3) of input 0 ('x'): analytic 2, numeric 4, error 0.5"
   std::string to_string() const;
@@ -30,7 +31,7 @@ std::ostream &operator<<(std::ostream &stream, const GradientReport &report);
 
 struct GradientCheckOptions {
   double step = 1e-6;         // of the central differences: relative to max(1, |x|)
-  double tolerance = 1e-6;    // of |analytic - numeric| / max(1, |numeric|)
+  double tolerance = 1e-6;    // of GradientReport::error
   unsigned seed = 1;          // of the random cotangents or directions
   std::int64_t elements = 0;  // how many elements of each input to check, spread over it; 0: all
 };

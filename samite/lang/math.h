@@ -6,7 +6,11 @@
 // where one is NaN, as fmin and fmax do.
 #pragma once
 
+#include "samite/lang/attributed.h"
 #include "samite/lang/control.h"
+
+#include <limits>
+#include <utility>
 
 namespace samite {
 namespace lang {
@@ -36,6 +40,29 @@ template <class A, class B>
 concept FloatingValues =
     TwoNumbers<A, B> && (FloatingScalar<meeting_type<A, B>> || std::is_void_v<meeting_type<A, B>>) &&
     (FloatingValue<A> || FloatingValue<B> || ArithmeticScalar<meeting_type<A, B>>);
+template <class A>
+concept IntegerValue = TracedValue<A> && std::integral<value_type_of<A>> && !std::same_as<value_type_of<A>, bool>;
+
+// The type in which three numbers meet, one of them traced at least.
+template <class A, class B, class C>
+struct MeetingOfThree : Meeting<std::remove_cvref_t<A>, std::remove_cvref_t<C>> {};
+template <class A, class B, class C>
+  requires TwoNumbers<A, B> && Scalar<meeting_type<A, B>>
+struct MeetingOfThree<A, B, C> : Meeting<Traced<meeting_type<A, B>>, std::remove_cvref_t<C>> {};
+template <class A, class B, class C>
+concept ThreeFloatingNumbers =
+    Number<A> && Number<B> && Number<C> && (TracedValue<A> || TracedValue<B> || TracedValue<C>) &&
+    FloatingScalar<typename MeetingOfThree<A, B, C>::type> && ArithmeticScalar<typename MeetingOfThree<A, B, C>::type>;
+
+// Three numbers in the type in which they meet, given to `function`, all of it on the user's line.
+template <class A, class B, class C, class F>
+auto with_three(const A &a, const B &b, const C &c, SourceLocation where, const F &function) {
+  using T = typename MeetingOfThree<A, B, C>::type;
+  const Attributed<Traced<T>> at(where);
+  auto value = [&](const auto &number) { return Traced<T>::copy(Operand<T>(number, where).value(), where); };
+  return function(value(a), value(b), value(c));
+}
+
 template <class A>
 concept NumberThatIsNotFloating = TracedValue<A> && !FloatingValue<A>;
 
@@ -77,6 +104,8 @@ SAMITE_UNARY_FUNCTION(acosh, Acosh)
 SAMITE_UNARY_FUNCTION(atanh, Atanh)
 SAMITE_UNARY_FUNCTION(erf, Erf)
 SAMITE_UNARY_FUNCTION(erfc, Erfc)
+SAMITE_UNARY_FUNCTION(lgamma, Lgamma)    // the logarithm of |gamma(a)|
+SAMITE_UNARY_FUNCTION(digamma, Digamma)  // its derivative
 SAMITE_UNARY_FUNCTION(floor, Floor)
 SAMITE_UNARY_FUNCTION(ceil, Ceil)
 SAMITE_UNARY_FUNCTION(round, Round)  // half away from zero
@@ -120,6 +149,8 @@ SAMITE_REFUSED(acosh)  // of Float or Double: write acosh(cast<Float>(x))
 SAMITE_REFUSED(atanh)  // of Float or Double: write atanh(cast<Float>(x))
 SAMITE_REFUSED(erf)    // of Float or Double: write erf(cast<Float>(x))
 SAMITE_REFUSED(erfc)   // of Float or Double: write erfc(cast<Float>(x))
+SAMITE_REFUSED(lgamma)
+SAMITE_REFUSED(digamma)
 SAMITE_REFUSED(floor)  // of Float or Double: write floor(cast<Float>(x))
 SAMITE_REFUSED(ceil)   // of Float or Double: write ceil(cast<Float>(x))
 SAMITE_REFUSED(round)  // of Float or Double: write round(cast<Float>(x))
@@ -144,6 +175,101 @@ template <class A, class L, class H>
   requires lang::ArithmeticValue<A>
 auto clamp(const A &a, const L &low, const H &high, SourceLocation where = std::source_location::current()) {
   return min(max(a, low, where), high, where);
+}
+
+// a b + c, rounded once on every target.
+template <class A, class B, class C>
+  requires lang::ThreeFloatingNumbers<A, B, C>
+auto fma(const A &a, const B &b, const C &c, SourceLocation where = std::source_location::current()) {
+  return lang::with_three(a, b, c, where, [&]<Scalar T>(const Traced<T> &x, const Traced<T> &y, const Traced<T> &z) {
+    return Traced<T>::adopt(
+        lang::record(ir::Op::Fma, scalar_type_of<T>, {x.value(where), y.value(where), z.value(where)}, where));
+  });
+}
+// a at t = 0, b at t = 1.
+template <class A, class B, class C>
+  requires lang::ThreeFloatingNumbers<A, B, C>
+auto lerp(const A &a, const B &b, const C &t, SourceLocation where = std::source_location::current()) {
+  return lang::with_three(a, b, t, where, []<Scalar T>(const Traced<T> &x, const Traced<T> &y, const Traced<T> &s) {
+    return Traced<T>(x + (y - x) * s);
+  });
+}
+// 0 up to `low`, 1 from `high` on, and 3 t² - 2 t³ between; its derivative has no jump.
+template <class A, class B, class C>
+  requires lang::ThreeFloatingNumbers<A, B, C>
+auto smoothstep(const A &low, const B &high, const C &x, SourceLocation where = std::source_location::current()) {
+  return lang::with_three(low, high, x, where,
+                          []<Scalar T>(const Traced<T> &from, const Traced<T> &to, const Traced<T> &at) {
+                            const Traced<T> t = min(max((at - from) / (to - from), 0), 1);
+                            return Traced<T>(t * t * (3 - 2 * t));
+                          });
+}
+// Both at once: auto [sine, cosine] = sincos(a).
+template <lang::FloatingValue A>
+auto sincos(const A &a, SourceLocation where = std::source_location::current()) {
+  return std::pair{sin(a, where), cos(a, where)};
+}
+
+// 1, -1, or a itself where it is zero or NaN; a constant to every derivative.
+template <lang::ArithmeticValue A>
+auto sign(const A &a, SourceLocation where = std::source_location::current()) {
+  using T = lang::value_type_of<A>;
+  const lang::Attributed<Traced<T>> at(where);
+  const Traced<T> x = Traced<T>::copy(Operand<T>(a, where).value(), where);
+  if constexpr (std::integral<T> && std::is_unsigned_v<T>)
+    return select(x > 0, Traced<T>(1), x);
+  else if constexpr (std::integral<T>)
+    return select(x > 0, Traced<T>(1), select(x < 0, Traced<T>(-1), x));
+  else
+    return stop_gradient(select(x > 0, Traced<T>(1), select(x < 0, Traced<T>(-1), x)));
+}
+
+namespace lang {
+template <class A>
+Bool beside_infinity(ir::Op comparison, const A &a, SourceLocation where) {
+  const ScalarType type = scalar_type_of<value_type_of<A>>;
+  const ir::Value infinity = ir::Value::constant(type, std::numeric_limits<double>::infinity());
+  return Bool::adopt(record(comparison, ScalarType::Bool, {abs(a, where).value(where), infinity}, where));
+}
+}  // namespace lang
+template <lang::FloatingValue A>
+Bool isnan(const A &a, SourceLocation where = std::source_location::current()) {
+  const ir::Value x = Operand<lang::value_type_of<A>>(a, where).value();
+  return Bool::adopt(lang::record(ir::Op::NotEqual, ScalarType::Bool, {x, x}, where));
+}
+template <lang::FloatingValue A>
+Bool isinf(const A &a, SourceLocation where = std::source_location::current()) {
+  return lang::beside_infinity(ir::Op::Equal, a, where);
+}
+template <lang::FloatingValue A>
+Bool isfinite(const A &a, SourceLocation where = std::source_location::current()) {
+  return lang::beside_infinity(ir::Op::Less, a, where);
+}
+
+// How many bits are set; how many zeros are above the highest one that is set, and below the lowest: all bits of 0.
+#define SAMITE_BITS_FUNCTION(name, op)                                                                          \
+  template <lang::IntegerValue A>                                                                               \
+  Int name(const A &a, SourceLocation where = std::source_location::current()) {                                \
+    using T = lang::value_type_of<A>;                                                                           \
+    const ir::Value count = lang::record(ir::Op::op, scalar_type_of<T>, {Operand<T>(a, where).value()}, where); \
+    return Int::adopt(lang::record_cast(ScalarType::Int32, count, where));                                      \
+  }
+SAMITE_BITS_FUNCTION(popcount, PopCount)
+SAMITE_BITS_FUNCTION(clz, LeadingZeros)
+SAMITE_BITS_FUNCTION(ctz, TrailingZeros)
+#undef SAMITE_BITS_FUNCTION
+
+// The same bits as another type of as many bytes: bit_cast<UInt>(x) of a Float. A constant to every derivative.
+template <class To, lang::ArithmeticValue From>
+  requires requires { typename To::value_type; }
+To bit_cast(const From &a, SourceLocation where = std::source_location::current()) {
+  using T = lang::value_type_of<From>;
+  using U = typename To::value_type;
+  static_assert(sizeof(T) == sizeof(U), "bit_cast: the two types have as many bytes");
+  static_assert(
+      !(FloatingScalar<T> && sizeof(T) <= 2) && !(FloatingScalar<U> && sizeof(U) <= 2) && !std::same_as<U, bool>,
+      "bit_cast: cast a Half or BFloat16 to Float first; Bool has no bits of its own");
+  return To::adopt(lang::record(ir::Op::BitCast, scalar_type_of<U>, {Operand<T>(a, where).value()}, where));
 }
 
 }  // namespace samite

@@ -127,7 +127,7 @@ class Widener {
   // there, and zero times infinity would be a NaN.
   Value harmless(Op op, const Value &value, const Mask &mask) const {
     const Type type = value.type();
-    const bool divisor = info(op).typing == Typing::Integer || op == Op::Div;
+    const bool divisor = (info(op).typing == Typing::Integer && info(op).arity == 2) || op == Op::Div;
     if (!mask || never_singular(op) || !(is_floating(type) || divisor)) return value;
     const Value other =
         is_floating(type) ? Value::constant(type, op == Op::Acosh ? 2.0 : 0.5) : Value::constant(type, 1);

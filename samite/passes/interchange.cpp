@@ -24,7 +24,7 @@ constexpr std::size_t largest_jammed = 96;
 constexpr std::int64_t kept_bytes = 24 << 10, smallest_strip = 16 * vectors_side_by_side, largest_strip = 512;
 
 // Operations that are much code, which hides the waiting of one vector by itself.
-bool is_long(Op op) { return op >= Op::Cbrt && op <= Op::Fmod; }
+bool is_long(Op op) { return (op >= Op::Cbrt && op <= Op::Fmod) || op == Op::Lgamma || op == Op::Digamma; }
 
 class Interchange {
  public:

@@ -50,9 +50,11 @@ FUNCTION_1(sqrt) FUNCTION_1(cbrt) FUNCTION_1(exp) FUNCTION_1(exp2) FUNCTION_1(ex
 FUNCTION_1(log10) FUNCTION_1(log1p) FUNCTION_1(sin) FUNCTION_1(cos) FUNCTION_1(tan) FUNCTION_1(asin) FUNCTION_1(acos)
 FUNCTION_1(atan) FUNCTION_1(sinh) FUNCTION_1(cosh) FUNCTION_1(tanh) FUNCTION_1(asinh) FUNCTION_1(acosh)
 FUNCTION_1(atanh) FUNCTION_1(erf) FUNCTION_1(erfc) FUNCTION_1(floor) FUNCTION_1(ceil) FUNCTION_1(round)
-FUNCTION_1(trunc) FUNCTION_1(fabs)
+FUNCTION_1(trunc) FUNCTION_1(fabs) FUNCTION_1(lgamma)
 FUNCTION_2(atan2) FUNCTION_2(pow) FUNCTION_2(hypot) FUNCTION_2(fmod) FUNCTION_2(copysign) FUNCTION_2(fmin)
 FUNCTION_2(fmax)
+inline double fma(double x, double y, double z) { return __builtin_fma(x, y, z); }
+inline float fmaf(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 inline double rsqrt(double x) { return 1 / __builtin_sqrt(x); }
 inline float rsqrtf(float x) { return 1 / __builtin_sqrtf(x); }
 
@@ -85,6 +87,10 @@ SAMITE_INLINE f32 f32_of_bits(u32 bits) { return __builtin_bit_cast(f32, bits); 
 SAMITE_INLINE f64 f64_of_bits(u64 bits) { return __builtin_bit_cast(f64, bits); }
 SAMITE_INLINE u32 bits_of(f32 value) { return __builtin_bit_cast(u32, value); }
 SAMITE_INLINE u64 bits_of(f64 value) { return __builtin_bit_cast(u64, value); }
+SAMITE_INLINE i32 set_bits(u32 x) { return __builtin_popcount(x); }
+SAMITE_INLINE i32 set_bits(u64 x) { return __builtin_popcountll(x); }
+SAMITE_INLINE i32 leading_zeros(u32 x) { return x == 0 ? 32 : __builtin_clz(x); }
+SAMITE_INLINE i32 leading_zeros(u64 x) { return x == 0 ? 64 : __builtin_clzll(x); }
 
 // Without the compiler's own 16-bit types, which may need a library: by steps of the result's last digit.
 SAMITE_INLINE u16 small_bits(f32 value, int fraction_bits, int lowest_exponent, u32 infinity, f32 limit) {

@@ -190,7 +190,7 @@ class TileOperations {
   static Element of_integers(Op op, ScalarType type, Element a, Element b);
 
   static Element of_floats(Op op, Element a, Element b);
-  static bool is_function(Op op) { return op >= Op::Sqrt && op <= Op::Fmod && op != Op::Sqrt; }
+  static bool is_function(Op op) { return (op > Op::Sqrt && op <= Op::Fmod) || op == Op::Lgamma || op == Op::Digamma; }
 
   static Element cast(ScalarType to, ScalarType from, Element x);
 

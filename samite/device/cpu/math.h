@@ -53,6 +53,37 @@ SAMITE_INLINE_MEMBER F32x16 rsqrt(F32x16 x) {
 }
 #endif
 
+template <class To, class From>
+SAMITE_INLINE To bit_cast(From x) {
+  return __builtin_bit_cast(To, x);
+}
+
+template <class V>
+SAMITE_INLINE V fma(V x, V y, V z) {
+  return __builtin_elementwise_fma(x, y, z);
+}
+
+// The root of the sum of squares, scaled by a power of two where a square would overflow or lose digits.
+template <class V>
+inline constexpr bool is_wide = sizeof(V(0)[0]) == 8;
+template <>
+inline constexpr bool is_wide<f32> = false;
+template <>
+inline constexpr bool is_wide<f64> = true;
+template <class V, class... Vs>
+SAMITE_INLINE V norm(V x, Vs... more) {
+  const V large = V(is_wide<V> ? 0x1p500 : 0x1p60), small = V(is_wide<V> ? 0x1p-480 : 0x1p-50);
+  const V shrink = V(is_wide<V> ? 0x1p-600 : 0x1p-80), shrunk = V(is_wide<V> ? 0x1p600 : 0x1p80);
+  const V grow = V(is_wide<V> ? 0x1p600 : 0x1p90), grown = V(is_wide<V> ? 0x1p-600 : 0x1p-90);
+  V most = __builtin_elementwise_abs(x);
+  ((most = __builtin_elementwise_max(most, V(__builtin_elementwise_abs(more)))), ...);
+  const V scale = most > large ? shrink : (most < small ? grow : V(1));
+  const V back = most > large ? shrunk : (most < small ? grown : V(1));
+  V sum = (x * scale) * (x * scale);
+  ((sum += (more * scale) * (more * scale)), ...);
+  return __builtin_elementwise_sqrt(sum) * back;
+}
+
 // exp of vectors of f32, where there is a fused multiply-add: at most 1.3 units in the last place off, at a third of
 // the time that the C library's takes. It is 2^n times a polynomial of what is left of x, at most log(2) / 2 (Moshier,
 // Cephes Mathematical Library, expf). I is the i32 as wide as V.
@@ -118,8 +149,23 @@ SAMITE_INLINE V exp2_of_vector(V x) {
   SAMITE_INLINE f64 name(f64 x, f64 y) { return __builtin_##name(x, y); }
 SAMITE_LIBRARY_FUNCTIONS(SAMITE_SCALAR_1, SAMITE_SCALAR_2)
 SAMITE_SCALAR_2(fmod)
+SAMITE_SCALAR_1(lgamma)
 SAMITE_INLINE f32 fast_exp2(f32 x) { return exp2(x); }
 SAMITE_INLINE f64 fast_exp2(f64 x) { return exp2(x); }
+
+// Of 0, the number of bits.
+template <class T>
+SAMITE_INLINE T popcount(T x) {
+  return __builtin_elementwise_popcount(x);
+}
+template <class T>
+SAMITE_INLINE T clz(T x) {
+  return __builtin_elementwise_clzg(x, T(8 * sizeof(T)));
+}
+template <class T>
+SAMITE_INLINE T ctz(T x) {
+  return __builtin_elementwise_ctzg(x, T(8 * sizeof(T)));
+}
 
 // Integer division is defined for every operand, as on ARM: x / 0 is 0 and x % 0 is x; the most negative number
 // divided by -1 is itself. A trap would take the process with it.

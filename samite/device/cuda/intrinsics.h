@@ -11,6 +11,11 @@ SAMITE_INLINE f64 f64_of_bits(u64 bits) { return __longlong_as_double(i64(bits))
 SAMITE_INLINE u32 bits_of(f32 value) { return __float_as_uint(value); }
 SAMITE_INLINE u64 bits_of(f64 value) { return u64(__double_as_longlong(value)); }
 
+SAMITE_INLINE i32 set_bits(u32 x) { return __popc(x); }
+SAMITE_INLINE i32 set_bits(u64 x) { return __popcll(x); }
+SAMITE_INLINE i32 leading_zeros(u32 x) { return __clz(i32(x)); }
+SAMITE_INLINE i32 leading_zeros(u64 x) { return __clzll(i64(x)); }
+
 // To nearest, ties to even.
 SAMITE_INLINE u16 f16_bits(f32 value) {
   u16 bits;

@@ -86,6 +86,7 @@ SAMITE_FUNCTION_1(acosh, acoshf)
 SAMITE_FUNCTION_1(atanh, atanhf)
 SAMITE_FUNCTION_1(erf, erff)
 SAMITE_FUNCTION_1(erfc, erfcf)
+SAMITE_FUNCTION_1(lgamma, lgammaf)
 SAMITE_FUNCTION_1(floor, floorf)
 SAMITE_FUNCTION_1(ceil, ceilf)
 SAMITE_FUNCTION_1(round, roundf)  // halves go away from zero, as in C
@@ -109,6 +110,25 @@ SAMITE_INLINE T scaled_hypot(T x, T y, T large, T small, T power, T infinity) {
 SAMITE_INLINE f32 hypot(f32 x, f32 y) { return scaled_hypot(x, y, 0x1p60f, 0x1p-40f, 0x1p80f, infinity_f32()); }
 SAMITE_INLINE f64 hypot(f64 x, f64 y) { return scaled_hypot(x, y, 0x1p500, 0x1p-400, 0x1p600, infinity_f64()); }
 
+SAMITE_INLINE f32 fma(f32 x, f32 y, f32 z) { return ::fmaf(x, y, z); }
+SAMITE_INLINE f64 fma(f64 x, f64 y, f64 z) { return ::fma(x, y, z); }
+
+// The root of the sum of squares, scaled by a power of two where a square would overflow or lose digits.
+template <class T, class... Ts>
+SAMITE_INLINE T norm(T x, Ts... more) {
+  constexpr bool wide = same_type<T, f64>;
+  constexpr T large = wide ? 0x1p500 : 0x1p60, small = wide ? 0x1p-480 : 0x1p-50;
+  constexpr T shrink = wide ? 0x1p-600 : 0x1p-80, shrunk = wide ? 0x1p600 : 0x1p80;
+  constexpr T grow = wide ? 0x1p600 : 0x1p90, grown = wide ? 0x1p-600 : 0x1p-90;
+  T most = x < 0 ? -x : x;
+  ((most = (more < 0 ? -more : more) > most ? (more < 0 ? -more : more) : most), ...);
+  const T scale = most > large ? shrink : most < small ? grow : T(1);
+  const T back = most > large ? shrunk : most < small ? grown : T(1);
+  T sum = (x * scale) * (x * scale);
+  ((sum += (more * scale) * (more * scale)), ...);
+  return sqrt(sum) * back;
+}
+
 // Of a number and a NaN, the number: as fmin and fmax in C.
 SAMITE_INLINE f32 min(f32 x, f32 y) { return ::fminf(x, y); }
 SAMITE_INLINE f64 min(f64 x, f64 y) { return ::fmin(x, y); }
@@ -128,6 +148,43 @@ SAMITE_INLINE f64 abs(f64 x) { return ::fabs(x); }
 template <class T>
 SAMITE_INLINE T abs(T x) {
   return x < 0 ? wrapping_neg(x) : x;
+}
+
+// Of 0, the number of bits.
+template <class T>
+SAMITE_INLINE T popcount(T x) {
+  if constexpr (sizeof(T) == 8)
+    return T(set_bits(u64(x)));
+  else if constexpr (sizeof(T) == 4)
+    return T(set_bits(u32(x)));
+  else
+    return T(set_bits(u32(x) & ((1u << 8 * sizeof(T)) - 1)));
+}
+template <class T>
+SAMITE_INLINE T clz(T x) {
+  if constexpr (sizeof(T) == 8)
+    return T(leading_zeros(u64(x)));
+  else if constexpr (sizeof(T) == 4)
+    return T(leading_zeros(u32(x)));
+  else
+    return T(leading_zeros(u32(x) & ((1u << 8 * sizeof(T)) - 1)) - (32 - 8 * sizeof(T)));
+}
+template <class T>
+SAMITE_INLINE T ctz(T x) {
+  // The bits below the last one that is set.
+  return popcount(T(~x & T(Unsigned<T>(x) - 1)));
+}
+
+template <class To, class From>
+SAMITE_INLINE To bit_cast(From x) {
+  if constexpr (same_type<To, f32>)
+    return f32_of_bits(u32(x));
+  else if constexpr (same_type<To, f64>)
+    return f64_of_bits(u64(x));
+  else if constexpr (is_float<From>)
+    return To(bits_of(x));
+  else
+    return To(x);
 }
 
 // Integer division is defined for every operand, as on the CPU: x / 0 is 0 and x % 0 is x; the most negative number

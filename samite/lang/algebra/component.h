@@ -134,16 +134,44 @@ void repeat(int count, SourceLocation where, const F &body) {
   }
 }
 
+// One of two functions: a branch of the kernel, or one on the host.
+template <class F, class G>
+void either(const Bool &condition, SourceLocation where, const F &then, const G &otherwise) {
+  if_(Operand<bool>(condition, where), then, otherwise);
+}
+template <class F, class G>
+void either(bool condition, SourceLocation, const F &then, const G &otherwise) {
+  if (condition)
+    then();
+  else
+    otherwise();
+}
+
+// The bounds within which numbers are squared and divided by as they are, and powers of two for those outside.
+template <class T, class Scalar = typename ComponentOf<T>::Scalar>
+struct SafeSizes {
+  static constexpr bool wide = std::same_as<Scalar, double>, small = sizeof(Scalar) <= 2;
+  // 16-bit numbers are computed with as they are.
+  static constexpr double largest = wide ? 0x1p500 : small ? 0x1p15 : 0x1p60, shrink = wide ? 0x1p-600 : 0x1p-80;
+  static constexpr double smallest = wide ? 0x1p-480 : small ? 0 : 0x1p-50, grow = wide ? 0x1p600 : 0x1p90;
+};
+// The power of two that brings numbers of this size there.
+template <class T>
+T power_for(const T &size);
+
 namespace component {
 
 using samite::abs;
 using samite::acos;
+using samite::asin;
 using samite::atan2;
 using samite::cbrt;
 using samite::copysign;
 using samite::cos;
+using samite::exp2;
 using samite::floor;
 using samite::log;
+using samite::log2;
 using samite::max;
 using samite::min;
 using samite::select;
@@ -154,14 +182,20 @@ using samite::stop_gradient;
 // Those of <cmath>, which alone takes a program as long to compile as all vectors and matrices together.
 inline float acos(float a) { return __builtin_acosf(a); }
 inline double acos(double a) { return __builtin_acos(a); }
+inline float asin(float a) { return __builtin_asinf(a); }
+inline double asin(double a) { return __builtin_asin(a); }
 inline float cbrt(float a) { return __builtin_cbrtf(a); }
 inline double cbrt(double a) { return __builtin_cbrt(a); }
 inline float cos(float a) { return __builtin_cosf(a); }
 inline double cos(double a) { return __builtin_cos(a); }
+inline float exp2(float a) { return __builtin_exp2f(a); }
+inline double exp2(double a) { return __builtin_exp2(a); }
 inline float floor(float a) { return __builtin_floorf(a); }
 inline double floor(double a) { return __builtin_floor(a); }
 inline float log(float a) { return __builtin_logf(a); }
 inline double log(double a) { return __builtin_log(a); }
+inline float log2(float a) { return __builtin_log2f(a); }
+inline double log2(double a) { return __builtin_log2(a); }
 inline float sin(float a) { return __builtin_sinf(a); }
 inline double sin(double a) { return __builtin_sin(a); }
 inline float sqrt(float a) { return __builtin_sqrtf(a); }
@@ -193,5 +227,31 @@ T select(bool condition, T a, T b) {
 }
 
 }  // namespace component
+
+template <class T>
+T power_for(const T &size) {
+  using Sizes = SafeSizes<T>;
+  if constexpr (Sizes::small)
+    return T(1);
+  else
+    return component::select(size > T(Sizes::largest), T(Sizes::shrink),
+                             component::select(size < T(Sizes::smallest), T(Sizes::grow), T(1)));
+}
+
+// The root of the sum of squares, of which none overflows or loses digits.
+template <class T, std::size_t... I>
+T root_of_squares(const T *v, std::index_sequence<I...>, SourceLocation where) {
+  if constexpr (Scalar<T>) {
+    T most = 0, sum = 0;
+    for (std::size_t i = 0; i < sizeof...(I); ++i) most = component::max(most, component::abs(v[i]));
+    const T power = power_for(most);
+    for (std::size_t i = 0; i < sizeof...(I); ++i) sum += (v[i] * power) * (v[i] * power);
+    return component::sqrt(sum) / power;
+  } else {
+    return T::adopt(
+        record(ir::Op::Norm, scalar_type_of<typename ComponentOf<T>::Scalar>, {v[I].value(where)...}, where));
+  }
+}
+
 }  // namespace lang
 }  // namespace samite

@@ -1,10 +1,13 @@
-// Determinants and inverses of square matrices, 1×1 to 12×12.
+// Determinants, inverses and solutions of square matrices, 1×1 to 12×12.
 //
-// The determinant is a polynomial of the elements, and so has the right gradient everywhere: 4, 17, 52, 139 and 346
-// operations for n = 2 … 6; of larger ones it is by elimination (lang/algebra/elimination.h). The inverse is by
-// cofactors up to 4×4 (12, 45, 152), and by elimination with row exchanges (Gauss-Jordan with partial pivoting) from
-// 5×5 on, 455 operations there and 801 for 6×6. The inverse of a singular matrix is infinities and not-a-numbers, as 1
-// / 0 is.
+// The determinant is a polynomial of the elements up to 6×6, and so has the right gradient everywhere; of larger
+// matrices it is by elimination (lang/algebra/elimination.h). The inverse is by cofactors up to 4×4, and by elimination
+// with row exchanges (Gauss-Jordan with partial pivoting) from 5×5 on. Where products of elements leave the range of
+// their type though the result does not, a branch computes it another way: the determinant of rows and columns that are
+// brought to one size, the inverse by elimination of the scaled matrix. The inverse of a singular matrix is infinities
+// and not-a-numbers, as 1 / 0 is.
+//
+// In the IR, with that branch: @COUNTS@
 #pragma once
 
 #include "samite/lang/algebra/elimination.h"
@@ -41,12 +44,115 @@ T determinant_by_expansion(const Matrix<T, N, N> &m) {
   return *minors[sets - 1];
 }
 
+// The largest magnitude of an element; NaN counts as nothing.
+template <class T, int R, int C>
+T largest_of(const Matrix<T, R, C> &m) {
+  T largest = component::abs(m(0, 0));
+  for (int i = 1; i < R * C; ++i) largest = component::max(largest, component::abs(m.begin()[i]));
+  return largest;
+}
+
+// Whether products of the matrix's elements, and what is divided by its determinant, have the digits that they should.
+// A product that is too small is off by less than the smallest number times a power of the largest element: within
+// these bounds that is less than the rounding of the determinant.
+template <class T, int N>
+TruthOf<T> is_moderate(const Matrix<T, N, N> &m, const T &determinant) {
+  using Number = typename ComponentOf<T>::Scalar;
+  constexpr bool wide = std::same_as<Number, double>, narrow = std::same_as<Number, half>;
+  constexpr double least = wide ? 0x1p-700 : narrow ? 0x1p-8 : 0x1p-76;
+  constexpr int bits = (wide ? 60 : narrow ? 6 : 46) / (N - 1);
+  constexpr auto most = static_cast<double>(std::int64_t{1} << bits);
+  return largest_of(m) <= T(most) && component::abs(determinant) >= T(least);
+}
+
+// A matrix whose rows, and then columns, are brought to one size, and what its determinant has to be multiplied by.
+// That is close to 1 unless the determinant is too large for the type, so that derivatives have the range of the
+// cofactors.
+template <class T, int N>
+struct Balanced {
+  Matrix<T, N, N> matrix;
+  std::array<T, 4> factors{T(1), T(1), T(1), T(1)};
+
+  explicit Balanced(const Matrix<T, N, N> &m) : matrix(m) {
+    constexpr double most = std::same_as<typename ComponentOf<T>::Scalar, double> ? 900 / N : 100 / N;
+    for (bool rows : {true, false}) {
+      const auto element = [&](int i, int k) -> T & { return rows ? matrix(i, k) : matrix(k, i); };
+      const auto exponents = Vector<T, N>::generate([&](int i) {
+        const auto line = Matrix<T, 1, N>::generate([&](int, int k) { return T(element(i, k)); });
+        return component::floor(component::log2(magnitude(line)));
+      });
+      const T total = sum(exponents), mean = component::floor(total * T(1.0 / N));
+      const T common = rows ? T(mean) : component::min(mean, T(most));
+      // Each in two steps, by powers of two that the type has.
+      const auto powers = [](const T &exponent) {
+        const T part = component::floor(exponent * T(0.5));
+        return std::array<T, 2>{component::exp2(part), component::exp2(T(exponent - part))};
+      };
+      for (int i = 0; i < N; ++i) {
+        const auto [first, second] = powers(common - exponents[i]);
+        for (int k = 0; k < N; ++k) element(i, k) = element(i, k) * first * second;
+      }
+      const auto [first, second] = powers(total - common * T(N));
+      factors[rows ? 0 : 2] = first;
+      factors[rows ? 1 : 3] = second;
+    }
+  }
+  T determinant() const { return determinant_by_expansion(matrix) * factors[0] * factors[1] * factors[2] * factors[3]; }
+};
+
+template <class T, int N>
+T determinant_of(const Matrix<T, N, N> &m, SourceLocation where) {
+  if constexpr (FloatingComponent<T> && N > 1) {
+    T determinant(0);
+    either(
+        is_moderate(m, determinant_by_expansion(stop_gradient(m))), where,
+        [&] { determinant = determinant_by_expansion(m); }, [&] { determinant = Balanced<T, N>(m).determinant(); });
+    return determinant;
+  } else {
+    return determinant_by_expansion(m);
+  }
+}
+
+// The determinant as inverse_by_cofactors() computes it, so that both are one computation.
 template <class T>
-Matrix<T, 4, 4> inverse_by_minors(const Matrix<T, 4, 4> &m) {
-  // 2×2 minors of the upper two rows and of the lower two, of columns (a, b).
-  auto minor = [&](int row, int a, int b) { return T(m(row, a) * m(row + 1, b) - m(row, b) * m(row + 1, a)); };
-  const Vector<T, 6> s{minor(0, 0, 1), minor(0, 0, 2), minor(0, 0, 3), minor(0, 1, 2), minor(0, 1, 3), minor(0, 2, 3)};
-  const Vector<T, 6> c{minor(2, 0, 1), minor(2, 0, 2), minor(2, 0, 3), minor(2, 1, 2), minor(2, 1, 3), minor(2, 2, 3)};
+T determinant_for_inverse(const Matrix<T, 2, 2> &m) {
+  return m(0, 0) * m(1, 1) - m(0, 1) * m(1, 0);
+}
+template <class T>
+T determinant_for_inverse(const Matrix<T, 3, 3> &m) {
+  return dot(m.row(0), cross(m.row(1), m.row(2)));
+}
+
+// The 2×2 minors of two rows, of columns (0, 1), (0, 2), (0, 3), (1, 2), (1, 3) and (2, 3).
+template <class T>
+Vector<T, 6> minors_of_rows(const Matrix<T, 4, 4> &m, int row) {
+  auto minor = [&](int a, int b) { return T(m(row, a) * m(row + 1, b) - m(row, b) * m(row + 1, a)); };
+  return {minor(0, 1), minor(0, 2), minor(0, 3), minor(1, 2), minor(1, 3), minor(2, 3)};
+}
+template <class T>
+T determinant_for_inverse(const Matrix<T, 4, 4> &m) {
+  const Vector<T, 6> s = minors_of_rows(m, 0), c = minors_of_rows(m, 2);
+  return s[0] * c[5] - s[1] * c[4] + s[2] * c[3] + s[3] * c[2] - s[4] * c[1] + s[5] * c[0];
+}
+
+template <class T>
+Matrix<T, 2, 2> inverse_by_cofactors(const Matrix<T, 2, 2> &m) {
+  const T scale = T(1) / determinant_for_inverse(m);
+  return Matrix<T, 2, 2>(m(1, 1) * scale, -m(0, 1) * scale, -m(1, 0) * scale, m(0, 0) * scale);
+}
+
+template <class T>
+Matrix<T, 3, 3> inverse_by_cofactors(const Matrix<T, 3, 3> &m) {
+  // The columns of the inverse are cross products of the rows.
+  const Vector<T, 3> r0 = m.row(0), r1 = m.row(1), r2 = m.row(2);
+  const Vector<T, 3> c0 = cross(r1, r2);
+  const T scale = T(1) / dot(r0, c0);
+  return Matrix<T, 3, 3>::from_columns({c0 * scale, cross(r2, r0) * scale, cross(r0, r1) * scale});
+}
+
+template <class T>
+Matrix<T, 4, 4> inverse_by_cofactors(const Matrix<T, 4, 4> &m) {
+  const Vector<T, 6> s = minors_of_rows(m, 0), c = minors_of_rows(m, 2);
   const T scale = T(1) / (s[0] * c[5] - s[1] * c[4] + s[2] * c[3] + s[3] * c[2] - s[4] * c[1] + s[5] * c[0]);
   // Element (j, i) of the result is the signed minor without row i and column j.
   return Matrix<T, 4, 4>::generate([&](int j, int i) {
@@ -104,14 +210,21 @@ Matrix<T, N, N> inverse_by_elimination(const Matrix<T, N, N> &matrix) {
   return m;
 }
 
+// Of any size, where it is an inverse of numbers at all.
+template <class T, int N>
+Matrix<T, N, N> inverse_of_any_size(const Matrix<T, N, N> &m) {
+  const T size = magnitude(m);
+  return inverse_by_elimination(over_size(m, size)) / size;
+}
+
 }  // namespace lang
 
 template <lang::MatrixValue A>
 auto determinant(const A &a, SourceLocation where = std::source_location::current()) {
   static_assert(lang::rows_of<A> == lang::columns_of<A>, "determinant is of a square matrix");
-  return lang::with_matrix(a, where, []<class T, int N>(const Matrix<T, N, N> &m) {
+  return lang::with_matrix(a, where, [&]<class T, int N>(const Matrix<T, N, N> &m) {
     if constexpr (N <= 6)
-      return lang::determinant_by_expansion(m);
+      return lang::determinant_of(m, where);
     else
       return lang::determinant_by_elimination(m);
   });
@@ -121,25 +234,32 @@ template <lang::FloatingMatrix A>
 auto inverse(const A &a, SourceLocation where = std::source_location::current()) {
   static_assert(lang::rows_of<A> == lang::columns_of<A>, "inverse is of a square matrix");
   if constexpr (lang::rows_of<A> == lang::columns_of<A>) {
-    return lang::with_matrix(a, where, []<class T, int N>(const Matrix<T, N, N> &m) {
+    return lang::with_matrix(a, where, [&]<class T, int N>(const Matrix<T, N, N> &m) {
       if constexpr (N == 1) {
         return Matrix<T, 1, 1>(T(1) / m(0, 0));
-      } else if constexpr (N == 2) {
-        const T scale = T(1) / (m(0, 0) * m(1, 1) - m(0, 1) * m(1, 0));
-        return Matrix<T, 2, 2>(m(1, 1) * scale, -m(0, 1) * scale, -m(1, 0) * scale, m(0, 0) * scale);
-      } else if constexpr (N == 3) {
-        // The columns of the inverse are cross products of the rows.
-        const Vector<T, 3> r0 = m.row(0), r1 = m.row(1), r2 = m.row(2);
-        const Vector<T, 3> c0 = cross(r1, r2);
-        const T scale = T(1) / dot(r0, c0);
-        return Matrix<T, 3, 3>::from_columns({c0 * scale, cross(r2, r0) * scale, cross(r0, r1) * scale});
-      } else if constexpr (N == 4) {
-        return lang::inverse_by_minors(m);
+      } else if constexpr (N <= 4) {
+        Matrix<T, N, N> inverse;
+        lang::either(
+            lang::is_moderate(m, lang::determinant_for_inverse(stop_gradient(m))), where,
+            [&] { inverse = lang::inverse_by_cofactors(m); }, [&] { inverse = lang::inverse_of_any_size(m); });
+        return inverse;
       } else {
-        return lang::inverse_by_elimination(m);
+        return lang::inverse_of_any_size(m);
       }
     });
   }
+}
+
+// x with a x = b, for a vector b or a matrix b of as many rows.
+template <lang::FloatingMatrix A, class B>
+  requires(lang::VectorValue<B> || lang::MatrixValue<B>)
+auto solve(const A &a, const B &b, SourceLocation where = std::source_location::current()) {
+  static_assert(lang::rows_of<A> == lang::columns_of<A>, "solve is of a square matrix");
+  return lang::with_matrix(a, where, [&](const auto &m) {
+    const auto size = lang::magnitude(m);
+    const auto &right = lang::loaded(b, where);
+    return inverse(lang::over_size(m, size), where) * right / size;
+  });
 }
 
 }  // namespace samite

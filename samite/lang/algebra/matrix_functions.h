@@ -95,13 +95,13 @@ auto norm_squared(const A &a, SourceLocation where = std::source_location::curre
 // The Frobenius norm; 0 with a gradient of 0 for the zero matrix.
 template <lang::FloatingMatrix A>
 auto norm(const A &a, SourceLocation where = std::source_location::current()) {
-  using T = lang::element_of<A>;
-  const lang::Attributed<T> at(where);
-  const T square = norm_squared(lang::loaded(a, where));
-  return lang::component::select(square > T(0), lang::component::sqrt(lang::square_or_one(square)), T(0));
+  return lang::with_matrix(a, where, [&]<class T, int R, int C>(const Matrix<T, R, C> &m) {
+    return lang::root_of_squares(m.begin(), std::make_index_sequence<static_cast<std::size_t>(R * C)>(), where);
+  });
 }
-// The largest magnitude of an element, as a constant; 1 for the zero matrix. To divide by before squaring.
 namespace lang {
+
+// The largest magnitude of an element, as a constant; 1 for the zero matrix. To divide by before squaring.
 template <class T, int R, int C>
 T magnitude(const Matrix<T, R, C> &m) {
   T largest = component::abs(component::stop_gradient(m(0, 0)));
@@ -109,6 +109,14 @@ T magnitude(const Matrix<T, R, C> &m) {
     largest = component::max(largest, component::abs(component::stop_gradient(m.begin()[i])));
   return component::select(largest > T(0), largest, T(1));
 }
+
+// The matrix over a size as magnitude() gives it. Whose inverse may be infinite, or have no digits.
+template <class T, int R, int C>
+Matrix<T, R, C> over_size(const Matrix<T, R, C> &m, const T &size) {
+  const T power = power_for(size), inverse = T(1) / (size * power);
+  return (m * power) * inverse;
+}
+
 }  // namespace lang
 // The products of corresponding elements.
 template <lang::MatrixValue A, lang::MatrixValue B>

@@ -51,7 +51,7 @@ auto polar(const A &a, SourceLocation where = std::source_location::current()) {
   static_assert(lang::rows_of<A> == 3 && lang::columns_of<A> == 3, "polar is of a 3×3 matrix");
   return lang::with_matrix(a, where, [&]<class T>(const Matrix<T, 3, 3> &given) {
     const T scale = lang::magnitude(given);
-    const Matrix<T, 3, 3> f = given * (T(1) / scale);
+    const Matrix<T, 3, 3> f = lang::over_size(given, scale);
     const SingularValues<T> constant = lang::constant_svd(stop_gradient(f), where);
     Matrix<T, 3, 3> rotation = constant.u * transpose(constant.v);
     for (int step = 0; step < 2; ++step) rotation = rotation * lang::rotation_from_symmetric(transpose(rotation) * f);

@@ -4,7 +4,7 @@
 //
 // q is a rotation, r is upper triangular, and its diagonal is not negative but for the last element, which has the sign
 // of determinant(m). By Givens rotations, backward stable: m is reproduced to a few units in the last place of its
-// largest element. Elements must have squares that are numbers: below 1e18 in float, 1e153 in double.
+// largest element, whatever its size.
 //
 // Smooth, with right gradients, where the columns of m but the last are independent.
 //
@@ -23,18 +23,19 @@ struct QR {
 template <lang::FloatingMatrix A>
 auto qr(const A &a, SourceLocation where = std::source_location::current()) {
   static_assert(lang::rows_of<A> == lang::columns_of<A>, "qr is of a square matrix");
-  return lang::with_matrix(a, where, []<class T, int N>(const Matrix<T, N, N> &given) {
+  return lang::with_matrix(a, where, [&]<class T, int N>(const Matrix<T, N, N> &given) {
     namespace component = lang::component;
     QR<T, N> result{Matrix<T, N, N>::identity(), given};
     auto &[q, r] = result;
     for (int k = 0; k < N; ++k)
       for (int i = k + 1; i < N; ++i) {
         // Turns rows k and i of r, and columns k and i of q, such that r(i, k) becomes zero.
-        const T square = r(k, k) * r(k, k) + r(i, k) * r(i, k);
-        const lang::TruthOf<T> turns = square > T(0);
-        const T length = component::sqrt(lang::square_or_one(square)), inverse = T(1) / length;
-        const T cosine = component::select(turns, r(k, k) * inverse, T(1));
-        const T sine = component::select(turns, r(i, k) * inverse, T(0));
+        const std::array<T, 2> pair{T(r(k, k)), T(r(i, k))};
+        const T length = lang::root_of_squares(pair.data(), std::make_index_sequence<2>(), where);
+        const lang::TruthOf<T> turns = length > T(0);
+        const T divisor = component::select(turns, length, T(1));
+        const T cosine = component::select(turns, r(k, k) / divisor, T(1));
+        const T sine = component::select(turns, r(i, k) / divisor, T(0));
         r(k, k) = component::select(turns, length, T(0));
         r(i, k) = T(0);
         for (int j = k + 1; j < N; ++j) {

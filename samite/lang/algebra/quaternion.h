@@ -190,25 +190,21 @@ auto norm_squared(const A &a, SourceLocation where = std::source_location::curre
 // 0 with a gradient of 0 for the zero quaternion.
 template <lang::QuaternionValue A>
 auto norm(const A &a, SourceLocation where = std::source_location::current()) {
-  return lang::with_quaternion(a, where, []<class T>(const Quaternion<T> &q) {
-    const T square = norm_squared(q);
-    return lang::component::select(square > T(0), lang::component::sqrt(lang::square_or_one(square)), T(0));
-  });
+  return lang::with_quaternion(
+      a, where, [&](const auto &q) { return lang::root_of_squares(q.begin(), std::make_index_sequence<4>(), where); });
 }
 // The unit quaternion; zero, with a gradient of 0, for the zero quaternion.
 template <lang::QuaternionValue A>
 auto normalize(const A &a, SourceLocation where = std::source_location::current()) {
-  return lang::with_quaternion(a, where, []<class T>(const Quaternion<T> &q) {
-    const T square = norm_squared(q);
-    const T scale = T(1) / lang::component::sqrt(lang::square_or_one(square));
-    return q * lang::component::select(square > T(0), scale, T(0));
-  });
+  return lang::with_quaternion(a, where, [&](const auto &q) { return lang::over_length(q, norm(q, where)); });
 }
 // Of any quaternion but zero: conjugate over squared norm.
 template <lang::QuaternionValue A>
 auto inverse(const A &a, SourceLocation where = std::source_location::current()) {
-  return lang::with_quaternion(a, where,
-                               []<class T>(const Quaternion<T> &q) { return conjugate(q) / norm_squared(q); });
+  return lang::with_quaternion(a, where, [&](const auto &q) {
+    const auto length = norm(q, where);
+    return conjugate(q) / length / length;
+  });
 }
 
 // The vector turned by the unit quaternion.

@@ -138,7 +138,7 @@ auto svd(const A &a, SourceLocation where = std::source_location::current()) {
   static_assert(lang::rows_of<A> == 3 && lang::columns_of<A> == 3, "svd is of a 3×3 matrix");
   return lang::with_matrix(a, where, [&]<class T>(const Matrix<T, 3, 3> &given) {
     const T scale = lang::magnitude(given);
-    const Matrix<T, 3, 3> scaled = given * (T(1) / scale);
+    const Matrix<T, 3, 3> scaled = lang::over_size(given, scale);
     SingularValues<T> result = lang::constant_svd(stop_gradient(scaled), where);
     Matrix<T, 3, 3> m = transpose(result.u) * (scaled * result.v);
     for (int sweep = 0; sweep < lang::differentiated_jacobi_sweeps; ++sweep)

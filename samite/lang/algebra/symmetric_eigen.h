@@ -96,9 +96,10 @@ template <lang::FloatingMatrix A>
 auto symmetric_eigen(const A &a, SourceLocation where = std::source_location::current()) {
   static_assert(lang::rows_of<A> == 3 && lang::columns_of<A> == 3, "symmetric_eigen is of a 3×3 matrix");
   return lang::with_matrix(a, where, [&]<class T>(const Matrix<T, 3, 3> &given) {
-    const T scale = lang::magnitude(given), half = T(0.5) / scale;
+    const T scale = lang::magnitude(given);
+    const Matrix<T, 3, 3> scaled = lang::over_size(given, scale);
     const auto symmetric =
-        Matrix<T, 3, 3>::generate([&](int i, int j) { return T((given(i, j) + given(j, i)) * half); });
+        Matrix<T, 3, 3>::generate([&](int i, int j) { return T((scaled(i, j) + scaled(j, i)) * T(0.5)); });
     Matrix<T, 3, 3> vectors = Matrix<T, 3, 3>::identity(), constant = stop_gradient(symmetric);
     lang::repeat<T>(lang::constant_jacobi_sweeps, where, [&] {
       lang::jacobi_sweep(constant, vectors);

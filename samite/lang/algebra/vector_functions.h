@@ -4,7 +4,7 @@
 // vectors of a function have one size and one component type, else the program does not compile.
 //
 // Norms are safe where the vector is zero: norm gives 0 and normalize the zero vector, both with a gradient of 0 (norm
-// has none there). A vector whose squared norm underflows counts as zero: below 1e-22 in float, 1e-161 in double.
+// has none there). They are right for numbers of every size: nothing is squared that would overflow or lose digits.
 #pragma once
 
 #include "samite/lang/algebra/vector.h"
@@ -37,6 +37,20 @@ T square_or_one(const T &square) {
   return component::select(square > T(0), square, T(1));
 }
 
+template <class V>
+auto norm_of(const V &v, SourceLocation where) {
+  return root_of_squares(v.begin(), std::make_index_sequence<V::size()>(), where);
+}
+
+// v / length, and zero, with a gradient of zero, where the length is. By divisions, whose derivatives have the range
+// that those of a product with the inverse have not.
+template <class V, class T>
+V over_length(const V &v, const T &length) {
+  const TruthOf<T> is_long = length > T(0);
+  const T divisor = component::select(is_long, length, T(1));
+  return V::generate([&](int i) { return component::select(is_long, T(v.begin()[i] / divisor), T(0)); });
+}
+
 }  // namespace lang
 
 template <lang::VectorValue A, lang::VectorValue B>
@@ -67,20 +81,15 @@ auto norm_squared(const A &a, SourceLocation where = std::source_location::curre
 }
 template <lang::FloatingVector A>
 auto norm(const A &a, SourceLocation where = std::source_location::current()) {
-  using T = lang::component_of<A>;
-  const lang::Attributed<T> at(where);
-  const T square = norm_squared(lang::loaded(a, where));
-  return lang::component::select(square > T(0), lang::component::sqrt(lang::square_or_one(square)), T(0));
+  const lang::Attributed<lang::component_of<A>> at(where);
+  return lang::norm_of(lang::loaded(a, where), where);
 }
 // a / norm(a), and zero for the zero vector.
 template <lang::FloatingVector A>
 auto normalize(const A &a, SourceLocation where = std::source_location::current()) {
-  using T = lang::component_of<A>;
-  const lang::Attributed<T> at(where);
+  const lang::Attributed<lang::component_of<A>> at(where);
   const lang::vector_type_of<A> &v = lang::loaded(a, where);
-  const T square = norm_squared(v);
-  const T inverse = T(1) / lang::component::sqrt(lang::square_or_one(square));
-  return v * lang::component::select(square > T(0), inverse, T(0));
+  return lang::over_length(v, lang::norm_of(v, where));
 }
 template <lang::FloatingVector A, lang::FloatingVector B>
 auto distance(const A &a, const B &b, SourceLocation where = std::source_location::current()) {

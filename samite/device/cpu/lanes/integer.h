@@ -1,4 +1,4 @@
-// Division of integer vectors, defined for every operand as in samite/device/cpu/math.h.
+// Division of integer vectors, defined for every operand as in samite/device/cpu/math.h, and counts of their bits.
 //
 // The processor has no such instruction and a lane loop of divisions is slow, so integers of up to 32 bits go through
 // a floating type that holds them with enough bits to spare: the truncated quotient is exact.
@@ -40,5 +40,19 @@ SAMITE_UNSIGNED_DIVISION(U64, U64)
 #undef SAMITE_QUOTIENT
 #undef SAMITE_SIGNED_DIVISION
 #undef SAMITE_UNSIGNED_DIVISION
+
+// Of 0, the number of bits.
+#define SAMITE_COUNTED_BITS(V, bits)                                          \
+  SAMITE_INLINE V clz(V x) { return __builtin_elementwise_clzg(x, V(bits)); } \
+  SAMITE_INLINE V ctz(V x) { return __builtin_elementwise_ctzg(x, V(bits)); }
+SAMITE_COUNTED_BITS(I8, 8)
+SAMITE_COUNTED_BITS(I16, 16)
+SAMITE_COUNTED_BITS(I32, 32)
+SAMITE_COUNTED_BITS(I64, 64)
+SAMITE_COUNTED_BITS(U8, 8)
+SAMITE_COUNTED_BITS(U16, 16)
+SAMITE_COUNTED_BITS(U32, 32)
+SAMITE_COUNTED_BITS(U64, 64)
+#undef SAMITE_COUNTED_BITS
 
 }  // namespace samite::SAMITE_LANES_NAMESPACE

@@ -2,6 +2,7 @@
 // where the machine has no libmvec. exp of f32 is the library's own (device/cpu/math.h).
 #pragma once
 
+#include "samite/device/cpu/digamma.h"
 #include "samite/device/cpu/lanes/types.h"
 #include "samite/device/cpu/libmvec.h"
 
@@ -152,6 +153,24 @@ SAMITE_INLINE F64 fast_exp2(F64 x) { return exp2(x); }
 
 SAMITE_INLINE F32 fmod(F32 x, F32 y) { return __builtin_elementwise_fmod(x, y); }
 SAMITE_INLINE F64 fmod(F64 x, F64 y) { return __builtin_elementwise_fmod(x, y); }
+
+// No library has these for vectors.
+SAMITE_INLINE F32 lgamma(F32 x) {
+  for (int k = 0; k < lane_count; ++k) x[k] = samite::lgamma(x[k]);
+  return x;
+}
+SAMITE_INLINE F64 lgamma(F64 x) {
+  for (int k = 0; k < lane_count; ++k) x[k] = samite::lgamma(x[k]);
+  return x;
+}
+SAMITE_INLINE F32 digamma(F32 x) {
+  for (int k = 0; k < lane_count; ++k) x[k] = samite::digamma(x[k]);
+  return x;
+}
+SAMITE_INLINE F64 digamma(F64 x) {
+  for (int k = 0; k < lane_count; ++k) x[k] = samite::digamma(x[k]);
+  return x;
+}
 
 #undef SAMITE_HALVES_1
 #undef SAMITE_HALVES_2
