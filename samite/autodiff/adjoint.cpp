@@ -5,6 +5,7 @@
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/dead_code.h"
+#include "samite/passes/forward_stores.h"
 #include "samite/passes/inline_primals.h"
 #include "samite/passes/privatise.h"
 #include "samite/passes/promote.h"
@@ -184,8 +185,9 @@ void derive(Adjoint &adjoint, const Kernel &primal, const std::vector<bool> &act
   adjoint.loops = count_runs(primal, adjoint.kernel, keep);
 }
 
-Adjoint derive_with(const Kernel &structured, const std::vector<bool> &active, bool may_alias,
+Adjoint derive_with(const Kernel &captured, const std::vector<bool> &active, bool may_alias,
                     std::optional<std::int64_t> memory_limit, Notes *notes) {
+  const Kernel structured = may_alias ? captured : passes::forward_stores(captured);
   const Kernel forward = passes::inline_primals(structured);
   refuse_unordered_atomics(forward, active);
   refuse_hidden_operands(structured, active);

@@ -1,5 +1,7 @@
 #include "samite/base/source_location.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <mutex>
 #include <unordered_set>
@@ -12,10 +14,24 @@ std::string SourceLocation::to_string() const {
 }
 
 bool SourceLocation::in_library() const {
+  const std::string_view name = file;
   // This file is base/source_location.cpp, below the library's folder, however the compiler was told to call that.
   const std::string_view own = std::source_location::current().file_name();
   const std::string_view folder = own.substr(0, own.rfind("base/"));
-  return !folder.empty() && std::string_view(file).starts_with(folder);
+  if (!folder.empty() && name.starts_with(folder)) return true;
+  // A program that includes the library's headers has them under a name of its own: samite/<module>/<file>.h.
+  constexpr std::array<std::string_view, 7> modules{"base/",         "ir/",  "jit/",    "lang/",
+                                                    "lang/algebra/", "ops/", "runtime/"};
+  constexpr std::string_view library = "samite/";
+  const std::size_t last = name.rfind('/');
+  if (!name.ends_with(".h") || last == name.npos) return false;
+  const std::string_view path = name.substr(0, last + 1);
+  return std::ranges::any_of(modules, [&](std::string_view module) {
+    if (!path.ends_with(module)) return false;
+    const std::string_view before = path.substr(0, path.size() - module.size());
+    return before.ends_with(library) &&
+           (before.size() == library.size() || before[before.size() - library.size() - 1] == '/');
+  });
 }
 
 bool operator==(const SourceLocation &a, const SourceLocation &b) {

@@ -156,6 +156,26 @@ void check_distinct(const Callee &callee, std::span<const Argument> arguments) {
   }
 }
 
+void check_apart(const Callee &callee, std::span<const Argument> arguments, std::uint64_t elsewhere) {
+  const auto are_one_view = [](const AnyBuffer &a, const AnyBuffer &b) {
+    return a.data() == b.data() && a.type() == b.type() && a.extents() == b.extents() &&
+           std::ranges::equal(a.strides(), b.strides());
+  };
+  for (std::uint64_t bits = callee.written; bits != 0; bits &= bits - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(bits));
+    for (std::size_t j = 0; j < arguments.size(); ++j) {
+      if (j == i || !arguments[j].buffer || !share_elements(*arguments[i].buffer, *arguments[j].buffer)) continue;
+      const bool read_where_written = ((elsewhere >> i | elsewhere >> j) & 1) == 0;
+      if (read_where_written && are_one_view(*arguments[i].buffer, *arguments[j].buffer)) continue;
+      fail(callee, describe(callee.parameters, i) + " is written, and shares memory with " +
+                       describe(callee.parameters, j) +
+                       (read_where_written ? ", which is read or written at other places of it"
+                                           : ", which is read or written at any time") +
+                       ": give the " + callee.kind + " separate buffers, such as a clone()");
+    }
+  }
+}
+
 void check_arguments(const KernelDefinition &definition, std::span<const Argument> arguments) {
   const Callee callee(definition);
   const Storage *first = nullptr;
@@ -171,6 +191,7 @@ void check_arguments(const KernelDefinition &definition, std::span<const Argumen
   }
   if (!on_one_device) check_devices(callee, arguments);
   if (definition.distinct() != 0) check_distinct(callee, arguments);
+  if (definition.read_elsewhere()) check_apart(callee, arguments, *definition.read_elsewhere());
 }
 
 const KernelDefinition::Derived &checked_adjoint(KernelDefinition &definition, const VariantKey &key,

@@ -44,6 +44,7 @@ std::string describe(const std::vector<ir::Parameter> &parameters, std::size_t i
 //   - an extent is beyond 2147483647 where the kernel indexes with Int, or asks for the extent;
 //   - the kernel writes to a broadcast view, or to borrowed memory that is read-only;
 //   - an array that the kernel has declared distinct shares memory with another one;
+//   - an array that is written shares elements with another one, where KernelDefinition::expect_apart says so;
 //   - tangent: no argument tracks a gradient;
 //   - adjoint: no argument tracks a gradient, or an array whose values the adjoint reads shares memory with another
 //     that the kernel writes, or has been overwritten by the forward launch itself, without a copy from before.
@@ -51,6 +52,8 @@ void check_extents(const KernelDefinition &definition, const Extents &extents);
 void check_buffer(const Callee &callee, std::size_t index, const AnyBuffer &buffer);
 void check_devices(const Callee &callee, std::span<const Argument> arguments);
 void check_distinct(const Callee &callee, std::span<const Argument> arguments);
+// The callee's written arrays against all others: `elsewhere` as KernelDefinition::expect_apart has it.
+void check_apart(const Callee &callee, std::span<const Argument> arguments, std::uint64_t elsewhere);
 // Of a kernel's launch: all that is said of buffers above.
 void check_arguments(const KernelDefinition &definition, std::span<const Argument> arguments);
 // Returns the adjoint, derived for the key's active parameters.

@@ -49,6 +49,11 @@ class KernelDefinition {
   std::uint64_t summed() const { return summed_; }
   // Arrays that share memory with no other argument, as bits.
   std::uint64_t distinct() const { return distinct_; }
+  // Blocks read the arrays `elsewhere`, as bits, at other places than they write, and each other array only where they
+  // write. So a launch is refused in which an array that is written shares elements with another one, unless the two
+  // are one view and neither is read elsewhere. Called before the kernel is launched.
+  void expect_apart(std::uint64_t elsewhere) { read_elsewhere_ = elsewhere; }
+  const std::optional<std::uint64_t> &read_elsewhere() const { return read_elsewhere_; }
   // Rough operations for each instance of the forward kernel.
   double cost() const { return cost_; }
   // Dimensions of the launch that are counted in 32 bits, as bits.
@@ -153,6 +158,7 @@ class KernelDefinition {
 
   ir::Kernel structured_, forward_;
   std::uint64_t written_ = 0, narrow_dimensions_ = 0, summed_ = 0, distinct_ = 0;
+  std::optional<std::uint64_t> read_elsewhere_;
   double cost_ = 1;
   std::string common_write_;  // the warning; empty where there is none
   std::vector<NarrowIndices> narrow_indices_;

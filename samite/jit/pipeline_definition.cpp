@@ -1,6 +1,7 @@
 #include "samite/jit/pipeline_definition.h"
 
 #include "samite/base/error.h"
+#include "samite/ir/visit.h"
 #include "samite/schedule/lower.h"
 
 #include <fmt/format.h>
@@ -20,6 +21,24 @@ std::vector<std::string> schedule_names(const ir::CapturedPipeline &captured) {
   std::vector<std::string> names;
   for (const ir::CapturedSchedule &schedule : captured.schedules) names.push_back(schedule.name);
   return names;
+}
+
+std::uint64_t arrays_read_elsewhere(const ir::CapturedPipeline &captured) {
+  constexpr std::uint64_t all = ~std::uint64_t{0};
+  if (captured.funcs.size() != 1) return all;
+  std::vector<ir::Value> computed;
+  std::size_t stores = 0;
+  ir::for_each_statement(captured.algorithm.body, [&](const ir::Stmt &stmt) {
+    if (const auto *store = stmt.as<ir::Store>()) computed = store->indices, ++stores;
+  });
+  if (stores != captured.funcs[0].types.size()) return all;  // it has updates
+  std::uint64_t elsewhere = 0;
+  ir::for_each_statement(captured.algorithm.body, [&](const ir::Stmt &stmt) {
+    const auto *let = stmt.as<ir::Let>();
+    if (let && let->value.op == ir::Op::Load && let->value.operands != computed)
+      elsewhere |= std::uint64_t{1} << std::min<std::uint32_t>(let->value.array, 63);
+  });
+  return elsewhere;
 }
 
 }  // namespace
@@ -53,6 +72,7 @@ PipelineDefinition::PipelineDefinition(std::shared_ptr<const ir::CapturedPipelin
             return schedules::lower(*captured, {.gpu = target.device == DeviceKind::cuda, .name = schedule});
           },
           captured->algorithm.where) {
+  read_elsewhere_ = arrays_read_elsewhere(*captured);
   captured_ = std::move(captured);
 }
 

@@ -43,6 +43,10 @@ class PipelineDefinition {
   // What messages call it; `written` as ScheduledProgram has it.
   Callee callee(std::uint64_t written = 0) const { return {"pipeline", name_, parameters_, written, where_}; }
 
+  // Its own arrays that it reads at other places than where it writes, as bits: all but those that its only Func, of
+  // one definition, reads at the very element that it computes. As KernelDefinition::expect_apart has them.
+  std::uint64_t read_elsewhere() const { return read_elsewhere_; }
+
   // The schedule for a device: the one that is asked for, else "cuda" or "cpu" where the pipeline has that, else "".
   // UserError where there is none of that name.
   std::string schedule_for(DeviceKind device, const std::string &wanted) const;
@@ -75,6 +79,7 @@ class PipelineDefinition {
   Lower lower_;
   SourceLocation where_;
   std::shared_ptr<const ir::CapturedPipeline> captured_;
+  std::uint64_t read_elsewhere_ = ~std::uint64_t{0};
   Memo<Key, Made> programs_;
 };
 

@@ -61,6 +61,7 @@ Checked check(PipelineDefinition &definition, const PipelineOptions &options, st
   const Callee writes = definition.callee(checked.program->written());
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (writes.written >> i & 1) check_buffer(writes, i, *arguments[i].buffer);
+  check_apart(writes, arguments, definition.read_elsewhere());
   return checked;
 }
 

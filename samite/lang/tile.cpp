@@ -76,13 +76,33 @@ ir::Value record_on_tiles(ir::Op op, ScalarType result, std::vector<ir::Value> o
   return record_tile({op, {result, shape}, std::move(operands)}, where);
 }
 
+namespace {
+
+bool can_repeat(const ir::TileShape &from, const ir::TileShape &to) {
+  if (from.rank() != to.rank()) return false;
+  for (int d = 0; d < from.rank(); ++d)
+    if (from[d] != 1 && from[d] != to[d]) return false;
+  return true;
+}
+
+// As a program would call it: tile::broadcast<float>(…, {8, 8}).
+std::string broadcast_text(const ir::Type &type) {
+  std::string extents;
+  for (const std::int64_t extent : type.shape()) extents += (extents.empty() ? "" : ", ") + std::to_string(extent);
+  return "tile::broadcast<" + std::string(cpp_name(type.element())) + ">(…, {" + extents + "})";
+}
+
+}  // namespace
+
 void assign_tile(LocalHandle &target, const ir::Type &type, ir::Value value, SourceLocation where) {
   if (!value.type().is_tile())
     value = value.is_constant() ? ir::Value::from_bits(type, value.bits())
                                 : record_tile({ir::Op::Broadcast, type, {value}}, where);
   if (value.type() != type)
     throw UserError(where, "a tile of extents " + value.type().shape().to_string() + " is assigned to one of extents " +
-                               type.shape().to_string() + ", which a tile keeps; declare another one");
+                               type.shape().to_string() + ", which a tile keeps; " +
+                               (can_repeat(value.type().shape(), type.shape()) ? "repeat it by " + broadcast_text(type)
+                                                                               : "declare another one"));
   target.assign(type, value, where);
 }
 

@@ -52,6 +52,18 @@ template <Scalar T>
 using Accumulator = std::conditional_t<FloatingScalar<T> && sizeof(T) <= 2, float,
                                        std::conditional_t<std::integral<T> && sizeof(T) < 4, std::int32_t, T>>;
 
+// What tile::sum gives: a sum of small integers would soon wrap round in their own type.
+template <Scalar T>
+using SumOf = std::conditional_t<std::integral<T> && sizeof(T) < 4,
+                                 std::conditional_t<std::signed_integral<T>, std::int32_t, std::uint32_t>, T>;
+template <Scalar T>
+ir::Value in_type_of_sum(ir::Value x, SourceLocation where) {
+  if constexpr (std::same_as<SumOf<T>, T>)
+    return x;
+  else
+    return record_on_tiles(ir::Op::Cast, scalar_type_of<SumOf<T>>, {std::move(x)}, where);
+}
+
 template <class T>
 constexpr void refuse_read_only() {
   static_assert(!std::is_const_v<T>,
@@ -185,6 +197,23 @@ void scatter_add(const Array<T, 1> &array, const Tile<std::int32_t> &indices, co
   lang::add_tile(array.index(where), {indices.value(where)}, value.value(where), where);
 }
 
+// Of integers of 8 and 16 bits the sum has 32.
+template <Scalar T>
+  requires(ArithmeticScalar<T>)
+Traced<lang::SumOf<T>> sum(const Tile<T> &x, SourceLocation where = std::source_location::current()) {
+  using S = lang::SumOf<T>;
+  return Traced<S>::adopt(lang::reduce_tile(ir::Op::ReduceAdd, scalar_type_of<S>,
+                                            lang::in_type_of_sum<T>(x.value(where), where), {}, where));
+}
+template <Scalar T>
+  requires(ArithmeticScalar<T>)
+Tile<lang::SumOf<T>> sum(const Tile<T> &x, lang::Dimensions along,
+                         SourceLocation where = std::source_location::current()) {
+  using S = lang::SumOf<T>;
+  return Tile<S>::adopt(lang::reduce_tile(ir::Op::ReduceAdd, scalar_type_of<S>,
+                                          lang::in_type_of_sum<T>(x.value(where), where), along, where));
+}
+
 #define SAMITE_TILE_REDUCTION(name, op)                                                                            \
   template <Scalar T>                                                                                              \
     requires(ArithmeticScalar<T>)                                                                                  \
@@ -196,7 +225,6 @@ void scatter_add(const Array<T, 1> &array, const Tile<std::int32_t> &indices, co
   Tile<T> name(const Tile<T> &x, lang::Dimensions along, SourceLocation where = std::source_location::current()) { \
     return Tile<T>::adopt(lang::reduce_tile(ir::Op::op, scalar_type_of<T>, x.value(where), along, where));         \
   }
-SAMITE_TILE_REDUCTION(sum, ReduceAdd)
 SAMITE_TILE_REDUCTION(product, ReduceMul)
 SAMITE_TILE_REDUCTION(min, ReduceMin)  // of a number and a NaN, the number
 SAMITE_TILE_REDUCTION(max, ReduceMax)

@@ -6,11 +6,13 @@
 #include "samite/ops/kernels.h"
 #include "samite/ops/matmul_plan.h"
 #include "samite/ops/rows.h"
+#include "samite/runtime/shared_elements.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace samite::ops {
 namespace {
@@ -145,6 +147,14 @@ void attention_adjoint(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &
   check.expect(q_gradient, "the gradient of q", q.extents(), q.type());
   check.expect(k_gradient, "the gradient of k", k.extents(), q.type());
   check.expect(v_gradient, "the gradient of v", k.extents(), q.type());
+  // One kernel writes the first of these before another reads or writes the rest.
+  for (const auto &[a, b, what] : {std::tuple{&q_gradient, &k_gradient, "q and k"},
+                                   {&q_gradient, &v_gradient, "q and v"},
+                                   {&k_gradient, &v_gradient, "k and v"}})
+    if (share_elements(*a, *b))
+      throw UserError(where, fmt::format("attention_adjoint: expected gradients with memory of their own; those of {} "
+                                         "share theirs: give each a buffer, such as a clone()",
+                                         what));
   const double number = scale_of(options, check);
   const AttentionAdjoint planned =
       attention_adjoint_launches(q.type(), check.shape(), options.causal, plan_device(q.device()), number, where);

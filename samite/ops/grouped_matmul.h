@@ -75,12 +75,13 @@ template <Scalar T, Scalar C, class... Extras>
 class GroupedMatmul<Tile<C>(Sums<T>, Extras...)> {
   using KernelOf = TileKernel<void(Array<const T, 2>, Array<const T, 3>, detail::Offsets, Array<C, 2>, Extras...)>;
   using Rows = Buffer<std::int32_t>;
+  using First = detail::Called<Buffer<T>>;
 
  public:
   template <class E>
   GroupedMatmul(std::string name, const E &epilogue, MatmulOptions options = {},
                 SourceLocation where = std::source_location::current())
-      : state_(std::make_shared<State>(name, options, where, [=](const detail::GroupedPlan &plan) {
+      : state_(std::make_shared<State>(name, options, detail::first_arrays(3), [=](const detail::GroupedPlan &plan) {
           return kernel(name, epilogue, options, plan, where);
         })) {
     lang::check_precision(options.precision == tile::Precision::tf32, scalar_type_of<T>, where);
@@ -89,24 +90,24 @@ class GroupedMatmul<Tile<C>(Sums<T>, Extras...)> {
 
   // a (rows x inner), b (groups x inner x columns), or (groups x columns x inner) where it lies transposed, offsets
   // (groups + 1), c (rows x columns). UserError where they do not fit each other, DeviceError as a launch.
-  void launch(const Buffer<T> &a, const Buffer<T> &b, const Rows &offsets, const Buffer<C> &c,
+  void launch(const First &a, const Buffer<T> &b, const Rows &offsets, const Buffer<C> &c,
               jit::ArgumentFor<Extras>... extras) const {
     launch(LaunchOptions{}, a, b, offsets, c, extras...);
   }
-  void launch(const LaunchOptions &options, const Buffer<T> &a, const Buffer<T> &b, const Rows &offsets,
-              const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
+  void launch(const LaunchOptions &options, const First &a, const Buffer<T> &b, const Rows &offsets, const Buffer<C> &c,
+              jit::ArgumentFor<Extras>... extras) const {
     with_kernel(options, a, b, offsets, c, [&](const auto &kernel, const LaunchExtents &blocks) {
-      kernel.launch(blocks, options, a, b, offsets, c, extras...);
+      kernel.launch(blocks, options, a.buffer, b, offsets, c, extras...);
     });
   }
-  Launch record(const Buffer<T> &a, const Buffer<T> &b, const Rows &offsets, const Buffer<C> &c,
+  Launch record(const First &a, const Buffer<T> &b, const Rows &offsets, const Buffer<C> &c,
                 jit::ArgumentFor<Extras>... extras) const {
     return record(LaunchOptions{}, a, b, offsets, c, extras...);
   }
-  Launch record(const LaunchOptions &options, const Buffer<T> &a, const Buffer<T> &b, const Rows &offsets,
+  Launch record(const LaunchOptions &options, const First &a, const Buffer<T> &b, const Rows &offsets,
                 const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
     return with_kernel(options, a, b, offsets, c, [&](const auto &kernel, const LaunchExtents &blocks) {
-      return kernel.record(blocks, options, a, b, offsets, c, extras...);
+      return kernel.record(blocks, options, a.buffer, b, offsets, c, extras...);
     });
   }
 
@@ -118,17 +119,18 @@ class GroupedMatmul<Tile<C>(Sums<T>, Extras...)> {
   using State = detail::OneOperation<MatmulOptions, detail::GroupedPlan, KernelOf>;
 
   template <class F>
-  decltype(auto) with_kernel(const LaunchOptions &launch, const AnyBuffer &a, const AnyBuffer &b,
+  decltype(auto) with_kernel(const LaunchOptions &launch, const First &first, const AnyBuffer &b,
                              const AnyBuffer &offsets, const AnyBuffer &c, const F &function) const {
     const auto &options = state_->options;
-    const GroupedShape shape = grouped_shape(state_->name, {a, b, offsets, c, options.transposed.b}, state_->where);
+    const AnyBuffer &a = first.buffer;
+    const GroupedShape shape = grouped_shape(state_->name, {a, b, offsets, c, options.transposed.b}, first.where);
     const MatmulFactors factors{scalar_type_of<T>, options.precision, options.transposed};
     const PlanDevice device = plan_device(a.device());
     const MatmulPlan plan = is_differentiated(launch, c) ? differentiated_grouped_plan(shape, factors, device)
                                                          : grouped_plan(shape, factors, device);
     return function(
         state_->kernels.at({plan, detail::GroupSearch::of(shape.groups, checks_offsets(launch, a.device()))}),
-        LaunchExtents(grouped_blocks(shape, plan), state_->where));
+        LaunchExtents(grouped_blocks(shape, plan), first.where));
   }
 
   template <class E>
@@ -161,14 +163,16 @@ GroupedMatmul(std::string, E, MatmulOptions) -> GroupedMatmul<Signature>;
 // Rounded to C.
 template <Scalar T, Scalar C>
 void grouped_matmul(const Buffer<T> &a, const Buffer<T> &b, const Buffer<std::int32_t> &offsets, const Buffer<C> &c,
-                    const MatmulOptions &options = {}) {
+                    const MatmulOptions &options = {}, SourceLocation where = std::source_location::current()) {
   using Plain = GroupedMatmul<Tile<C>(Sums<T>)>;
   static detail::Kernels<std::array<bool, 3>, Plain> made([](const std::array<bool, 3> &key) {
     return Plain("grouped_matmul", [](const Sums<T> &s) { return detail::as_type<C>(s.values()); },
                  {{key[0], key[1]}, key[2] ? tile::Precision::tf32 : tile::Precision::full});
   });
+  refuse_transposed_rows("grouped_matmul", options.transposed, where);
+  lang::check_precision(options.precision == tile::Precision::tf32, scalar_type_of<T>, where);
   made.at({options.transposed.a, options.transposed.b, options.precision == tile::Precision::tf32})
-      .launch(a, b, offsets, c);
+      .launch({a, where}, b, offsets, c);
 }
 
 }  // namespace samite::ops

@@ -5,6 +5,7 @@
 #include "samite/base/hash.h"
 #include "samite/base/source_location.h"
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -14,15 +15,33 @@
 
 namespace samite::ops::detail {
 
+// Arrays of a kernel as bits, as jit::KernelDefinition::expect_apart has them.
+constexpr std::uint64_t all_arrays = ~std::uint64_t{0};
+constexpr std::uint64_t first_arrays(int count) { return (std::uint64_t{1} << count) - 1; }
+
+template <class Kernel>
+void expect_apart(const Kernel &kernel, std::uint64_t read_elsewhere) {
+  if constexpr (requires { kernel.definition()->expect_apart(read_elsewhere); })
+    kernel.definition()->expect_apart(read_elsewhere);
+  else if constexpr (requires { kernel->expect_apart(read_elsewhere); })
+    kernel->expect_apart(read_elsewhere);
+}
+
 template <class Key, class Kernel>
 class Kernels {
  public:
-  explicit Kernels(std::function<Kernel(const Key &)> make) : make_(std::move(make)) {}
+  // `read_elsewhere`: arrays that blocks read at other places than they write; none of them, and none of which views
+  // differ, may share elements with an array that a kernel writes.
+  explicit Kernels(std::function<Kernel(const Key &)> make, std::uint64_t read_elsewhere = all_arrays)
+      : make_(std::move(make)), read_elsewhere_(read_elsewhere) {}
 
   const Kernel &at(const Key &key) {
     const std::lock_guard lock(mutex_);
     auto found = kernels_.find(key);
-    if (found == kernels_.end()) found = kernels_.emplace(key, make_(key)).first;
+    if (found == kernels_.end()) {
+      found = kernels_.emplace(key, make_(key)).first;
+      expect_apart(found->second, read_elsewhere_);
+    }
     return found->second;
   }
   std::vector<Kernel> all() {
@@ -34,20 +53,29 @@ class Kernels {
 
  private:
   std::function<Kernel(const Key &)> make_;
+  std::uint64_t read_elsewhere_;
   std::mutex mutex_;
   std::map<Key, Kernel> kernels_;
+};
+
+// The first argument of a call, with the line of that call.
+template <class Buffer>
+struct Called {
+  Called(const Buffer &buffer, SourceLocation where = std::source_location::current()) : buffer(buffer), where(where) {}
+
+  const Buffer &buffer;
+  SourceLocation where;
 };
 
 // What an operation was made with, and its kernels.
 template <class Options, class Key, class Kernel>
 struct OneOperation {
   template <class Make>
-  OneOperation(std::string name, Options options, SourceLocation where, Make make)
-      : name(std::move(name)), options(options), where(where), kernels(std::move(make)) {}
+  OneOperation(std::string name, Options options, std::uint64_t read_elsewhere, Make make)
+      : name(std::move(name)), options(options), kernels(std::move(make), read_elsewhere) {}
 
   std::string name;
   Options options;
-  SourceLocation where;
   Kernels<Key, Kernel> kernels;
 };
 
@@ -55,18 +83,16 @@ struct OneOperation {
 template <class Options, class Key, class OfMatrices, class OfBatches>
 struct Operation {
   template <class MakeOfMatrices, class MakeOfBatches>
-  Operation(std::string name, Options options, SourceLocation where, Hash128 identity, MakeOfMatrices of_matrices,
-            MakeOfBatches of_batches)
+  Operation(std::string name, Options options, std::uint64_t read_elsewhere, Hash128 identity,
+            MakeOfMatrices of_matrices, MakeOfBatches of_batches)
       : name(std::move(name)),
         options(options),
-        where(where),
         identity(identity),
-        matrices(std::move(of_matrices)),
-        batches(std::move(of_batches)) {}
+        matrices(std::move(of_matrices), read_elsewhere),
+        batches(std::move(of_batches), read_elsewhere) {}
 
   std::string name;
   Options options;
-  SourceLocation where;
   Hash128 identity;  // among operations whose plans are kept
   Kernels<Key, OfMatrices> matrices;
   Kernels<Key, OfBatches> batches;

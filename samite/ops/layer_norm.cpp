@@ -136,8 +136,8 @@ Weighted<T> weighted_of(const RowPlan &plan) {
 
 template <Scalar T>
 std::shared_ptr<jit::KernelDefinition> layer_norm_kernel(const RowPlan &plan, bool weighted) {
-  static detail::Kernels<RowPlan, Plain<T>> plain(plain_of<T>);
-  static detail::Kernels<RowPlan, Weighted<T>> with_weight(weighted_of<T>);
+  static detail::Kernels<RowPlan, Plain<T>> plain(plain_of<T>, /*read_elsewhere=*/0);
+  static detail::Kernels<RowPlan, Weighted<T>> with_weight(weighted_of<T>, /*read_elsewhere=*/0);
   return weighted ? with_weight.at(plan).definition() : plain.at(plan).definition();
 }
 
@@ -230,9 +230,12 @@ Adjoint<T> adjoint_of(const AdjointPlan &adjoint) {
           TileOptions{.threads = plan.threads}};
 }
 
+// The gradients of the weight and the bias, which all blocks add to.
+constexpr std::uint64_t sums_of_columns = 0b110000;
+
 template <Scalar T>
 std::shared_ptr<jit::KernelDefinition> adjoint_kernel(const AdjointPlan &plan) {
-  static detail::Kernels<AdjointPlan, Adjoint<T>> made(adjoint_of<T>);
+  static detail::Kernels<AdjointPlan, Adjoint<T>> made(adjoint_of<T>, sums_of_columns);
   return made.at(plan).definition();
 }
 

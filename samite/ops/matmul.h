@@ -103,54 +103,56 @@ template <Scalar T, Scalar C, class... Extras>
 class Matmul<Tile<C>(Sums<T>, Extras...)> {
   template <int Rank>
   using KernelOf = TileKernel<void(Array<const T, Rank>, Array<const T, Rank>, Array<C, Rank>, Extras...)>;
+  using First = detail::Called<Buffer<T>>;
 
  public:
   template <class E>
   Matmul(std::string name, const E &epilogue, MatmulOptions options = {},
          SourceLocation where = std::source_location::current())
       : state_(std::make_shared<State>(
-            name, options, where, identity_of_operation(name, typeid(void (*)(E, Matmul)).name()),
+            name, options, detail::first_arrays(2), identity_of_operation(name, typeid(void (*)(E, Matmul)).name()),
             [=](const MatmulPlan &plan) { return kernel<2>(name, epilogue, options, plan, where); },
             [=](const MatmulPlan &plan) { return kernel<3>(name, epilogue, options, plan, where); })) {
     lang::check_precision(options.precision == tile::Precision::tf32, scalar_type_of<T>, where);
   }
 
   // a (rows x inner), b (inner x columns), c (rows x columns), or as many of each in three dimensions. UserError where
-  // they do not fit each other, DeviceError as a launch.
-  void launch(const Buffer<T> &a, const Buffer<T> &b, const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
+  // they do not fit each other, or what is written shares memory with something else, unless that is the same matrix
+  // and no factor; DeviceError as a launch.
+  void launch(const First &a, const Buffer<T> &b, const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
     launch(LaunchOptions{}, a, b, c, extras...);
   }
-  void launch(const LaunchOptions &options, const Buffer<T> &a, const Buffer<T> &b, const Buffer<C> &c,
+  void launch(const LaunchOptions &options, const First &a, const Buffer<T> &b, const Buffer<C> &c,
               jit::ArgumentFor<Extras>... extras) const {
     with_kernel(a, b, c, [&](const auto &kernel, const LaunchExtents &blocks) {
-      kernel.launch(blocks, options, a, b, c, extras...);
+      kernel.launch(blocks, options, a.buffer, b, c, extras...);
     });
   }
-  Launch record(const Buffer<T> &a, const Buffer<T> &b, const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
+  Launch record(const First &a, const Buffer<T> &b, const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
     return record(LaunchOptions{}, a, b, c, extras...);
   }
-  Launch record(const LaunchOptions &options, const Buffer<T> &a, const Buffer<T> &b, const Buffer<C> &c,
+  Launch record(const LaunchOptions &options, const First &a, const Buffer<T> &b, const Buffer<C> &c,
                 jit::ArgumentFor<Extras>... extras) const {
     return with_kernel(a, b, c, [&](const auto &kernel, const LaunchExtents &blocks) {
-      return kernel.record(blocks, options, a, b, c, extras...);
+      return kernel.record(blocks, options, a.buffer, b, c, extras...);
     });
   }
 
   // Measures which plan is the fastest for arrays of these extents, and keeps it for launches to come.
-  TunedPlan tune(const Buffer<T> &a, const Buffer<T> &b, const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
+  TunedPlan tune(const First &a, const Buffer<T> &b, const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
     return tune(TuneOptions{}, a, b, c, extras...);
   }
-  TunedPlan tune(const TuneOptions &options, const Buffer<T> &a, const Buffer<T> &b, const Buffer<C> &c,
+  TunedPlan tune(const TuneOptions &options, const First &a, const Buffer<T> &b, const Buffer<C> &c,
                  jit::ArgumentFor<Extras>... extras) const {
-    const PlannedProduct product = planned_product(a, b, c);
+    const PlannedProduct product = planned_product(a.buffer, b, c, a.where);
     return detail::tune_plan(
         state_->name, product, options,
         [&](const MatmulPlan &plan) {
-          return with_plan(product.shape, plan, a.rank() == 3, [&](const auto &kernel, const LaunchExtents &blocks) {
-            return kernel.record(blocks, a, b, c, extras...);
+          return with_plan(product.shape, plan, a, [&](const auto &kernel, const LaunchExtents &blocks) {
+            return kernel.record(blocks, a.buffer, b, c, extras...);
           });
         },
-        state_->where);
+        a.where);
   }
 
   const std::string &name() const { return state_->name; }
@@ -161,9 +163,10 @@ class Matmul<Tile<C>(Sums<T>, Extras...)> {
  private:
   using State = detail::Operation<MatmulOptions, MatmulPlan, KernelOf<2>, KernelOf<3>>;
 
-  PlannedProduct planned_product(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &c) const {
+  PlannedProduct planned_product(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &c,
+                                 SourceLocation where) const {
     const auto &options = state_->options;
-    return {state_->identity, matmul_shape(state_->name, {a, b, c, options.transposed}, state_->where),
+    return {state_->identity, matmul_shape(state_->name, {a, b, c, options.transposed}, where),
             MatmulFactors{.type = scalar_type_of<T>,
                           .precision = options.precision,
                           .transposed = options.transposed,
@@ -172,15 +175,16 @@ class Matmul<Tile<C>(Sums<T>, Extras...)> {
             a.device()};
   }
   template <class F>
-  decltype(auto) with_plan(const MatmulShape &shape, const MatmulPlan &plan, bool in_batches, const F &function) const {
-    const LaunchExtents blocks(matmul_blocks(shape, plan, in_batches), state_->where);
+  decltype(auto) with_plan(const MatmulShape &shape, const MatmulPlan &plan, const First &a, const F &function) const {
+    const bool in_batches = a.buffer.rank() == 3;
+    const LaunchExtents blocks(matmul_blocks(shape, plan, in_batches), a.where);
     if (in_batches) return function(state_->batches.at(plan), blocks);
     return function(state_->matrices.at(plan), blocks);
   }
   template <class F>
-  decltype(auto) with_kernel(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &c, const F &function) const {
-    const PlannedProduct product = planned_product(a, b, c);
-    return with_plan(product.shape, chosen_plan(product), a.rank() == 3, function);
+  decltype(auto) with_kernel(const First &a, const AnyBuffer &b, const AnyBuffer &c, const F &function) const {
+    const PlannedProduct product = planned_product(a.buffer, b, c, a.where);
+    return with_plan(product.shape, chosen_plan(product), a, function);
   }
 
   template <int Rank, class E>
@@ -210,13 +214,16 @@ Matmul(std::string, E, MatmulOptions) -> Matmul<Signature>;
 
 // c = a b, rounded to C.
 template <Scalar T, Scalar C>
-void matmul(const Buffer<T> &a, const Buffer<T> &b, const Buffer<C> &c, const MatmulOptions &options = {}) {
+void matmul(const Buffer<T> &a, const Buffer<T> &b, const Buffer<C> &c, const MatmulOptions &options = {},
+            SourceLocation where = std::source_location::current()) {
   using Plain = Matmul<Tile<C>(Sums<T>)>;
   static detail::Kernels<std::array<bool, 3>, Plain> made([](const std::array<bool, 3> &key) {
     return Plain("matmul", [](const Sums<T> &s) { return detail::as_type<C>(s.values()); },
                  {{key[0], key[1]}, key[2] ? tile::Precision::tf32 : tile::Precision::full});
   });
-  made.at({options.transposed.a, options.transposed.b, options.precision == tile::Precision::tf32}).launch(a, b, c);
+  lang::check_precision(options.precision == tile::Precision::tf32, scalar_type_of<T>, where);
+  made.at({options.transposed.a, options.transposed.b, options.precision == tile::Precision::tf32})
+      .launch({a, where}, b, c);
 }
 
 }  // namespace samite::ops

@@ -22,16 +22,19 @@ using Key = std::tuple<MatmulPlan, Activation, bool, bool, bool, bool, bool>;
 template <int Rank, Scalar T, Scalar C>
 std::shared_ptr<jit::KernelDefinition> kernel(const MatmulByType &kind, const MatmulPlan &plan) {
   using Kernel = std::shared_ptr<jit::KernelDefinition>;
-  static detail::Kernels<Key, Kernel> made([](const Key &key) {
-    const auto &[plan, activation, bias, residual, ta, tb, tf32] = key;
-    const MatmulOptions options{{ta, tb}, tf32 ? tile::Precision::tf32 : tile::Precision::full};
-    using Factor = Array<const T, Rank>;
-    return detail::LayerKernel<Rank, C, Factor, Factor>::made(
-        "matmul", {scalar_type_of<C>, activation, bias, residual}, plan,
-        [&](const std::array<Int, Rank> &block, const Factor &a, const Factor &b) {
-          return std::vector{detail::block_sums<Rank, T>(a, b, block, options, plan, std::source_location::current())};
-        });
-  });
+  static detail::Kernels<Key, Kernel> made(
+      [](const Key &key) {
+        const auto &[plan, activation, bias, residual, ta, tb, tf32] = key;
+        const MatmulOptions options{{ta, tb}, tf32 ? tile::Precision::tf32 : tile::Precision::full};
+        using Factor = Array<const T, Rank>;
+        return detail::LayerKernel<Rank, C, Factor, Factor>::made(
+            "matmul", {scalar_type_of<C>, activation, bias, residual}, plan,
+            [&](const std::array<Int, Rank> &block, const Factor &a, const Factor &b) {
+              return std::vector{
+                  detail::block_sums<Rank, T>(a, b, block, options, plan, std::source_location::current())};
+            });
+      },
+      detail::first_arrays(2));
   const LayerEpilogue &e = kind.epilogue;
   return made.at({plan, e.activation, e.bias, e.residual, kind.transposed.a, kind.transposed.b,
                   kind.precision == tile::Precision::tf32});

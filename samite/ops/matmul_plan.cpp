@@ -153,8 +153,9 @@ std::int64_t most_rows_of_a_tile(const MatmulShape &shape, std::span<const Matmu
 // where they all exist. Memory is the limit of such products, so that as many stages are on their way as fit.
 void shorten(MatmulPlan &plan, const MatmulShape &shape, const MatmulFactors &factors) {
   constexpr std::int64_t bytes_of_stages = 192 << 10, most_stages = 16;
-  const auto rows =
-      static_cast<std::uint64_t>(detail::ceil_div(std::max<std::int64_t>(shape.rows, 1), std::int64_t{8}) * 8);
+  // The rows are terms of b's gradient, 16 of which an instruction multiplies at a time.
+  const std::int64_t step = factors.differentiated && size_of(factors.type) == 2 ? 16 : 8;
+  const auto rows = static_cast<std::uint64_t>(detail::round_up(std::max<std::int64_t>(shape.rows, 1), step));
   // A block of rows with one scale has whole tiles.
   plan.rows = static_cast<int>(factors.row_blocks ? std::bit_ceil(rows) : rows);
   const std::int64_t bytes = static_cast<std::int64_t>(size_of(factors.type)) * (plan.rows + plan.columns) * plan.inner;

@@ -46,7 +46,7 @@ using Quantiser = TileKernel<void(Array<const T, 2>, Array<Q, 2>, Array<float, 2
 template <Scalar T, Scalar Q>
 Quantiser<T, Q> in_one(const ScaleGroups &groups) {
   const auto [rows, columns] = cut(groups);
-  return {"quantise", [=](Array<const T, 2> x, Array<Q, 2> q, Array<float, 2> scale) {
+  return {"quantise", {"x", "q", "scale"}, [=](Array<const T, 2> x, Array<Q, 2> q, Array<float, 2> scale) {
             auto [i, j] = block_index<2>();
             const auto part = [&](const Int &a, const Int &b) {
               return in_float(tile::load(x, {a, b}, {rows, columns}));
@@ -95,6 +95,7 @@ auto largest_of_all() {
 template <Scalar T, Scalar Q>
 auto divide_all() {
   return TileKernel{"quantise",
+                    {"x", "q", "largest", "scale"},
                     [](Array<const T, 2> x, Array<Q, 2> q, Array<const float, 2> largest, Array<float, 2> scale) {
                       const auto [rows, columns] = cut({});
                       auto [i, j] = block_index<2>();
@@ -106,23 +107,24 @@ auto divide_all() {
 
 template <Scalar Q, Scalar T>
 auto multiply(const ScaleGroups &groups) {
-  return TileKernel{"dequantise", [=](Array<const Q, 2> q, Array<const float, 2> scale, Array<T, 2> x) {
-                      const auto [rows, columns] = cut(groups);
-                      auto [i, j] = block_index<2>();
-                      const auto at = [](ScaleGroup group, const Int &number, int size) {
-                        if (group == ScaleGroup::all) return Int(0);
-                        if (group == ScaleGroup::block) return Int(number * size / scale_block);
-                        return Int(number);
-                      };
-                      const Tile<float> own = tile::load(
-                          scale, {at(groups.rows, i, rows), at(groups.columns, j, columns)},
-                          {groups.rows == ScaleGroup::one ? rows : 1, groups.columns == ScaleGroup::one ? columns : 1});
-                      const Tile<float> values = tile::cast<float>(tile::load(q, {i, j}, {rows, columns})) * own;
-                      if constexpr (std::same_as<T, float>)
-                        tile::store(x, {i, j}, values);
-                      else
-                        tile::store(x, {i, j}, tile::cast<T>(values));
-                    }};
+  return TileKernel{
+      "dequantise", {"q", "scale", "x"}, [=](Array<const Q, 2> q, Array<const float, 2> scale, Array<T, 2> x) {
+        const auto [rows, columns] = cut(groups);
+        auto [i, j] = block_index<2>();
+        const auto at = [](ScaleGroup group, const Int &number, int size) {
+          if (group == ScaleGroup::all) return Int(0);
+          if (group == ScaleGroup::block) return Int(number * size / scale_block);
+          return Int(number);
+        };
+        const Tile<float> own =
+            tile::load(scale, {at(groups.rows, i, rows), at(groups.columns, j, columns)},
+                       {groups.rows == ScaleGroup::one ? rows : 1, groups.columns == ScaleGroup::one ? columns : 1});
+        const Tile<float> values = tile::cast<float>(tile::load(q, {i, j}, {rows, columns})) * own;
+        if constexpr (std::same_as<T, float>)
+          tile::store(x, {i, j}, values);
+        else
+          tile::store(x, {i, j}, tile::cast<T>(values));
+      }};
 }
 
 // The scales' groups, where x and q fit each other.
@@ -141,7 +143,11 @@ QuantiseLaunches launches(const ScaleGroups &groups, std::int64_t rows, std::int
   const std::int64_t down = detail::ceil_div(rows, height), across = detail::ceil_div(columns, width);
   if (groups == ScaleGroups{}) {
     static const auto find = largest_of_all<T>();
-    static const auto divide = divide_all<T, Q>();
+    static const auto divide = [] {
+      const auto made = divide_all<T, Q>();
+      detail::expect_apart(made, detail::all_arrays);
+      return made;
+    }();
     return {PlannedLaunch{find.definition(), {down, across}}, {divide.definition(), {down, across}}};
   }
   static detail::Kernels<ScaleGroups, Quantiser<T, Q>> made(in_one<T, Q>);
@@ -159,6 +165,15 @@ PlannedLaunch launch_back(const ScaleGroups &groups, std::int64_t rows, std::int
   static detail::Kernels<ScaleGroups, Kernel> made([](const ScaleGroups &key) { return multiply<Q, T>(key); });
   return {made.at(groups).definition(), {detail::ceil_div(rows, height), detail::ceil_div(columns, width)}};
 }
+
+// X(element type, 8-bit type) for each pair that there is.
+#define SAMITE_QUANTISED(X) \
+  X(float, f8e4m3)          \
+  X(float, f8e5m2)          \
+  X(half, f8e4m3)           \
+  X(half, f8e5m2)           \
+  X(bfloat16, f8e4m3)       \
+  X(bfloat16, f8e5m2)
 
 [[noreturn]] void refuse_types(const char *name, ScalarType x, ScalarType q, SourceLocation where) {
   throw UserError(where, fmt::format("{}: expected half, bfloat16 or float and an 8-bit floating type, f8e4m3 or "
@@ -186,26 +201,19 @@ PlannedLaunch dequantise_launch(ScalarType q, ScalarType x, const ScaleGroups &g
   refuse_types("dequantise", x, q, where);
 }
 
-template <Scalar T, Scalar Q>
-void quantise(const Buffer<T> &x, const Buffer<Q> &q, const Buffer<float> &scale, SourceLocation where) {
+void detail::quantise(const AnyBuffer &x, const AnyBuffer &q, const AnyBuffer &scale, SourceLocation where) {
   const ScaleGroups groups = groups_of("quantise", x, q, scale, where);
-  const QuantiseLaunches planned = launches<T, Q>(groups, x.extents()[0], x.extents()[1]);
-  if (!planned.largest) return detail::launch_planned(planned.quantise, {{&x}, {&q}, {&scale}}, where);
+  const QuantiseLaunches planned = quantise_launches(x.type(), q.type(), groups, x.extents()[0], x.extents()[1], where);
+  if (!planned.largest) return launch_planned(planned.quantise, {{&x}, {&q}, {&scale}}, where);
   const Buffer<float> largest(x.device(), {1, 1});
-  detail::launch_planned(*planned.largest, {{&x}, {&largest}}, where);
-  detail::launch_planned(planned.quantise, {{&x}, {&q}, {&largest}, {&scale}}, where);
+  launch_planned(*planned.largest, {{&x}, {&largest}}, where);
+  launch_planned(planned.quantise, {{&x}, {&q}, {&largest}, {&scale}}, where);
 }
 
-template <Scalar Q, Scalar T>
-void dequantise(const Buffer<Q> &q, const Buffer<float> &scale, const Buffer<T> &x, SourceLocation where) {
+void detail::dequantise(const AnyBuffer &q, const AnyBuffer &scale, const AnyBuffer &x, SourceLocation where) {
   const ScaleGroups groups = groups_of("dequantise", q, x, scale, where);
-  detail::launch_planned(launch_back<T, Q>(groups, q.extents()[0], q.extents()[1]), {{&q}, {&scale}, {&x}}, where);
+  launch_planned(dequantise_launch(q.type(), x.type(), groups, q.extents()[0], q.extents()[1], where),
+                 {{&q}, {&scale}, {&x}}, where);
 }
-
-#define SAMITE_DEFINE(T, Q)                                                                            \
-  template void quantise(const Buffer<T> &, const Buffer<Q> &, const Buffer<float> &, SourceLocation); \
-  template void dequantise(const Buffer<Q> &, const Buffer<float> &, const Buffer<T> &, SourceLocation);
-SAMITE_QUANTISED(SAMITE_DEFINE)
-#undef SAMITE_DEFINE
 
 }  // namespace samite::ops

@@ -19,15 +19,27 @@
 
 namespace samite::ops {
 
-// x and q (rows x columns), on one device. UserError where they do not fit each other, DeviceError as a launch.
+namespace detail {
+// Of no template parameters: compilers spell the names of constrained templates in different ways, and a program may be
+// compiled by another one than the library.
+void quantise(const AnyBuffer &x, const AnyBuffer &q, const AnyBuffer &scale, SourceLocation where);
+void dequantise(const AnyBuffer &q, const AnyBuffer &scale, const AnyBuffer &x, SourceLocation where);
+}  // namespace detail
+
+// x of half, bfloat16 or float and q (both rows x columns), on one device. UserError where they do not fit each other,
+// DeviceError as a launch.
 template <Scalar T, Scalar Q>
 void quantise(const Buffer<T> &x, const Buffer<Q> &q, const Buffer<float> &scale,
-              SourceLocation where = std::source_location::current());
+              SourceLocation where = std::source_location::current()) {
+  detail::quantise(x, q, scale, where);
+}
 
 // x = q scale.
 template <Scalar Q, Scalar T>
 void dequantise(const Buffer<Q> &q, const Buffer<float> &scale, const Buffer<T> &x,
-                SourceLocation where = std::source_location::current());
+                SourceLocation where = std::source_location::current()) {
+  detail::dequantise(q, scale, x, where);
+}
 
 // The launches for that many rows and columns. One scale for all takes two: arguments of the first are (x, largest),
 // with `largest` (1, 1) of zero, and of the second (x, q, largest, scale). Others are one launch of (x, q, scale); to
@@ -40,19 +52,5 @@ QuantiseLaunches quantise_launches(ScalarType x, ScalarType q, const ScaleGroups
                                    std::int64_t columns, SourceLocation where = std::source_location::current());
 PlannedLaunch dequantise_launch(ScalarType q, ScalarType x, const ScaleGroups &groups, std::int64_t rows,
                                 std::int64_t columns, SourceLocation where = std::source_location::current());
-
-// X(element type, 8-bit type) for each pair that there is.
-#define SAMITE_QUANTISED(X) \
-  X(float, f8e4m3)          \
-  X(float, f8e5m2)          \
-  X(half, f8e4m3)           \
-  X(half, f8e5m2)           \
-  X(bfloat16, f8e4m3)       \
-  X(bfloat16, f8e5m2)
-#define SAMITE_DECLARE(T, Q)                                                                                  \
-  extern template void quantise(const Buffer<T> &, const Buffer<Q> &, const Buffer<float> &, SourceLocation); \
-  extern template void dequantise(const Buffer<Q> &, const Buffer<float> &, const Buffer<T> &, SourceLocation);
-SAMITE_QUANTISED(SAMITE_DECLARE)
-#undef SAMITE_DECLARE
 
 }  // namespace samite::ops

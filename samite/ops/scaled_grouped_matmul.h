@@ -4,7 +4,7 @@
 //
 //   const auto experts = ops::scaled_grouped_product<f8e4m3>(
 //       "experts", [](const ops::Sums<float> &s) { return tile::cast<bfloat16>(s.values()); }, {.b = true});
-//   experts.launch(a, b, scale_a, scale_b, offsets, c);
+//   experts.launch({a, where}, b, scale_a, scale_b, offsets, c);
 //
 // Scales of a are those of a matrix of (rows x inner), but not of blocks of rows, which would belong to several groups:
 // one, one for each row, or one for 128 numbers of a row. Scales of b are those of each group's matrix of
@@ -80,36 +80,37 @@ class ScaledGroupedMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
                                    detail::Offsets, Array<C, 2>, Extras...)>;
   using Rows = Buffer<std::int32_t>;
   using Scales = Buffer<float>;
+  using First = detail::Called<Buffer<A>>;
 
  public:
   template <class E>
   ScaledGroupedMatmul(std::string name, const E &epilogue, tile::Transposes transposed = {},
                       SourceLocation where = std::source_location::current())
-      : state_(std::make_shared<State>(name, transposed, where, [=](const detail::ScaledGroupedPlan &plan) {
-          return kernel(name, epilogue, transposed, plan, where);
-        })) {
+      : state_(std::make_shared<State>(
+            name, transposed, detail::first_arrays(5),
+            [=](const detail::ScaledGroupedPlan &plan) { return kernel(name, epilogue, transposed, plan, where); })) {
     refuse_transposed_rows(name, transposed, where);
   }
 
   // a (rows x inner), b (groups x inner x columns), or (groups x columns x inner) where it lies transposed, offsets
   // (groups + 1), c (rows x columns). UserError where they do not fit each other, DeviceError as a launch.
-  void launch(const Buffer<A> &a, const Buffer<B> &b, const Scales &scale_a, const Scales &scale_b, const Rows &offsets,
+  void launch(const First &a, const Buffer<B> &b, const Scales &scale_a, const Scales &scale_b, const Rows &offsets,
               const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
     launch(LaunchOptions{}, a, b, scale_a, scale_b, offsets, c, extras...);
   }
-  void launch(const LaunchOptions &options, const Buffer<A> &a, const Buffer<B> &b, const Scales &scale_a,
+  void launch(const LaunchOptions &options, const First &a, const Buffer<B> &b, const Scales &scale_a,
               const Scales &scale_b, const Rows &offsets, const Buffer<C> &c,
               jit::ArgumentFor<Extras>... extras) const {
-    with_kernel(options, {a, b, offsets, c, state_->options.b}, scale_a, scale_b,
+    with_kernel(options, {a.buffer, b, offsets, c, state_->options.b}, scale_a, scale_b, a.where,
                 [&](const auto &kernel, const LaunchExtents &blocks) {
-                  kernel.launch(blocks, options, a, b, scale_a, scale_b, offsets, c, extras...);
+                  kernel.launch(blocks, options, a.buffer, b, scale_a, scale_b, offsets, c, extras...);
                 });
   }
-  Launch record(const Buffer<A> &a, const Buffer<B> &b, const Scales &scale_a, const Scales &scale_b,
-                const Rows &offsets, const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
-    return with_kernel({}, {a, b, offsets, c, state_->options.b}, scale_a, scale_b,
+  Launch record(const First &a, const Buffer<B> &b, const Scales &scale_a, const Scales &scale_b, const Rows &offsets,
+                const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
+    return with_kernel({}, {a.buffer, b, offsets, c, state_->options.b}, scale_a, scale_b, a.where,
                        [&](const auto &kernel, const LaunchExtents &blocks) {
-                         return kernel.record(blocks, a, b, scale_a, scale_b, offsets, c, extras...);
+                         return kernel.record(blocks, a.buffer, b, scale_a, scale_b, offsets, c, extras...);
                        });
   }
 
@@ -121,16 +122,15 @@ class ScaledGroupedMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
 
   template <class F>
   decltype(auto) with_kernel(const LaunchOptions &launch, const GroupedOperands &operands, const AnyBuffer &scale_a,
-                             const AnyBuffer &scale_b, const F &function) const {
+                             const AnyBuffer &scale_b, SourceLocation where, const F &function) const {
     const std::string &name = state_->name;
-    const SourceLocation where = state_->where;
     const Device device = operands.a.device();
     const GroupedShape shape = grouped_shape(name, operands, where);
     const detail::ScaledPlan plan = detail::scaled_grouped_plan(
         name, shape, {.type = scalar_type_of<A>, .transposed = state_->options},
-        scale_groups(name, "scale_a", scale_a, 0, shape.rows, shape.inner, where),
-        scale_groups(name, "scale_b", scale_b, shape.groups, shape.inner, shape.columns, where), plan_device(device),
-        where);
+        scale_groups(name, "scale_a", scale_a, 0, shape.rows, shape.inner, where, TermsAre::columns),
+        scale_groups(name, "scale_b", scale_b, shape.groups, shape.inner, shape.columns, where, TermsAre::rows),
+        plan_device(device), where);
     return function(state_->kernels.at({plan, detail::GroupSearch::of(shape.groups, checks_offsets(launch, device))}),
                     LaunchExtents(grouped_blocks(shape, plan.plan), where));
   }
@@ -175,13 +175,14 @@ auto scaled_grouped_product(std::string name, const E &epilogue, tile::Transpose
 template <Scalar A, Scalar B, Scalar C>
 void scaled_grouped_matmul(const Buffer<A> &a, const Buffer<B> &b, const Buffer<float> &scale_a,
                            const Buffer<float> &scale_b, const Buffer<std::int32_t> &offsets, const Buffer<C> &c,
-                           tile::Transposes transposed = {}) {
+                           tile::Transposes transposed = {}, SourceLocation where = std::source_location::current()) {
   using Plain = ScaledGroupedMatmul<A, B, Tile<C>(Sums<float>)>;
   static detail::Kernels<std::array<bool, 2>, Plain> made([](const std::array<bool, 2> &key) {
     return Plain("scaled_grouped_matmul", [](const Sums<float> &s) { return detail::as_type<C>(s.values()); },
                  {key[0], key[1]});
   });
-  made.at({transposed.a, transposed.b}).launch(a, b, scale_a, scale_b, offsets, c);
+  refuse_transposed_rows("scaled_grouped_matmul", transposed, where);
+  made.at({transposed.a, transposed.b}).launch({a, where}, b, scale_a, scale_b, offsets, c);
 }
 
 }  // namespace samite::ops

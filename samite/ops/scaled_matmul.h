@@ -273,50 +273,51 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
   template <int Rank>
   using KernelOf = TileKernel<void(Array<const A, Rank>, Array<const B, Rank>, Array<const float, Rank>,
                                    Array<const float, Rank>, Array<C, Rank>, Extras...)>;
+  using First = detail::Called<Buffer<A>>;
 
  public:
   template <class E>
   ScaledMatmul(std::string name, const E &epilogue, tile::Transposes transposed = {},
                SourceLocation where = std::source_location::current())
       : state_(std::make_shared<State>(
-            name, transposed, where, identity_of_operation(name, typeid(void (*)(E, ScaledMatmul)).name()),
+            name, transposed, detail::first_arrays(4),
+            identity_of_operation(name, typeid(void (*)(E, ScaledMatmul)).name()),
             [=](const detail::ScaledPlan &plan) { return kernel<2>(name, epilogue, transposed, plan, where); },
             [=](const detail::ScaledPlan &plan) { return kernel<3>(name, epilogue, transposed, plan, where); })) {}
 
   // a (rows x inner), b (inner x columns), c (rows x columns), with scales as ops/scales.h has them of a matrix of
   // (rows x inner) and one of (inner x columns), whether these lie transposed or not; or as many of each in three
   // dimensions. UserError where they do not fit each other, DeviceError as a launch.
-  void launch(const Buffer<A> &a, const Buffer<B> &b, const Buffer<float> &scale_a, const Buffer<float> &scale_b,
+  void launch(const First &a, const Buffer<B> &b, const Buffer<float> &scale_a, const Buffer<float> &scale_b,
               const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
     with_kernel(a, b, scale_a, scale_b, c, [&](const auto &kernel, const LaunchExtents &blocks, const auto &scales) {
-      kernel.launch(blocks, a, b, scales.of_a(scale_a), scales.of_b(scale_b), c, extras...);
+      kernel.launch(blocks, a.buffer, b, scales.of_a(scale_a), scales.of_b(scale_b), c, extras...);
     });
   }
-  Launch record(const Buffer<A> &a, const Buffer<B> &b, const Buffer<float> &scale_a, const Buffer<float> &scale_b,
+  Launch record(const First &a, const Buffer<B> &b, const Buffer<float> &scale_a, const Buffer<float> &scale_b,
                 const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
-    return with_kernel(a, b, scale_a, scale_b, c,
-                       [&](const auto &kernel, const LaunchExtents &blocks, const auto &scales) {
-                         return kernel.record(blocks, a, b, scales.of_a(scale_a), scales.of_b(scale_b), c, extras...);
-                       });
+    return with_kernel(
+        a, b, scale_a, scale_b, c, [&](const auto &kernel, const LaunchExtents &blocks, const auto &scales) {
+          return kernel.record(blocks, a.buffer, b, scales.of_a(scale_a), scales.of_b(scale_b), c, extras...);
+        });
   }
 
   // Measures which plan is the fastest for arrays of these extents, and keeps it for launches to come.
-  TunedPlan tune(const Buffer<A> &a, const Buffer<B> &b, const Buffer<float> &scale_a, const Buffer<float> &scale_b,
+  TunedPlan tune(const First &a, const Buffer<B> &b, const Buffer<float> &scale_a, const Buffer<float> &scale_b,
                  const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
     return tune(TuneOptions{}, a, b, scale_a, scale_b, c, extras...);
   }
-  TunedPlan tune(const TuneOptions &options, const Buffer<A> &a, const Buffer<B> &b, const Buffer<float> &scale_a,
+  TunedPlan tune(const TuneOptions &options, const First &a, const Buffer<B> &b, const Buffer<float> &scale_a,
                  const Buffer<float> &scale_b, const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
-    const Product product = planned_product(a, b, scale_a, scale_b, c);
+    const Product product = planned_product(a.buffer, b, scale_a, scale_b, c, a.where);
     return detail::tune_plan(
         state_->name, product.planned, options,
         [&](const MatmulPlan &plan) {
-          return with_plan(
-              product, plan, a.rank() == 3, [&](const auto &kernel, const LaunchExtents &blocks, const auto &scales) {
-                return kernel.record(blocks, a, b, scales.of_a(scale_a), scales.of_b(scale_b), c, extras...);
-              });
+          return with_plan(product, plan, a, [&](const auto &kernel, const LaunchExtents &blocks, const auto &scales) {
+            return kernel.record(blocks, a.buffer, b, scales.of_a(scale_a), scales.of_b(scale_b), c, extras...);
+          });
         },
-        state_->where);
+        a.where);
   }
 
   const std::string &name() const { return state_->name; }
@@ -344,10 +345,9 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
     }
   };
   Product planned_product(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &scale_a, const AnyBuffer &scale_b,
-                          const AnyBuffer &c) const {
+                          const AnyBuffer &c, SourceLocation where) const {
     const std::string &name = state_->name;
     const tile::Transposes transposed = state_->options;
-    const SourceLocation where = state_->where;
     const MatmulShape shape = matmul_shape(name, {a, b, c, transposed}, where);
     const std::int64_t count = a.rank() == 3 ? shape.batches : 0;
     MatmulFactors factors{
@@ -355,26 +355,28 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
         .transposed = transposed,
         .differentiated = scale_a.tracks_gradient() || scale_b.tracks_gradient() || c.tracks_gradient()};
     const detail::ScaledPlan plan = detail::scaled_plan(
-        name, shape, factors, scale_groups(name, "scale_a", scale_a, count, shape.rows, shape.inner, where),
-        scale_groups(name, "scale_b", scale_b, count, shape.inner, shape.columns, where), scales_lie(scale_a, scale_b),
-        plan_device(a.device()), where);
+        name, shape, factors,
+        scale_groups(name, "scale_a", scale_a, count, shape.rows, shape.inner, where, TermsAre::columns),
+        scale_groups(name, "scale_b", scale_b, count, shape.inner, shape.columns, where, TermsAre::rows),
+        scales_lie(scale_a, scale_b), plan_device(a.device()), where);
     plan.describe(factors);
     return {{state_->identity, shape, factors, a.device()}, plan};
   }
   template <class F>
-  decltype(auto) with_plan(const Product &product, const MatmulPlan &tiles, bool in_batches, const F &function) const {
+  decltype(auto) with_plan(const Product &product, const MatmulPlan &tiles, const First &a, const F &function) const {
+    const bool in_batches = a.buffer.rank() == 3;
     detail::ScaledPlan plan = product.plan;
     plan.plan = tiles;
-    const LaunchExtents blocks(matmul_blocks(product.planned.shape, tiles, in_batches), state_->where);
+    const LaunchExtents blocks(matmul_blocks(product.planned.shape, tiles, in_batches), a.where);
     const ScalesAsRead scales{plan.beside, in_batches};
     if (in_batches) return function(state_->batches.at(plan), blocks, scales);
     return function(state_->matrices.at(plan), blocks, scales);
   }
   template <class F>
-  decltype(auto) with_kernel(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &scale_a, const AnyBuffer &scale_b,
+  decltype(auto) with_kernel(const First &a, const AnyBuffer &b, const AnyBuffer &scale_a, const AnyBuffer &scale_b,
                              const AnyBuffer &c, const F &function) const {
-    const Product product = planned_product(a, b, scale_a, scale_b, c);
-    return with_plan(product, chosen_plan(product.planned), a.rank() == 3, function);
+    const Product product = planned_product(a.buffer, b, scale_a, scale_b, c, a.where);
+    return with_plan(product, chosen_plan(product.planned), a, function);
   }
 
   template <int Rank, class E>
@@ -411,13 +413,14 @@ auto scaled_product(std::string name, const E &epilogue, tile::Transposes transp
 // Rounded to C.
 template <Scalar A, Scalar B, Scalar C>
 void scaled_matmul(const Buffer<A> &a, const Buffer<B> &b, const Buffer<float> &scale_a, const Buffer<float> &scale_b,
-                   const Buffer<C> &c, tile::Transposes transposed = {}) {
+                   const Buffer<C> &c, tile::Transposes transposed = {},
+                   SourceLocation where = std::source_location::current()) {
   using Plain = ScaledMatmul<A, B, Tile<C>(Sums<float>)>;
   static detail::Kernels<std::array<bool, 2>, Plain> made([](const std::array<bool, 2> &key) {
     return Plain("scaled_matmul", [](const Sums<float> &s) { return detail::as_type<C>(s.values()); },
                  {key[0], key[1]});
   });
-  made.at({transposed.a, transposed.b}).launch(a, b, scale_a, scale_b, c);
+  made.at({transposed.a, transposed.b}).launch({a, where}, b, scale_a, scale_b, c);
 }
 
 }  // namespace samite::ops

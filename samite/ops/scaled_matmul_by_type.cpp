@@ -17,20 +17,22 @@ using ScaledKey = std::tuple<detail::ScaledPlan, Activation, bool, bool, bool, b
 template <int Rank, Scalar A, Scalar B, Scalar C>
 std::shared_ptr<jit::KernelDefinition> scaled_kernel(const ScaledMatmulByType &kind, const detail::ScaledPlan &plan) {
   using Kernel = std::shared_ptr<jit::KernelDefinition>;
-  static detail::Kernels<ScaledKey, Kernel> made([](const ScaledKey &key) {
-    const auto &[plan, activation, bias, residual, ta, tb] = key;
-    const tile::Transposes transposed{ta, tb};
-    using Left = Array<const A, Rank>;
-    using Right = Array<const B, Rank>;
-    using Scales = Array<const float, Rank>;
-    return detail::LayerKernel<Rank, C, Left, Right, Scales, Scales>::made(
-        "scaled_mm", {scalar_type_of<C>, activation, bias, residual}, plan.plan,
-        [&](const std::array<Int, Rank> &block, const Left &a, const Right &b, const Scales &scale_a,
-            const Scales &scale_b) {
-          return detail::scaled_block_sums<Rank, A, B>(a, b, scale_a, scale_b, block, transposed, plan,
-                                                       std::source_location::current());
-        });
-  });
+  static detail::Kernels<ScaledKey, Kernel> made(
+      [](const ScaledKey &key) {
+        const auto &[plan, activation, bias, residual, ta, tb] = key;
+        const tile::Transposes transposed{ta, tb};
+        using Left = Array<const A, Rank>;
+        using Right = Array<const B, Rank>;
+        using Scales = Array<const float, Rank>;
+        return detail::LayerKernel<Rank, C, Left, Right, Scales, Scales>::made(
+            "scaled_mm", {scalar_type_of<C>, activation, bias, residual}, plan.plan,
+            [&](const std::array<Int, Rank> &block, const Left &a, const Right &b, const Scales &scale_a,
+                const Scales &scale_b) {
+              return detail::scaled_block_sums<Rank, A, B>(a, b, scale_a, scale_b, block, transposed, plan,
+                                                           std::source_location::current());
+            });
+      },
+      detail::first_arrays(4));
   const LayerEpilogue &e = kind.epilogue;
   return made.at({plan, e.activation, e.bias, e.residual, kind.transposed.a, kind.transposed.b});
 }

@@ -33,21 +33,37 @@ std::optional<ScaleGroups> scale_groups(std::span<const std::int64_t> scales, st
 }
 
 ScaleGroups scale_groups(const std::string &name, const std::string &what, const AnyBuffer &scales,
-                         std::int64_t batches, std::int64_t rows, std::int64_t columns, SourceLocation where) {
+                         std::int64_t batches, std::int64_t rows, std::int64_t columns, SourceLocation where,
+                         TermsAre terms) {
+  const bool of_rows = terms != TermsAre::rows, of_columns = terms != TermsAre::columns;
   if (scales.valid())
     if (const auto groups =
-            scale_groups(std::span(scales.extents().begin(), scales.extents().end()), batches, rows, columns))
+            scale_groups(std::span(scales.extents().begin(), scales.extents().end()), batches, rows, columns)) {
+      if ((groups->rows == ScaleGroup::one && !of_rows) || (groups->columns == ScaleGroup::one && !of_columns))
+        refuse_scale_for_each_term(name, where);
       return *groups;
-  const std::string before = batches == 0 ? "" : fmt::format("{}, ", batches);
+    }
+  struct Recipe {
+    std::int64_t down, across;
+    std::string what;
+    bool possible = true;
+  };
+  const std::int64_t down = scale_blocks(rows), across = scale_blocks(columns);
+  const Recipe recipes[] = {{1, 1, "one"},
+                            {rows, 1, "one for each row", of_rows},
+                            {1, columns, "one for each column", of_columns},
+                            {rows, across, fmt::format("one for {} numbers of a row", scale_block), of_rows},
+                            {down, columns, fmt::format("one for {} numbers of a column", scale_block), of_columns},
+                            {down, across, fmt::format("one for a block of {} by {}", scale_block, scale_block)}};
+  std::string text;
+  for (const Recipe &recipe : recipes)
+    if (recipe.possible)
+      text += fmt::format("{}({}{}, {}), {}", text.empty() ? "" : "; ",
+                          batches == 0 ? "" : fmt::format("{}, ", batches), recipe.down, recipe.across, recipe.what);
   throw UserError(
-      where, fmt::format(
-                 "{}: {} {}; a matrix of {} by {} has scales of ({}1, 1), one; ({}{}, 1), one for each row; ({}1, {}), "
-                 "one for each column; ({}{}, {}), one for {} numbers of a row; ({}{}, {}), one for {} of a column; or "
-                 "({}{}, {}), one for a block of {} by {}",
-                 name, what, scales.valid() ? "has extents " + scales.extents().to_string() : "is an empty buffer",
-                 rows, columns, before, before, rows, before, columns, before, rows, scale_blocks(columns), scale_block,
-                 before, scale_blocks(rows), columns, scale_block, before, scale_blocks(rows), scale_blocks(columns),
-                 scale_block, scale_block));
+      where, fmt::format("{}: {} {}; a matrix of {} by {} has scales of {}", name, what,
+                         scales.valid() ? "has extents " + scales.extents().to_string() : "is an empty buffer", rows,
+                         columns, text));
 }
 
 ScalesLie scales_lie(std::span<const std::int64_t> of_a, std::span<const std::int64_t> of_b) {

@@ -31,10 +31,15 @@ struct ScaleGroups {
   friend auto operator<=>(const ScaleGroups &, const ScaleGroups &) = default;
 };
 
+// Which dimension of a factor are the terms of a product's sums, if it is one.
+enum class TermsAre : std::uint8_t { neither, rows, columns };
+
 // Of the scales called `what` for a matrix of that many rows and columns; with a first dimension of batches where
-// `batches` is not 0. UserError with `where`, the recipes and what was given, where the shape is none of the above.
+// `batches` is not 0. UserError with `where`, the recipes and what was given, where the shape is none of the above, or
+// has one for each term.
 ScaleGroups scale_groups(const std::string &name, const std::string &what, const AnyBuffer &scales,
-                         std::int64_t batches, std::int64_t rows, std::int64_t columns, SourceLocation where);
+                         std::int64_t batches, std::int64_t rows, std::int64_t columns, SourceLocation where,
+                         TermsAre terms = TermsAre::neither);
 // The same of scales of these extents; nothing where they are none of the above.
 std::optional<ScaleGroups> scale_groups(std::span<const std::int64_t> scales, std::int64_t batches, std::int64_t rows,
                                         std::int64_t columns);

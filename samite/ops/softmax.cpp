@@ -75,13 +75,13 @@ AdjointKernel<T> softmax_adjoint_of(const RowPlan &plan) {
 
 template <Scalar T>
 std::shared_ptr<jit::KernelDefinition> softmax_adjoint_kernel(const RowPlan &plan) {
-  static detail::Kernels<RowPlan, AdjointKernel<T>> made(softmax_adjoint_of<T>);
+  static detail::Kernels<RowPlan, AdjointKernel<T>> made(softmax_adjoint_of<T>, /*read_elsewhere=*/0);
   return made.at(plan).definition();
 }
 
 template <Scalar T>
 std::shared_ptr<jit::KernelDefinition> softmax_kernel(const RowPlan &plan) {
-  static detail::Kernels<RowPlan, RowKernel<T>> made(softmax_of<T>);
+  static detail::Kernels<RowPlan, RowKernel<T>> made(softmax_of<T>, /*read_elsewhere=*/0);
   return made.at(plan).definition();
 }
 

@@ -14,13 +14,12 @@ using Unit = FragmentLayout::Unit;
 
 constexpr std::int64_t group_threads = 128, most_registers = 128;  // of a thread, for sums
 constexpr std::int64_t other_registers = 40, panel_bytes = 128;
+constexpr std::int64_t bytes_of_terms = 32;  // of a row, that an instruction multiplies
 
-// Lines of the factor that the instructions take from shared memory, of one group of warps: what they have and the
-// device code takes.
-bool is_width_of_product(std::int64_t lines) {
-  constexpr std::array widths{8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256};
-  return std::ranges::find(widths, lines) != widths.end();
-}
+// Lines of the factor that the instructions take from shared memory, of one group of warps. The hardware has further
+// multiples of 8, for which the device code has no text.
+constexpr std::array<std::int64_t, 16> widths{8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256};
+bool is_width_of_product(std::int64_t lines) { return std::ranges::find(widths, lines) != widths.end(); }
 
 std::int64_t bytes_of(const Type &type) { return static_cast<std::int64_t>(size_of(type.element())); }
 
@@ -56,6 +55,7 @@ std::optional<Layout> from_memory(const Type &a, const Type &sums, std::int32_t 
   // Where rows of b lie across the terms, a group begins with a panel; of a, all do, whose 64 rows are a panel of 16
   // bits.
   const bool b_across = !(attribute & transposed_b);
+  if (e.inner * bytes_of(a) % bytes_of_terms != 0) return std::nullopt;
   return best_layout(Unit::group_matrices, e, threads, architecture,
                      [&](std::int64_t rows, std::int64_t columns) -> std::int64_t {
                        const bool begins = columns == e.columns || !b_across || columns % of_panel == 0;
@@ -83,6 +83,13 @@ std::optional<Layout> turned(const Type &a, const Type &sums, std::int32_t attri
 }
 
 }  // namespace
+
+std::string widths_beside(std::int64_t columns) {
+  if (columns > widths.back() || is_width_of_product(columns)) return "";
+  const auto above = std::ranges::lower_bound(widths, columns);
+  const std::string wider = std::to_string(*above);
+  return above == widths.begin() ? wider : std::to_string(*(above - 1)) + " or " + wider;
+}
 
 std::optional<FragmentLayout> group_sums(const Type &a, const Type &sums, std::int32_t attribute, std::int64_t threads,
                                          const Architecture &architecture) {

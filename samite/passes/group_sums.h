@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace samite::passes {
 
@@ -22,5 +23,9 @@ std::optional<ir::FragmentLayout> group_sums(const ir::Type &a, const ir::Type &
 // their registers, so that they have the transposes of the sums. A transposed a is copied first.
 std::optional<ir::FragmentLayout> turned_group_sums(const ir::Type &a, const ir::Type &sums, std::int32_t attribute,
                                                     std::int64_t threads, const Architecture &architecture);
+
+// The next fewer and the next more columns that a group multiplies, as "64 or 80", of a number that it does not: it
+// multiplies 8 to 64 in eights, 80, 96, 112, 128, 160, 192, 224 and 256. Empty of one of these, and beyond them.
+std::string widths_beside(std::int64_t columns);
 
 }  // namespace samite::passes

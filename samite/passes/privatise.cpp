@@ -6,6 +6,7 @@
 #include "samite/passes/builder.h"
 #include "samite/passes/promote.h"
 #include "samite/passes/simplify.h"
+#include "samite/passes/within_array.h"
 
 #include <algorithm>
 #include <map>
@@ -296,31 +297,7 @@ class Privatiser {
   }
 
   // The tile as a load would give it: zero beyond the array.
-  Value within(const Own &own, const Value &value) {
-    const Type type = Type(ScalarType::Int64, own.type.shape()), truth(ScalarType::Bool, own.type.shape());
-    const auto spread = [&](const Value &number, const Type &tile) {
-      return build_.operation({Op::Broadcast, tile, {number}});
-    };
-    std::optional<Value> inside;
-    const auto demand = [&](const Value &condition) {
-      inside = inside ? build_(Op::And, {*inside, condition}) : condition;
-    };
-    const int rank = static_cast<int>(own.place.size()), from = rank - own.type.shape().rank();
-    for (int d = 0; d < rank; ++d) {
-      const Value index = build_.cast(ScalarType::Int64, own.place[static_cast<std::size_t>(d)]);
-      const Value extent = build_.cast(ScalarType::Int64, own.extents[static_cast<std::size_t>(d)]);
-      if (d < from) {
-        const Value low = build_(Op::GreaterEqual, {index, Value::zero(index.type())});
-        demand(spread(build_(Op::And, {low, build_(Op::Less, {index, extent})}), truth));
-        continue;
-      }
-      const Value coordinate = build_.operation({Op::Coordinate, type, {}, 0, d - from});
-      const Value below = build_(Op::Sub, {Value::zero(index.type()), index});
-      demand(build_.operation({Op::GreaterEqual, truth, {coordinate, spread(below, type)}}));
-      demand(build_.operation({Op::Less, truth, {coordinate, spread(build_(Op::Sub, {extent, index}), type)}}));
-    }
-    return build_.select(*inside, value, Value::zero(value.type()));
-  }
+  Value within(const Own &own, const Value &value) { return within_array(build_, value, own.place, own.extents); }
 
   void enter(Own &own) {
     const Type type = own.type;

@@ -253,12 +253,17 @@ class Matcher {
     if (found.sums) return "";
     const TileCall read = found.call();
     found.sums = group_sums(read.operands[0].type, sums, read.attribute, kernel_.block_threads, architecture_);
-    if (!found.sums)
-      return fmt::format(
-          "{} threads cannot share sums of {} by groups of 128, of whole 64 rows (or all of fewer, in eights) and 8 to "
-          "256 columns each",
-          kernel_.block_threads, sums.shape().to_string());
-    return "";
+    if (found.sums) return "";
+    const TileShape factor = read.operands[0].type.shape();
+    const std::int64_t terms = factor[read.attribute & transposed_a ? 0 : 1] * bytes_of(read.operands[0].type);
+    if (terms % 32 != 0)
+      return fmt::format("a step has {} bytes of each row's terms; multiples of 32 are needed", terms);
+    const std::string beside = widths_beside(sums.shape()[1]);
+    return fmt::format(
+        "{} threads cannot share sums of {} by groups of 128, of whole 64 rows (or all of fewer, in eights) and 8 to "
+        "64 columns in eights, 80, 96, 112, 128, 160, 192, 224 or 256 each{}",
+        kernel_.block_threads, sums.shape().to_string(),
+        beside.empty() ? "" : fmt::format("; with {} columns in place of {} they might", beside, sums.shape()[1]));
   }
 
   // Looks at the statements of an iteration.

@@ -298,6 +298,20 @@ void expect_multiplied_by_groups(const ir::Kernel &kernel) {
   EXPECT_EQ(needs.spill_store_bytes + needs.spill_load_bytes + needs.local_bytes, 0u);
 }
 
+// Whichever way its products go, where bulk copies can read each array.
+void expect_products_compile(const ir::Kernel &kernel) {
+  codegen::EmitOptions options = cuda_options();
+  for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = facts.aligned_rows = facts.has_tensor_map = true;
+  const ir::Kernel lowered = jit::lower(kernel, {.adjoint = true, .cuda = 90, .arrays = options.arrays}).kernel;
+  const ir::Kernel planned = jit::plan_for_gpu(lowered, passes::gpu_architecture(90), options.arrays);
+  options.cuda.tile_threads = planned.block_threads + planned.producers;
+  options.cuda.grid_stride = true;
+  options.cuda.stays = planned.producers != 0;
+  const codegen::EmittedSource source = codegen::emit_cuda(planned, options);
+  EXPECT_TRUE(
+      compile_cuda({.name = kernel.name, .text = source.text}, codegen::cuda_prelude(source.text), "sm_90a").image);
+}
+
 // The products of each block of k and v, and what lies between them.
 TEST_F(ReadyOperationsCompiled, AttentionOfHeadsOf64And128) {
   for (const std::int64_t size : {64, 128})
@@ -334,6 +348,30 @@ void expect_gradients_by_groups() {
 TEST_F(ReadyOperationsCompiled, GradientsByGroupsOfWarps) {
   expect_gradients_by_groups<bfloat16>();
   expect_gradients_by_groups<half>();
+}
+
+// Of few rows or columns, as ops::Matmul cuts them where gradients are asked for and where they are not: rows of the
+// result are terms of b's gradient.
+TEST_F(ReadyOperationsCompiled, GradientsOfFewRowsAndColumns) {
+  for (const auto &[rows, columns] : {std::pair{1, 600}, {600, 1}, {1, 1}, {20, 64}})
+    for (const bool differentiated : {true, false}) {
+      SCOPED_TRACE(fmt::format("{} by {}, {}", rows, columns, differentiated));
+      const ops::MatmulPlan plan = ops::matmul_plan(
+          {1, rows, columns, 600}, {.type = ScalarType::BFloat16, .differentiated = differentiated}, hopper);
+      const TileKernel product{"op",
+                               [&](Array<const bfloat16, 2> a, Array<const bfloat16, 2> b, Array<bfloat16, 2> c) {
+                                 const auto block = block_index<2>();
+                                 const auto sum = ops::detail::block_sums<2>(a, b, block, {}, plan, {});
+                                 tile::store(c, {block[0], block[1]}, tile::cast<bfloat16>(sum));
+                               },
+                               TileOptions{.threads = plan.threads}};
+      const auto *gathered = product.definition()->gathered_adjoint(7, passes::Gathering::even_if_slower);
+      ASSERT_TRUE(gathered);
+      const auto run = jit::gathered_to_run(*gathered, 90);
+      ASSERT_TRUE(run);
+      expect_products_compile(run->kernel);
+      for (const ir::Kernel &further : run->further) expect_products_compile(further);
+    }
 }
 
 TEST_F(ReadyOperationsCompiled, ProductsOf8BitsByGroupsOfWarps) {

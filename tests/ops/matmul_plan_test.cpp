@@ -142,6 +142,10 @@ TEST(MatmulPlan, FewRowsAreThoseOfATileOfGroupsOfWarps) {
   EXPECT_EQ(few(17).rows, 64) << "a thread loads scales of whole rows once";
   factors = {.type = ScalarType::BFloat16};
   EXPECT_EQ(few(17).rows, 24);
+  factors.differentiated = true;
+  EXPECT_EQ(few(17).rows, 32) << "rows are terms of b's gradient, 16 to an instruction";
+  EXPECT_EQ(few(1).rows, 16);
+  factors.differentiated = false;
   factors.transposed.a = true;
   EXPECT_EQ(few(17).rows, 64) << "rows of windows of a are those of the array";
   factors = {.type = ScalarType::BFloat16};

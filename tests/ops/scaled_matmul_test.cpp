@@ -251,8 +251,10 @@ TEST(ScaledMatmul, NamesTheScalesThatAMatrixCanHave) {
   EXPECT_THAT(
       message(scales({3, 3}), one),
       HasSubstr("scale_a has extents (3, 3); a matrix of 3 by 200 has scales of (1, 1), one; (3, 1), one for each "
-                "row; (1, 200), one for each column; (3, 2), one for 128 numbers of a row"));
-  EXPECT_THAT(message(one, scales({5})), HasSubstr("scale_b has extents (5); a matrix of 200 by 5"));
+                "row; (3, 2), one for 128 numbers of a row; (1, 2), one for a block of 128 by 128"));
+  EXPECT_THAT(message(one, scales({5})),
+              HasSubstr("scale_b has extents (5); a matrix of 200 by 5 has scales of (1, 1), one; (1, 5), one for each "
+                        "column; (2, 5), one for 128 numbers of a column; (2, 1), one for a block"));
   EXPECT_THAT(message(one, Buffer<float>()), HasSubstr("scale_b is an empty buffer"));
   EXPECT_THAT(message(scales({1, 200}), one), HasSubstr("a scale for each of the terms that are added up; expected one "
                                                         "for all of them, or one for 128 of them"));

@@ -335,5 +335,28 @@ TEST(ProductLoops, DoWhatTheStructuredFormDoes) {
     expect_as_structured({.rows = 64, .columns = 24, .inner = 128, .b_transposed = true, .type = type}, 130, 2, 0);
 }
 
+// An instruction multiplies 32 bytes of each row's terms: of 24 terms of 16 bits it would read 8 that are none.
+TEST(ProductLoops, OfWholeInstructionsOfTerms) {
+  for (const std::int64_t inner : {8, 16, 24, 32, 56}) {
+    const std::string why =
+        why_not(kernel_text({.rows = 128, .columns = 64, .inner = inner, .a_transposed = true, .threads = 128}));
+    if (inner % 16 == 0)
+      EXPECT_EQ(why, "") << inner;
+    else
+      EXPECT_THAT(why, HasSubstr(fmt::format("a step has {} bytes of each row's terms; multiples of 32 are needed",
+                                             2 * inner)));
+  }
+}
+
+TEST(ProductLoops, NamesTheWidthsBesideOneThatGroupsDoNotMultiply) {
+  const auto why = [](std::int64_t columns) {
+    return why_not(kernel_text({.rows = 64, .columns = columns, .inner = 64, .b_transposed = true, .threads = 128}));
+  };
+  EXPECT_EQ(why(80), "");
+  EXPECT_THAT(why(72), HasSubstr("8 to 64 columns in eights, 80, 96, 112, 128, 160, 192, 224 or 256 each; with 64 or "
+                                 "80 columns in place of 72 they might"));
+  EXPECT_THAT(why(4), HasSubstr("with 8 columns in place of 4"));
+}
+
 }  // namespace
 }  // namespace samite::passes

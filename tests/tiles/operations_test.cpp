@@ -362,6 +362,28 @@ TEST(TileErrors, ProductThatIsNone) {
   EXPECT_THAT(message, HasSubstr("matmul of tiles of extents 4x8 and 4x8"));
 }
 
+// In their own type 1,000 numbers of 8 bits would wrap round.
+template <class T, class Sum>
+void expect_wide_sum(T value) {
+  const std::int64_t rows = 8, columns = 125;
+  const Buffer<T> x(device(), {rows, columns}, std::vector<T>(static_cast<std::size_t>(rows * columns), value));
+  const Buffer<Sum> all(device(), {1}), of_rows(device(), {rows, 1});
+  const TileKernel sums{"sums", [](Array<const T, 2> x, Array<Sum, 1> all, Array<Sum, 2> of_rows) {
+                          const Tile<T> tile = tile::load(x, {0, 0}, {8, 125});
+                          all(0) = tile::sum(tile);
+                          tile::store(of_rows, {0, 0}, tile::sum(tile, {1}));
+                        }};
+  sums.launch({1}, x, all, of_rows);
+  EXPECT_EQ(all.at(0), static_cast<Sum>(value) * static_cast<Sum>(rows * columns));
+  for (const Sum sum : of_rows.to_vector()) EXPECT_EQ(sum, static_cast<Sum>(value) * static_cast<Sum>(columns));
+}
+TEST(TileOperations, SumsOfSmallIntegersHave32Bits) {
+  expect_wide_sum<std::uint8_t, std::uint32_t>(255);
+  expect_wide_sum<std::int8_t, std::int32_t>(-128);
+  expect_wide_sum<std::uint16_t, std::uint32_t>(65535);
+  expect_wide_sum<std::int16_t, std::int32_t>(-32768);
+}
+
 TEST(TileErrors, AssignmentKeepsExtents) {
   const std::string message = message_of<UserError>([] {
     TileKernel wrong{"wrong", [](Array<float, 2> x) {
@@ -369,7 +391,18 @@ TEST(TileErrors, AssignmentKeepsExtents) {
                        a = tile::load(x, {0, 0}, {4, 4});
                      }};
   });
-  EXPECT_THAT(message, HasSubstr("extents 4x4 is assigned to one of extents 4x8"));
+  EXPECT_THAT(message, HasSubstr("extents 4x4 is assigned to one of extents 4x8, which a tile keeps; declare another"));
+}
+
+TEST(TileErrors, AssignmentSaysHowToRepeatARow) {
+  const std::string message = message_of<UserError>([] {
+    TileKernel wrong{"wrong", [](Array<float, 2> x) {
+                       Tile<float> a = tile::zeros<float>({8, 8});
+                       a = tile::load(x, {0, 0}, {1, 8});
+                     }};
+  });
+  EXPECT_THAT(message, HasSubstr("extents 1x8 is assigned to one of extents 8x8, which a tile keeps; repeat it by "
+                                 "tile::broadcast<float>(…, {8, 8})"));
 }
 
 TEST(TileErrors, TilesInAKernelOfThreads) {

@@ -1,0 +1,107 @@
+// Random launches of ready operations (tests/ops/random_operation.h) as CUDA's text, run on the host: with the plans of
+// a GPU whose groups of warps multiply, and of one without. SAMITE_TEST_RANDOM_OPERATIONS is how many, and
+// SAMITE_TEST_RANDOM_SEED the first.
+#include "tests/codegen/cuda_on_host.h"
+#include "tests/ops/random_operation.h"
+
+#include "samite/ops/plan_device.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace samite::test::operations {
+namespace {
+
+template <class F>
+void with_type(ScalarType type, const F &function) {
+  switch (type) {
+    case ScalarType::Float8E4M3: return function(f8e4m3());
+    case ScalarType::Float8E5M2: return function(f8e5m2());
+    case ScalarType::Float16: return function(half());
+    case ScalarType::BFloat16: return function(bfloat16());
+    case ScalarType::Float32: return function(float());
+    default: return function(double());
+  }
+}
+
+// The elements of an operand as its type has them.
+struct Memory {
+  std::vector<std::byte> bytes;
+
+  explicit Memory(const Operand &operand) : bytes(operand.values.size() * size_of(operand.type) + 16) {
+    with_type(operand.type, [&](auto zero) {
+      using T = decltype(zero);
+      for (std::size_t k = 0; k < operand.values.size(); ++k) {
+        T element;
+        if constexpr (std::same_as<T, double>)
+          element = operand.values[k];
+        else
+          element = T(static_cast<float>(operand.values[k]));
+        std::memcpy(bytes.data() + k * sizeof element, &element, sizeof element);
+      }
+    });
+  }
+  std::vector<double> numbers(const Operand &operand) const {
+    std::vector<double> numbers;
+    with_type(operand.type, [&](auto zero) {
+      using T = decltype(zero);
+      for (std::size_t k = 0; k < operand.values.size(); ++k) {
+        T element;
+        std::memcpy(&element, bytes.data() + k * sizeof element, sizeof element);
+        if constexpr (std::same_as<T, double>)
+          numbers.push_back(element);
+        else
+          numbers.push_back(static_cast<double>(static_cast<float>(element)));
+      }
+    });
+    return numbers;
+  }
+  Argument argument(const Operand &operand) const {
+    const std::vector<long long> extents(operand.extents.begin(), operand.extents.end());
+    std::vector<long long> strides(extents.size(), 1);
+    for (std::size_t d = extents.size() - 1; d > 0; --d) strides[d - 1] = strides[d] * extents[d];
+    return strided(bytes.data(), extents, strides);
+  }
+};
+
+void run(const Operation &operation, const std::vector<Memory> &memory, const ops::PlanDevice &device) {
+  for (const Call &call : operation.calls(device)) {
+    std::vector<Argument> arguments;
+    for (const std::size_t operand : call.operands)
+      arguments.push_back(memory[operand].argument(operation.operands[operand]));
+    if (call.number)
+      arguments.push_back(call.planned.kernel->parameters().back().type == ScalarType::Float64
+                              ? scalar(*call.number)
+                              : scalar(static_cast<float>(*call.number)));
+    if (call.planned.blocks.count() == 0) continue;
+    CudaOnHost(call.planned.kernel->forward(), cuda_options())
+        .run({call.planned.blocks.begin(), call.planned.blocks.end()}, arguments);
+  }
+}
+
+TEST(CudaRandomOperations, AreRightOnTheHost) {
+  const char *wanted = std::getenv("SAMITE_TEST_RANDOM_OPERATIONS"), *from = std::getenv("SAMITE_TEST_RANDOM_SEED");
+  const int count = wanted ? std::atoi(wanted) : 12, first = from ? std::atoi(from) : 1;
+  constexpr std::int64_t most_elements = 3000;  // threads of the host take long
+  int run_so_far = 0;
+  for (int seed = first; run_so_far < count; ++seed) {
+    const Operation operation = random_operation(static_cast<std::uint32_t>(seed), 130);
+    const bool is_small = std::ranges::all_of(operation.operands,
+                                              [](const Operand &operand) { return operand.count() <= most_elements; });
+    if (!is_small) continue;
+    ++run_so_far;
+    const ops::PlanDevice device = seed % 2 == 0 ? ops::PlanDevice{90, 132} : ops::PlanDevice{80, 108};
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", capability " + std::to_string(device.compute_capability) + ": " +
+                 operation.text);
+    std::vector<Memory> memory(operation.operands.begin(), operation.operands.end());
+    run(operation, memory, device);
+    for (const Expected &expected : operation.expected) {
+      const Operand &operand = operation.operands[expected.operand];
+      EXPECT_EQ(difference(operand, expected, memory[expected.operand].numbers(operand)), "");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace samite::test::operations

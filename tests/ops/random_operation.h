@@ -1,0 +1,63 @@
+// Random launches of ready operations, and what they should leave behind, computed in double.
+//
+// An operation is a list of launches over operands that are given as numbers. So it can be run on any device, and as
+// text for a GPU on the host. Extents are 0, 1, odd, and around those of tiles; values are of one of several styles.
+// The tolerance of each element follows from how the sums behind it are conditioned.
+#pragma once
+
+#include "samite/base/float8.h"
+#include "samite/base/half.h"
+#include "samite/ops/plan_device.h"
+#include "samite/ops/planned_launch.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace samite::test::operations {
+
+// The number that an element of this type holds, and the distance of 1 from the next one.
+double held(ScalarType type, double value);
+double epsilon_of(ScalarType type);
+// The least positive number.
+double least_of(ScalarType type);
+
+struct Operand {
+  std::string name;
+  ScalarType type;
+  std::vector<std::int64_t> extents;
+  std::vector<double> values;
+  bool written = false;
+
+  std::int64_t count() const { return static_cast<std::int64_t>(values.size()); }
+};
+
+// One kernel of an operation: which operands it is given, in order, and a number behind them.
+struct Call {
+  ops::PlannedLaunch planned;
+  std::vector<std::size_t> operands;
+  std::optional<double> number;
+};
+
+struct Expected {
+  std::size_t operand;
+  std::vector<double> values, tolerances;  // a NaN stands for any
+};
+
+struct Operation {
+  std::string text;
+  std::vector<Operand> operands;
+  std::function<std::vector<Call>(const ops::PlanDevice &)> calls;
+  std::vector<Expected> expected;
+};
+
+// `most` is about how many elements the largest operand has.
+Operation random_operation(std::uint32_t seed, std::int64_t most);
+
+// Empty where element k is as expected.
+std::string difference(const Operand &operand, const Expected &expected, const std::vector<double> &actual);
+
+}  // namespace samite::test::operations
