@@ -1,9 +1,11 @@
-// The algorithm of a pipeline, ready to be scheduled: what each definition of each Func computes, by itself.
+// The algorithm of a pipeline, ready to be scheduled: each definition of each Func by itself.
 //
-// Made of what was captured (ir/func.h). Each definition has the statements that its indices and values need, in
-// structured form: operations on values, no control flow. A call of a Func is a load of the array that stands for it.
+// It is built from the captured pipeline (ir/func.h). Each definition holds the statements that its indices and values
+// need, in structured form: operations on values, without control flow. A call of a Func is a load from the array that
+// stands for it.
 //
-// A Func of a schedule is a function, too, of zeros that nothing calls, until the schedule's directive defines it.
+// A Func that a directive of a schedule will create starts as a function of zeros that nothing calls. The directive
+// then defines it.
 #pragma once
 
 #include "samite/ir/func.h"

@@ -1,10 +1,10 @@
-// A pipeline as it would be written: its definitions and its schedule's directives, for people to read.
+// Prints a pipeline as a user would write it: its definitions, and the directives of a schedule.
 //
 //   rows(y, x) = (image(y, x - 1) + image(y, x) + image(y, x + 1)) / 3
 //   rows.compute_at(result, yi)
 //
-// What is used several times, and is more than a leaf, has a name of its own in a line before. Numbers have no suffix
-// for their type. None of this is read back.
+// A value that is used several times and is more than a leaf gets a name on a line of its own. Numbers have no type
+// suffix. The text is for people and is not parsed.
 #pragma once
 
 #include "samite/schedule/algorithm.h"

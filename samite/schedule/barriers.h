@@ -1,11 +1,11 @@
-// Where the threads of a block wait for each other in a kernel of a scheduled pipeline.
+// Inserts barriers into a kernel of a scheduled pipeline, where the threads of a block must wait for each other.
 //
-// A barrier stands before what reads memory that the block shares, where other threads may have written to it since the
-// last one, and before what writes to it, where others may have read or written. Loops are gone through as often as it
-// takes: what an iteration leaves is there for the next one. One thread's own memory needs none.
+// A barrier precedes a read of shared memory that other threads may have written since the last barrier, and a write to
+// shared memory that other threads may have read or written since. Loops are analysed until nothing changes, because
+// the accesses of one iteration are pending in the next. Memory of a single thread needs no barrier.
 //
-// Memory that is not there at one time may lie in one place (passes/plan_tile_memory.h): a barrier stands between the
-// last use of the one and the first of the other. What is loaded ahead has the barriers that load_ahead gave it.
+// Memory whose live ranges do not overlap may share an offset (passes/plan_tile_memory.h), so a barrier separates the
+// last use of one from the first use of the other. Prefetched memory has the barriers that load_ahead placed.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -1,4 +1,4 @@
-// The innermost statements: the values of one point are computed and stored.
+// Writes the innermost statements of a definition: computes and stores the values of one point.
 #pragma once
 
 #include "samite/schedule/sites.h"

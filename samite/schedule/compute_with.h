@@ -1,8 +1,8 @@
-// Definitions that share loops: compute_with.
+// Fuses the loops of definitions: the directive compute_with.
 //
-// A definition, the follower, goes through its outermost loops together with another one, the leader, as far as
-// DefinitionSchedule::leader says: in each iteration of those both do what is theirs inside. Their loops begin
-// together, wherever their regions begin, and go on for as long as the longer one needs.
+// A definition, the follower, shares its outermost loops with another one, the leader, down to the loop that
+// DefinitionSchedule::leader names: each iteration of a shared loop runs both bodies. The shared loops begin together,
+// wherever the two regions begin, and run as long as the longer one needs.
 #pragma once
 
 #include "samite/schedule/directives.h"

@@ -1,4 +1,4 @@
-// Statements of one definition again in another one, with locals of their own.
+// Copies the statements of one definition into another one, with new locals.
 #pragma once
 
 #include "samite/schedule/algorithm.h"

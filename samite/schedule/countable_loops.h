@@ -1,4 +1,4 @@
-// Loops count in 32 bits. Where a schedule makes one of more iterations, the launch is refused.
+// Refuses launches in which a schedule makes a loop with more iterations than 32 bits count.
 #pragma once
 
 #include "samite/schedule/sites.h"

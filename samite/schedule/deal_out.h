@@ -1,4 +1,4 @@
-// The loops by which the threads of a block compute together what has no loops of threads of its own.
+// Distributes work over the threads of a block, for definitions that have no thread loops of their own.
 #pragma once
 
 #include "samite/schedule/lowering.h"

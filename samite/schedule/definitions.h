@@ -1,4 +1,4 @@
-// The definitions of a function, one after another, each with its loops.
+// Writes the definitions of a function one after another, each with its loops.
 #pragma once
 
 #include "samite/schedule/lowering.h"

@@ -1,5 +1,5 @@
-// A schedule as it is used: for each definition its loops, for each function where it is computed and kept. Made of the
-// directives of the user, which are checked here against the algorithm.
+// A schedule in the form that lowering uses: the loops of each definition, and for each function where it is computed
+// and stored. Built from the user's directives, which are checked here against the algorithm.
 #pragma once
 
 #include "samite/schedule/algorithm.h"

@@ -1,17 +1,17 @@
-// Reductions in two steps: the directive rfactor.
+// Factors reductions into two steps: the directive rfactor.
 //
-// Of f(i) = f(i) op value(r, k), rfactor(r, u) makes
+// For f(i) = f(i) op value(r, k), rfactor(r, u) makes
 //
 //   partial(i, u) = the identity of op;   partial(i, u) = partial(i, u) op value(u, k)
 //   f(i) = f(i) op partial(i, r)
 //
-// where r and k are loops of the update as it is scheduled so far: a loop that a split has made of a reduction variable
-// becomes a variable of its own, and where the last piece is not whole, a condition leaves out what lies beyond. The
-// operation is done in another order: it is one of those that may be, +, *, min, max, &, |, ^, or -, of which the
-// partial results are sums.
+// where r and k are loops of the update as scheduled so far. A loop that a split has made from a reduction variable
+// becomes a variable of its own, and if the last piece is not whole, a condition skips what lies beyond. The operation
+// runs in another order, so it must be one that allows that: +, *, min, max, &, |, ^, or -, whose partial results are
+// sums.
 //
-// An index that depends on a variable that f no longer goes through becomes all of its dimension: of a histogram, f
-// adds up partial histograms.
+// An index that depends on a variable that f no longer loops over becomes the whole dimension: for a histogram, f adds
+// up partial histograms.
 #pragma once
 
 #include "samite/schedule/directives.h"

@@ -1,4 +1,4 @@
-// The last steps of a kernel of a scheduled pipeline: barriers, and parameters of its own.
+// The last steps of a kernel of a scheduled pipeline: barriers, and the kernel's own parameters.
 #pragma once
 
 #include "samite/schedule/load_ahead.h"

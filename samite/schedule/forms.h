@@ -1,8 +1,8 @@
-// What the integers of a definition are, and where they lie.
+// Describes the integers of a definition and their bounds.
 //
-// An integer is a form (passes/affine.h) of the definition's variables, of parameters and of extents, where it can be
-// written as one. Where it cannot, its interval may still be known: of the least and greatest of two, of a selection,
-// of a type of few values.
+// An integer is an affine form (passes/affine.h) of the definition's variables, of parameters and of extents, if it can
+// be written as one. Otherwise its interval may still be known: for a minimum or maximum, for a selection, or for a
+// type with few values.
 #pragma once
 
 #include "samite/passes/interval.h"

@@ -1,6 +1,5 @@
-// What a schedule changes of the algorithm before any loop is made: the functions that it has beside those of the
-// algorithm, by the directives in, clone_in and rfactor, in their order. The conditions of its specializations become
-// Algorithm::conditions.
+// Applies the directives that change the algorithm before any loop is made: in, clone_in and rfactor add functions, in
+// the order of the directives. The conditions of specializations become Algorithm::conditions.
 #pragma once
 
 #include "samite/schedule/algorithm.h"

@@ -1,4 +1,4 @@
-// The integers of a pipeline as values: forms (passes/affine.h) are computed where they are needed, or named once.
+// Computes forms (passes/affine.h) as values: where they are needed, or once under a name.
 #pragma once
 
 #include "samite/schedule/open_loops.h"

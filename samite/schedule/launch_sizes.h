@@ -1,5 +1,5 @@
-// Sizes of memory of a block that are known at launch only: the host computes them before it launches the kernel, which
-// is given them as arguments. A launch asks for that much shared memory (passes/plan_tile_memory.h).
+// Sizes of shared memory that are known only at launch: the host computes them before it launches the kernel and passes
+// them as arguments. The launch requests that much shared memory (passes/plan_tile_memory.h).
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -1,4 +1,4 @@
-// Launches of kernels: the loops of blocks, or parallel ones, of a definition.
+// Turns the block loops or parallel loops of a definition into launches of kernels.
 #pragma once
 
 #include "samite/schedule/sites.h"

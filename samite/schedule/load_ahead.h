@@ -1,21 +1,21 @@
-// Fills shared memory ahead, of a scheduled kernel on a GPU: what an iteration of a loop of the block needs is copied
-// while iterations before it run.
+// Prefetches into shared memory, in a scheduled kernel on a GPU: copies what an iteration of a block-level loop needs
+// while earlier iterations run.
 //
-// Memory that is allocated in a serial loop with `stages` of more than one (Stage::pipelined) gets as many buffers,
-// which are used in turn:
+// Memory that is allocated in a serial loop with more than one stage (Stage::pipelined) gets that many buffers, used in
+// turn:
 //
 //   for s in 0 .. stages - 1
 //     if s < iterations: start the copies of iteration s into buffer s
 //     commit_copies
 //   for i in 0 .. iterations
-//     wait_for_copies stages - 2, barrier      iteration i is there, and all threads have done with iteration i - 1
+//     wait_for_copies stages - 2, barrier      iteration i has arrived, and all threads have finished iteration i - 1
 //     if i + stages - 1 < iterations: start the copies of that iteration into the buffer of iteration i - 1
 //     commit_copies
-//     what is left of iteration i, with buffer i % stages
+//     the rest of iteration i, with buffer i % stages
 //
-// It can be copied so where one loop over threads fills it, by nothing but elements of arrays as they are, of 4 or 8
-// bytes, and where these loads and their indices need nothing that an iteration computes in shared memory. Otherwise
-// the memory is filled where it was.
+// The memory must be filled by one thread loop that only copies elements of arrays, of 4 or 8 bytes, and neither these
+// loads nor their indices may need anything that an iteration computes in shared memory. Otherwise the memory is filled
+// where it was.
 #pragma once
 
 #include "samite/ir/kernel.h"

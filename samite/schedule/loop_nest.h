@@ -1,9 +1,9 @@
-// The loops of a lowered pipeline as whoever wrote its schedule thinks of them: one a line, named after the Func and
-// the variable, around what is produced and kept where.
+// The loop nest of a lowered pipeline, as the author of its schedule thinks of it: one loop a line, named after the
+// Func and the variable, around what is produced and stored where.
 //
-// Lowering writes this while it writes the program: a line where it opens a loop, makes room for a Func or stores a
-// value. A loop that it writes twice, for whole pieces and for others, is here once, and so is the body of a loop that
-// is unrolled.
+// Lowering writes the nest while it writes the program: a line when it opens a loop, allocates memory for a Func or
+// stores a value. A loop that is written twice, for whole pieces and for the rest, appears once, and so does the body
+// of an unrolled loop.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -1,4 +1,4 @@
-// The loops of a definition, one inside of the other.
+// Writes the loops of a definition, one inside of the other.
 #pragma once
 
 #include "samite/schedule/sites.h"

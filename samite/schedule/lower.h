@@ -1,12 +1,13 @@
-// From an algorithm and its schedule to what is run.
+// Lowers an algorithm with its schedule to a program.
 //
-// Each function that is computed at the root becomes launches: its loops of blocks, or parallel ones, are a kernel's
-// launch, those around them loops of the host, those inside of them the kernel's body. Any other function is computed
-// in its kernel, inside of the loop that its schedule names, over the region that this loop's iterations need.
+// Each function that is computed at the root becomes launches: its block loops or parallel loops are the launch of a
+// kernel, the loops around them are loops of the host, and the loops inside of them are the kernel's body. Any other
+// function is computed in its consumer's kernel, inside of the loop that its schedule names, over the region that this
+// loop's iterations need.
 //
-// Storage in shared memory under loops of threads is one for the block: it holds what all threads need together, and
-// all threads fill it together. The serial loops around it move outside of the thread loops, which are split around
-// what the block does together; what a thread keeps across that is memory of the thread.
+// Shared memory inside of thread loops exists once for the block: it holds what all threads need together, and all
+// threads fill it together. The serial loops around it move outside of the thread loops, which are split around the
+// steps that the block does together. What a thread keeps across such a split is memory of that thread.
 #pragma once
 
 #include "samite/ir/func.h"

@@ -1,9 +1,10 @@
-// What the steps of lowering share: the algorithm and its schedule, and where the program that is written stands.
+// The state that the steps of lowering share: the algorithm with its schedule, and the position in the program being
+// written.
 //
-// lower.h says what is made. Who does it: regions.h what is needed of each Func; sites.h a definition whose loops are
-// written; producers.h what is computed inside of loops; loops.h, thread_loops.h and launches.h the loops; storage.h
-// memory, launch_sizes.h as far as a launch says how large, thread_memory.h what threads may keep; bodies.h the
-// innermost statements; symbols.h and integers.h the integers of all of these.
+// lower.h says what lowering makes. The parts are: regions.h (which elements of each Func are needed), sites.h (a
+// definition whose loops are being written), producers.h (functions computed inside of loops), loops.h, thread_loops.h
+// and launches.h (loops), storage.h, launch_sizes.h and thread_memory.h (memory), bodies.h (innermost statements),
+// symbols.h and integers.h (integers).
 #pragma once
 
 #include "samite/schedule/finish_kernel.h"

@@ -1,7 +1,7 @@
-// Which memory a scheduled kernel's Funcs take, and when: what loop nests, reports and pages show.
+// Lists the memory that the Funcs of a scheduled kernel take, and when. Loop nests, reports and pages show it.
 //
-// Time is counted in statements of the kernel, in program order, with the end of each loop, as
-// passes/plan_tile_memory.h counts. A pure function of a kernel as its text is written from it.
+// Time is counted in statements of the kernel in program order, with a position for the end of each loop, as in
+// passes/plan_tile_memory.h. A pure function of the kernel whose text is written.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -1,4 +1,4 @@
-// The loops of one definition: what its schedule makes of its variables.
+// The loops of one definition, as its schedule makes them from its variables.
 #pragma once
 
 #include "samite/schedule/directives.h"

@@ -1,4 +1,4 @@
-// The loops that are open where the lowering of a pipeline stands.
+// The loops that are open at the position where lowering writes.
 #pragma once
 
 #include "samite/schedule/loop_nest.h"

@@ -1,7 +1,8 @@
-// Vector loops in which indices are clamped, as beyond the edges of a picture, in three pieces: begin, middle and end.
-// In the middle no clamp matters, so that the clamped index is the index, and neighbours are loaded as a vector where
-// they would be gathered. The middle is found when the loop runs; begin and end are whole vectors, so that the middle
-// has no more masked ones than the loop had. The same for comparisons of the loop's index, which hold in the middle.
+// Partitions vector loops whose indices are clamped, as at the edges of an image, into begin, middle and end. In the
+// middle no clamp has an effect, so the clamped index is the index itself, and neighbours are loaded as a vector
+// instead of gathered. The middle is found at run time. Begin and end are whole vectors, so that the middle has no more
+// masked iterations than the original loop. Comparisons of the loop's index that hold in the middle are handled the
+// same way.
 #pragma once
 
 #include "samite/ir/kernel.h"

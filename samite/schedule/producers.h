@@ -1,4 +1,4 @@
-// What is computed inside of a definition's loops: functions that it calls, before it calls them.
+// Writes the functions that are computed inside of a definition's loops, before the calls that need them.
 #pragma once
 
 #include "samite/schedule/sites.h"

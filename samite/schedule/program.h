@@ -1,9 +1,9 @@
-// What a scheduled pipeline runs: launches of kernels, one after another, with loops of the host around them, and
-// arrays of its own between them.
+// The program of a scheduled pipeline: launches of kernels one after another, loops of the host around them, and
+// temporary arrays between them.
 //
-// Integers of the host are locals and values of the IR: of the pipeline's parameters, of extents of its arrays, and of
-// what `Let` statements compute of these. They are evaluated anew for each launch of the pipeline, so that one program
-// serves arrays of any extents.
+// Integers of the host are locals and values of the IR: functions of the pipeline's parameters, of the extents of its
+// arrays, and of `Let` statements. They are evaluated for each launch of the pipeline, so one program serves arrays of
+// any extents.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -1,8 +1,8 @@
-// What is needed of each Func: boxes of its elements.
+// Finds the region of each Func that is needed: boxes of its elements.
 //
-// A box has an interval for each dimension, whose bounds are forms of loops, parameters and extents. What a definition
-// calls while its variables go through theirs is a box of what is called, and so on from what calls to what is called.
-// A region is a box whose bounds are known, as it is computed.
+// A box has an interval for each dimension, with bounds that are forms of loops, parameters and extents. The calls of a
+// definition, as its variables run through their ranges, need a box of the called Func, and so on from callers to
+// callees. A region is a box with known bounds, in the form in which it is computed.
 #pragma once
 
 #include "samite/schedule/forms.h"

@@ -1,5 +1,6 @@
-// What a pipeline requires of its arguments: that arrays have the elements that definitions read and write, and Funcs
-// those that are asked of them, wherever that is known before anything runs. Each becomes a step of the program.
+// What a pipeline requires of its arguments: arrays have the elements that definitions read and write, and Funcs have
+// those that are requested, as far as that is known before anything runs. Each requirement becomes a step of the
+// program.
 #pragma once
 
 #include "samite/schedule/lowering.h"

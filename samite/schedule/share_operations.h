@@ -1,4 +1,4 @@
-// Computes equal operations once: in a block, and in the blocks inside of it. Of pure operations alone.
+// Shares equal pure operations within a block and the blocks inside of it.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -1,4 +1,4 @@
-// A definition whose loops are being written, and what there is to do inside of them.
+// A definition whose loops are being written, with the work to be done inside of them.
 #pragma once
 
 #include "samite/schedule/lowering.h"

@@ -1,4 +1,4 @@
-// Loops of a definition for where a condition holds, beside those for where it does not.
+// Writes the loops of a definition once for each specialization, under its condition, and once for all other cases.
 #pragma once
 
 #include "samite/schedule/lowering.h"

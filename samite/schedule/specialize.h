@@ -1,4 +1,4 @@
-// What is known of a pipeline's integers where the condition of a specialization holds.
+// What is known about a pipeline's integers under the condition of a specialization.
 #pragma once
 
 #include "samite/passes/interval.h"

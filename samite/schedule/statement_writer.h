@@ -1,4 +1,4 @@
-// Where the lowering of a pipeline writes statements: into a block of a kernel, or into those of the host.
+// The place where lowering writes statements: a block of a kernel or of the host.
 #pragma once
 
 #include "samite/ir/stmt.h"

@@ -1,4 +1,4 @@
-// Where the values of a Func are kept: in an array of the pipeline's own, or in memory of a kernel.
+// Where the values of a Func are stored: in a temporary array of the pipeline, or in memory of a kernel.
 #pragma once
 
 #include "samite/schedule/regions.h"

@@ -1,4 +1,4 @@
-// What is known of the symbols in a pipeline's forms: how far they go, and what they were made of.
+// What is known about the symbols in a pipeline's forms: their ranges and definitions.
 #pragma once
 
 #include "samite/schedule/forms.h"

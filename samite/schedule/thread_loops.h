@@ -1,4 +1,4 @@
-// Loops of threads, and what the block does together between them.
+// Writes thread loops, and the block-level steps between them.
 #pragma once
 
 #include "samite/schedule/sites.h"

@@ -1,6 +1,7 @@
-// Memory that each thread of a GPU's block keeps from one loop over threads to the next, while the block does something
-// together in between. A thread has it once. So a loop of more iterations than the block has threads keeps nothing
-// there for another loop: a thread goes through several of them, and each would overwrite what the one before has left.
+// Memory that each thread of a GPU's block keeps from one thread loop to the next, across the steps that the block does
+// together. Each thread has it once. So a loop with more iterations than the block has threads must not leave values
+// there for another loop: a thread runs several of its iterations, and each would overwrite the values of the one
+// before.
 #pragma once
 
 #include "samite/ir/kernel.h"

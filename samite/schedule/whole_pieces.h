@@ -1,4 +1,4 @@
-// Loops twice: for pieces that are whole, and for others.
+// Writes loops twice: for whole pieces and for the rest.
 #pragma once
 
 #include "samite/schedule/sites.h"

@@ -1,8 +1,8 @@
-// Functions between a function and those that call it: the directives in and clone_in.
+// Inserts functions between a function and its callers: the directives in and clone_in.
 //
-// f.in() makes g(x) = f(x), which all callers of f call instead; f.in(h) makes one for h alone, which goes before that
-// for all. What stands between f and its callers calls f itself, and so do f's own updates. f.clone_in(h) is the same
-// with a copy of f's definitions.
+// f.in() makes g(x) = f(x), which all callers of f call instead. f.in(h) makes one for h alone, which takes precedence
+// over the one for all callers. The inserted function calls f itself, and so do f's own updates. f.clone_in(h) does the
+// same with a copy of f's definitions.
 #pragma once
 
 #include "samite/schedule/algorithm.h"
