@@ -14,8 +14,8 @@ namespace {
 
 constexpr int side = 16, blocks = 4, unknowns = side * blocks;
 
-const TileKernel solve{
-    "solve", [](Array<double, 2> x, Array<const double, 3> a, Array<const double, 2> b) {
+const TileKernel solve_systems{
+    "solve_systems", [](Array<double, 2> x, Array<const double, 3> a, Array<const double, 2> b) {
       Int system = block_index();
       std::vector<std::vector<Tile<double>>> l(blocks);
       const auto of_a = [&](int i, int j) {
@@ -66,12 +66,12 @@ int main() {
   Buffer<double> matrices{device, {systems, unknowns, unknowns}, a, Gradient::tracked};
   Buffer<double> right{device, {systems, unknowns}, b, Gradient::tracked};
   Buffer<double> x{device, {systems, unknowns}, Gradient::tracked};
-  solve.launch({systems}, x, matrices, right);
+  solve_systems.launch({systems}, x, matrices, right);
 
   double error = 0;
   const std::vector<double> solution = x.to_vector();
   for (std::size_t i = 0; i < expected.size(); ++i) error = std::max(error, std::abs(solution[i] - expected[i]));
-  const GradientReport report = gradcheck(solve, {systems}, x, matrices, right);
+  const GradientReport report = gradcheck(solve_systems, {systems}, x, matrices, right);
   std::printf("%d systems of %d unknowns: largest error %.1e, gradient %s\n", systems, unknowns, error,
               report.passed ? "as differences" : "WRONG");
   return error < 1e-12 && report.passed ? 0 : 1;

@@ -147,7 +147,7 @@ TEST_F(CudaTilesCompile, TypesAndArchitectures) {
     TileKernel kernel{"mixed", [](Array<const T, 2> a, Array<T, 2> b) {
                         auto t = tile::load(a, {block_index(), 0}, {16, 16});
                         auto p = tile::cast<T>(tile::matmul(t, t, {.b = true}));
-                        auto q = p - tile::max(p, {0}) * tile::sum(p, {1});
+                        auto q = p - tile::max(p, {0}) * tile::cast<T>(tile::sum(p, {1}));
                         tile::store(b, {block_index(), 0}, tile::transpose(q) + tile::slice(p, {-1, 3}, {16, 16}));
                       }};
     expect_compiles(kernel.ir(), true);

@@ -127,7 +127,7 @@ std::int64_t planned_bytes(const ir::Kernel &kernel, int capability) {
   codegen::EmitOptions options = cuda_options();
   for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = facts.aligned_rows = facts.has_tensor_map = true;
   const ir::Kernel lowered = jit::lower(kernel, {.cuda = capability, .arrays = options.arrays}).kernel;
-  const ir::Kernel planned = jit::plan_for_gpu(lowered, passes::gpu_architecture(capability), options.arrays);
+  const ir::Kernel planned = jit::plan(lowered, {passes::gpu_architecture(capability), options.arrays});
   options.cuda.tile_threads = planned.block_threads + planned.producers;
   options.cuda.grid_stride = true;
   options.cuda.stays = planned.producers != 0;
@@ -303,7 +303,7 @@ void expect_products_compile(const ir::Kernel &kernel) {
   codegen::EmitOptions options = cuda_options();
   for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = facts.aligned_rows = facts.has_tensor_map = true;
   const ir::Kernel lowered = jit::lower(kernel, {.adjoint = true, .cuda = 90, .arrays = options.arrays}).kernel;
-  const ir::Kernel planned = jit::plan_for_gpu(lowered, passes::gpu_architecture(90), options.arrays);
+  const ir::Kernel planned = jit::plan(lowered, {passes::gpu_architecture(90), options.arrays});
   options.cuda.tile_threads = planned.block_threads + planned.producers;
   options.cuda.grid_stride = true;
   options.cuda.stays = planned.producers != 0;
