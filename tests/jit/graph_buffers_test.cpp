@@ -12,7 +12,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-struct AddArguments {
+struct AddVectors {
   ArrayArgument<float> y, x;
 };
 struct ScaleWithGradients {
@@ -26,7 +26,7 @@ class GraphBuffers : public CudaKernelTest {
   void SetUp() override {
     CudaKernelTest::SetUp();
     if (IsSkipped()) return;
-    understand<AddArguments>("add", [](const AddArguments &a, const LaunchBox &box) {
+    understand<AddVectors>("add", [](const AddVectors &a, const LaunchBox &box) {
       for (std::int64_t i = box.begin[0]; i < box.end[0]; ++i) a.y.data[i * a.y.stride] += a.x.data[i * a.x.stride];
     });
     understand<ScaleArguments>("scale", run_scale);

@@ -24,14 +24,14 @@ void expect_refused(const std::string &type, Use use) {
 
 void set_to_one(Array<float, 1> y) { y(thread_index()) = 1; }
 
-Kernel<void(Array<float, 1>)> one() { return Kernel{"one", {"y"}, set_to_one}; }
+Kernel<void(Array<float, 1>)> ones() { return Kernel{"one", {"y"}, set_to_one}; }
 
 // What follows uses objects that were moved from, which clang-tidy would warn of.
 // NOLINTBEGIN(bugprone-use-after-move)
 
 TEST(MovedFrom, AKernelIsRefused) {
   Buffer<float> y{device, {3}, Gradient::tracked};
-  auto kernel = one();
+  auto kernel = ones();
   const auto there = std::move(kernel);
   expect_refused("Kernel", [&] { kernel.launch({3}, y); });
   expect_refused("Kernel", [&] { kernel.record({3}, y); });
@@ -47,7 +47,7 @@ TEST(MovedFrom, AKernelIsRefused) {
 
 TEST(MovedFrom, AKernelThatIsAssignedToWorks) {
   Buffer<float> y{device, {2}};
-  auto kernel = one();
+  auto kernel = ones();
   const auto there = std::move(kernel);
   const auto copy = kernel;  // of nothing
   EXPECT_THROW((void)copy.name(), UserError);
@@ -88,7 +88,7 @@ TEST(MovedFrom, APipelineAndItsLaunchAreRefused) {
 
 TEST(MovedFrom, ALaunchIsRefused) {
   Buffer<float> y{device, {3}};
-  Launch launch = one().record({3}, y);
+  Launch launch = ones().record({3}, y);
   Launch there = std::move(launch);
   expect_refused("Launch", [&] { launch.launch(); });
   expect_refused("Launch", [&] { launch.launch(Stream::standard(device)); });
@@ -107,7 +107,7 @@ TEST(MovedFrom, ALaunchIsRefused) {
 TEST(MovedFrom, AGraphIsRefused) {
   const Stream stream{device};
   Buffer<float> y{device, {3}};
-  Launch launch = one().record({3}, {.stream = stream}, y);
+  Launch launch = ones().record({3}, {.stream = stream}, y);
   Graph graph = capture(stream, [&] { launch.launch(); });
   Graph there = std::move(graph);
   expect_refused("Graph", [&] { graph.launch(); });
@@ -121,7 +121,7 @@ TEST(MovedFrom, AGraphIsRefused) {
 
 TEST(MovedFrom, ATapeIsRefusedUntilItIsCleared) {
   Buffer<float> y{device, {1}, Gradient::tracked};
-  auto kernel = one();
+  auto kernel = ones();
   Tape tape;
   tape.record([&] { kernel.launch({1}, y); });
   Tape there = std::move(tape);
@@ -141,7 +141,7 @@ TEST(MovedFrom, AStreamAnEventAndAPinnedArrayStayWhatTheyWere) {
   const Stream there = std::move(stream);
   EXPECT_EQ(stream, there);
   Buffer<float> y{device, {2}};
-  one().launch({2}, {.stream = stream}, y);
+  ones().launch({2}, {.stream = stream}, y);
   stream.synchronize();
 
   Event event;

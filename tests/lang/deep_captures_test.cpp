@@ -37,7 +37,7 @@ Float returned(Float x) {
 // NOLINTEND(misc-no-recursion)
 
 template <class Function>
-std::string refusal_of(Function function) {
+std::string refusal_of_capture(Function function) {
   return message_of<UserError>(
       [&] { Kernel{"endless", {"y"}, [&](Array<float, 1> y) { function(y, thread_index()); }}; });
 }
@@ -45,22 +45,22 @@ std::string refusal_of(Function function) {
 TEST(DeepCaptures, AFunctionThatCallsItselfWithoutEndIsRefused) {
   const auto stack = AllOf(HasSubstr("deep_captures_test.cpp"), HasSubstr("the thread's stack is nearly used up"),
                            HasSubstr("a condition that C++ knows"), HasSubstr("range or while_"));
-  EXPECT_THAT(refusal_of([](auto y, Int i) { y(i) = factorial(y(i)); }), stack);
-  EXPECT_THAT(refusal_of([](auto y, Int i) { y(i) = copied(y(i)); }), stack);
-  EXPECT_THAT(refusal_of([](auto y, Int i) { y(i) = cast<Float>(even(i)); }), stack);
+  EXPECT_THAT(refusal_of_capture([](auto y, Int i) { y(i) = factorial(y(i)); }), stack);
+  EXPECT_THAT(refusal_of_capture([](auto y, Int i) { y(i) = copied(y(i)); }), stack);
+  EXPECT_THAT(refusal_of_capture([](auto y, Int i) { y(i) = cast<Float>(even(i)); }), stack);
 }
 
 TEST(DeepCaptures, OnesThatOpenBranchesAreRefusedByTheirNesting) {
   const auto nesting = AllOf(HasSubstr("deep_captures_test.cpp"), HasSubstr("nest more than 256 deep"),
                              HasSubstr("an end that C++ knows"));
-  EXPECT_THAT(refusal_of([](auto y, Int i) { count_down(y, i); }), nesting);
-  EXPECT_THAT(refusal_of([](auto y, Int i) { y(i) = returned(y(i)); }), nesting);
+  EXPECT_THAT(refusal_of_capture([](auto y, Int i) { count_down(y, i); }), nesting);
+  EXPECT_THAT(refusal_of_capture([](auto y, Int i) { y(i) = returned(y(i)); }), nesting);
 }
 
 // Of any thread, however small its stack is.
 TEST(DeepCaptures, AThreadsOwnStackIsTheLimit) {
   std::string message;
-  std::thread([&] { message = refusal_of([](auto y, Int i) { y(i) = factorial(y(i)); }); }).join();
+  std::thread([&] { message = refusal_of_capture([](auto y, Int i) { y(i) = factorial(y(i)); }); }).join();
   EXPECT_THAT(message, HasSubstr("the thread's stack is nearly used up"));
 }
 
@@ -83,12 +83,12 @@ void nest(Array<float, 1> y, const Int &i, int depth) {
 }
 
 TEST(DeepCaptures, TwentyThousandBranchesAreRefused) {
-  EXPECT_THAT(refusal_of([](auto y, Int i) { nest(y, i, 20'000); }), HasSubstr("nest more than 256 deep"));
+  EXPECT_THAT(refusal_of_capture([](auto y, Int i) { nest(y, i, 20'000); }), HasSubstr("nest more than 256 deep"));
 }
 
 // What follows a jump is a branch of its own.
 TEST(DeepCaptures, TwentyThousandJumpsAreRefused) {
-  EXPECT_THAT(refusal_of([](auto y, Int i) {
+  EXPECT_THAT(refusal_of_capture([](auto y, Int i) {
                 for (int k = 0; k < 20'000; ++k) if_(y(i) > static_cast<float>(k), [&] { return_(); });
               }),
               AllOf(HasSubstr("deep_captures_test.cpp"), HasSubstr("more than 256 branches, loops and jumps")));
