@@ -101,7 +101,7 @@ class Tape {
     std::vector<std::uint64_t> after = {};        // and after it
     std::vector<std::uint32_t> values_read = {};  // the buffers whose elements the adjoint reads
     std::optional<Launch> adjoint = {};           // recorded at the first backward()
-    // Of a copy between two devices or within overlapping elements: what the adjoint takes for argument 0.
+    // Stands for argument 0 in the adjoint of a copy between two devices, or of elements that overlap.
     AnyBuffer handed_over = {};
     bool overwrites_storage = false;  // with a copy or constants
     std::string foreign_write = {};   // why gradients cannot pass this launch, if they cannot

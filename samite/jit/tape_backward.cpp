@@ -140,8 +140,8 @@ void Tape::check_nothing_is_lost() const {
   }
 }
 
-// A copy's adjoint is the adjoint of a kernel that copies. The kernel works on one device, and reads its array as a
-// whole before it writes only where the two are apart; else its output is memory of the tape's own.
+// A copy's adjoint is that of a kernel that copies, on the source's device. Where the target is on another device, or
+// shares elements with the source, the target's gradient is first handed over to an array of the tape's own.
 void Tape::prepare_copy(Entry &entry) {
   if (entry.definition) return;
   const AnyBuffer &target = entry.arguments[0].buffer, &source = entry.arguments[1].buffer;
@@ -228,13 +228,13 @@ std::vector<AnyBuffer> Tape::written_arrays() const {
   return arrays;
 }
 
-// A cotangent on its way into a gradient: set where the gradient is zero, or added by the adjoint of a copy.
+// A cotangent on its way into a gradient: it is the gradient where nothing else is, or is added by a copy's adjoint.
 struct Tape::Seed {
   AnyBuffer buffer, value;  // no value: 1
   AnyBuffer copy = {};      // whose gradient is added
   std::optional<Launch> add = {};
 
-  void sow(SourceLocation where) {
+  void apply(SourceLocation where) {
     AnyBuffer gradient = add ? copy.gradient(where) : buffer.gradient(where);
     if (value.valid())
       gradient.copy_from(value, where);
@@ -312,8 +312,10 @@ void Tape::go_back(const std::vector<Cotangent> &cotangents, SourceLocation wher
     std::vector<AnyBuffer> written = written_arrays();
     std::vector<Seed> seeds = this->seeds(cotangents, written, where);
     ended_halfway_ = true;
-    for (AnyBuffer &array : written) array.zero_gradient(where);
-    for (Seed &seed : seeds) seed.sow(where);
+    for (AnyBuffer &array : written)
+      if (std::ranges::none_of(seeds, [&](const Seed &seed) { return !seed.add && contains(seed.buffer, array); }))
+        array.zero_gradient(where);
+    for (Seed &seed : seeds) seed.apply(where);
     for (std::size_t i = entries_.size(); i-- > 0;) run_adjoint(entries_[i], i);
     ended_halfway_ = false;
   });
