@@ -355,8 +355,6 @@ class Kernel<void(Ps...)> {
   void launch(const LaunchExtents &extents, const LaunchOptions &options, jit::ArgumentFor<Ps>... arguments) const {
     jit::launch_once(definition_.share(extents.where()), extents, options, jit::views_of<Ps...>(arguments...));
   }
-  template <std::integral N, class... As>
-  void launch(N, const As &...) const = delete;  // write launch({n}, …), and {n, m} for two
 
   // The same as an object, checked and compiled now, to be launched many times.
   Launch record(const LaunchExtents &extents, jit::ArgumentFor<Ps>... arguments) const {
@@ -365,8 +363,6 @@ class Kernel<void(Ps...)> {
   Launch record(const LaunchExtents &extents, const LaunchOptions &options, jit::ArgumentFor<Ps>... arguments) const {
     return jit::record(definition_.share(extents.where()), extents, options, jit::owned<Ps...>(arguments...));
   }
-  template <std::integral N, class... As>
-  Launch record(N, const As &...) const = delete;  // write record({n}, …), and {n, m} for two
 
   // Forward and adjoint of one launch, compiled at the same time: what a program that will need both should ask for.
   //
@@ -379,8 +375,6 @@ class Kernel<void(Ps...)> {
     return jit::record_with_adjoint(definition_.share(extents.where()), extents, options,
                                     jit::owned<Ps...>(arguments...));
   }
-  template <std::integral N, class... As>
-  LaunchWithAdjoint record_with_adjoint(N, const As &...) const = delete;  // write record_with_adjoint({n}, …)
 
   // The derivative as a kernel of its own, which is launched, put on tapes and differentiated like any other: the
   // second derivatives of a kernel are the derivatives of these. With respect to the parameters of the given indices,

@@ -111,6 +111,8 @@ class LaunchExtents {
       : extents_(extents, where), where_(where) {}
   LaunchExtents(const Extents &extents, SourceLocation where = std::source_location::current())
       : extents_(extents), where_(where) {}
+  template <std::integral N>
+  LaunchExtents(N) = delete;  // extents are in braces: launch({n}, …), or launch({n, m}, …)
 
   operator const Extents &() const { return extents_; }
   SourceLocation where() const { return where_; }

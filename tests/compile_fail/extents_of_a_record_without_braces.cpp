@@ -1,4 +1,4 @@
-// expect: write record({n}, …)
+// expect: extents are in braces: launch({n}, …)
 // at most 20 lines
 #include "samite/samite.h"
 

@@ -1,4 +1,4 @@
-// expect: write launch({n}, …)
+// expect: extents are in braces: launch({n}, …)
 // at most 20 lines
 #include "samite/samite.h"
 
