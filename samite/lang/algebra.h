@@ -2,6 +2,7 @@
 // rigid transforms.
 #pragma once
 
+#include "samite/lang/algebra/euler_angles.h"
 #include "samite/lang/algebra/inverse.h"
 #include "samite/lang/algebra/polar.h"
 #include "samite/lang/algebra/qr.h"

@@ -38,6 +38,12 @@ TEST_F(CudaCompile, RandomPrograms) {
   }
 }
 
+constexpr ir::Op operations[] = {
+#define SAMITE_ENUMERATOR(name, text, arity, typing, pure) ir::Op::name,
+    SAMITE_OPS(SAMITE_ENUMERATOR)
+#undef SAMITE_ENUMERATOR
+};
+
 // A kernel that does everything that can be done to elements of a type, and casts to all other types.
 std::string everything(ScalarType type) {
   const bool boolean = type == ScalarType::Bool, floating = is_floating(type);
@@ -46,15 +52,13 @@ std::string everything(ScalarType type) {
   auto keep = [&](const std::string &operation) {
     body += fmt::format("%{0}: {1} = {2}\nstore @y[%0] = %{0}\n", next++, name(type), operation);
   };
-  for (int i = 0; i < 256; ++i) {
-    const auto op = static_cast<ir::Op>(i);
-    if (i > static_cast<int>(ir::Op::LocalLoad)) break;
+  for (const ir::Op op : operations) {
     const ir::OpInfo &info = ir::info(op);
     const bool typed = info.typing == ir::Typing::Same       ? !boolean
                        : info.typing == ir::Typing::Floating ? floating
                        : info.typing == ir::Typing::Integer  ? !boolean && !floating
                                                              : info.typing == ir::Typing::Bits && !floating;
-    if (typed) keep(fmt::format("{} %1{}", info.name, info.arity == 2 ? ", %2" : ""));
+    if (typed) keep(fmt::format("{} %1{}", info.name, info.arity == 2 ? ", %2" : info.arity == 1 ? "" : ", %2, %1"));
     if (info.typing != ir::Typing::Atomic || (boolean && op < ir::Op::AtomicAnd)) continue;
     if (floating && op >= ir::Op::AtomicAnd && op <= ir::Op::AtomicXor) continue;
     keep(fmt::format("{} @y[1], %1{}", info.name, op == ir::Op::AtomicCompareExchange ? ", %2" : ""));
@@ -64,6 +68,14 @@ std::string everything(ScalarType type) {
   keep("select %true, %1, %2");
   if (!boolean) body += "accumulate atomic @y[%0] += %1\naccumulate @y[%0] += %2\naccumulate atomic @y[0] += %1\n";
   std::string parameters;
+  if (!boolean && !(floating && size_of(type) <= 2)) {
+    const char *bits = size_of(type) == 1 ? "u8" : size_of(type) == 2 ? "i16" : size_of(type) == 4 ? "u32" : "i64";
+    const char *same = size_of(type) == 4 ? "f32" : size_of(type) == 8 ? "f64" : bits;
+    body += fmt::format(
+        "%{0}: {1} = bit_cast %1\n%{2}: {3} = bit_cast %{0}\n%{4}: {5} = bit_cast %{2}\nstore @y[%0] = %{4}\n", next,
+        bits, next + 1, same, next + 2, name(type));
+    next += 3;
+  }
   for (const char *to : {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f8e4m3", "f8e5m2", "f16",
                          "bf16", "f32", "f64"}) {
     parameters += fmt::format(", @to_{0}: array<{0}, 1>", to);

@@ -47,6 +47,7 @@ const Function functions[] = {
     {"atanh", [](Wide x, Wide) { return std::atanh(x); }, -0.999, 0.999, 4},
     {"erf", [](Wide x, Wide) { return std::erf(x); }, -5, 5, 4},
     {"erfc", [](Wide x, Wide) { return std::erfc(x); }, -5, 9, 4},
+    {"lgamma", [](Wide x, Wide) { return std::lgamma(x); }, 0.1, 50, 4},
     {"pow", [](Wide x, Wide y) { return std::pow(x, y); }, 0.01, 100, 4, -8, 8},
     {"hypot", [](Wide x, Wide y) { return std::hypot(x, y); }, -1e4, 1e4, 4, -1e4, 1e4},
     {"fmod", [](Wide x, Wide y) { return std::fmod(x, y); }, -1e4, 1e4, 0, 0.5, 7},

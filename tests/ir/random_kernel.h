@@ -65,6 +65,12 @@ class RandomKernel {
       ScalarType::UInt8,    ScalarType::UInt16,  ScalarType::UInt32, ScalarType::UInt64, ScalarType::Float16,
       ScalarType::BFloat16, ScalarType::Float32, ScalarType::Float64};
 
+  static constexpr Op operations[] = {
+#define SAMITE_ENUMERATOR(name, text, arity, typing, pure) Op::name,
+      SAMITE_OPS(SAMITE_ENUMERATOR)
+#undef SAMITE_ENUMERATOR
+  };
+
   ScalarType any_type() { return types[below(std::size(types))]; }
   ScalarType arithmetic_type() { return types[1 + below(std::size(types) - 1)]; }
   ScalarType integer_type() { return types[1 + below(8)]; }
@@ -142,8 +148,10 @@ class RandomKernel {
   }
 
   Operation operation() {
-    auto op = static_cast<Op>(below(static_cast<int>(Op::LocalLoad) + 1));
-    int arity = info(op).arity;
+    const auto op = static_cast<Op>(below(static_cast<int>(std::size(operations))));
+    if (info(op).typing >= Typing::Coordinate) return operation();
+    const int arity = info(op).arity < 0 ? 1 + below(5) : info(op).arity;
+    if (op == Op::BitCast) return bit_cast();
     switch (info(op).typing) {
       case Typing::Same: return same(op, arithmetic_type(), arity);
       case Typing::Floating: return same(op, floating_type(), arity);
@@ -174,6 +182,13 @@ class RandomKernel {
     }
     std::uint32_t index = array(op == Op::Exchange);
     return {op, kernel_.parameters[index].type, indices(index), index, op == Op::Exchange ? below(2) : 0};
+  }
+
+  Operation bit_cast() {
+    const auto [from, to] =
+        pick({std::pair{ScalarType::Float32, ScalarType::UInt32}, std::pair{ScalarType::Int64, ScalarType::Float64},
+              std::pair{ScalarType::UInt16, ScalarType::Int16}});
+    return {Op::BitCast, to, values(from, 1)};
   }
 
   Operation atomic(Op op) {

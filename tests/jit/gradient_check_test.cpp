@@ -83,7 +83,8 @@ TEST(GradientCheck, NamesTheWorstElementOfAWrongGradient) {
   EXPECT_EQ(report.input, 0u);
   EXPECT_THAT(report.index, ElementsAre(2));
   EXPECT_NEAR(report.numeric, 2 * report.analytic, 1e-6) << "d x² is 2 x dx, and the gradient says x dx";
-  EXPECT_NEAR(report.error, std::fabs(report.analytic) / std::fmax(1, std::fabs(report.numeric)), 1e-6);
+  EXPECT_NEAR(report.error, std::fabs(report.analytic) / std::fmax(1.0 / 3, std::fabs(report.numeric)), 1e-6)
+      << "of an element of size 3";
   EXPECT_THAT(report.to_string(), HasSubstr("gradient check FAILED: of 3 elements the worst is (2) of input 0 "
                                             "('heights')"));
 }
@@ -100,6 +101,38 @@ TEST(GradientCheck, ChecksAsManyElementsAsAskedFor) {
   GradientReport report = gradcheck(cubes, {6}, {.elements = 2}, y, x);
   EXPECT_TRUE(report.passed) << report;
   EXPECT_EQ(report.checked, 4) << "two of each";
+}
+
+// Each output counts by its own scale, so that large ones hide no small ones.
+TEST(GradientCheck, OutputsMayDifferInSize) {
+  Kernel squares{"squares", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
+                   Int i = thread_index();
+                   y(i) = x(i) * x(i);
+                 }};
+  auto x = tracked_at({1e6, 1e-6, 1}), y = tracked_at({0, 0, 0});
+  GradientReport report = gradcheck(squares, {3}, y, x);
+  EXPECT_TRUE(report.passed) << report;
+
+  Kernel powers{"powers", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
+                  Int i = thread_index();
+                  y(i) = exp(x(i));
+                }};
+  x.copy_from({20, -20, 0});
+  report = gradcheck(powers, {3}, y, x);
+  EXPECT_TRUE(report.passed) << report;
+}
+
+TEST(GradientCheck, FindsAWrongGradientOfASmallOutputBesideLargeOnes) {
+  for (const double size : {1e12, 1.0, 1e-12, 1e-30}) {
+    Kernel two{"two", {"y", "x"}, [&](Array<double, 1> y, Array<const double, 1> x) {
+                 y(0) = x(0) * x(0);
+                 y(1) = size * stop_gradient(x(0)) * x(0);  // half of what the gradient should be
+               }};
+    auto x = tracked_at({3}), y = tracked_at({0, 0});
+    GradientReport report = gradcheck(two, {1}, y, x);
+    EXPECT_FALSE(report.passed) << size;
+    EXPECT_GT(report.error, 0.01) << size;
+  }
 }
 
 TEST(GradientReport, TakesANaNForTheWorst) {

@@ -8,11 +8,14 @@
 #include "samite/ir/op.h"
 #include "samite/ir/value.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace samite::test {
 
@@ -55,6 +58,22 @@ namespace scalar_rules {
   throw std::logic_error("no reference for the operation " + std::string(ir::info(op).name));
 }
 
+// The derivative of lgamma of a number that is not a pole, by differences of a recurrence and an asymptotic series.
+inline double digamma(double x) {
+  if (x < 0) return digamma(1 - x) - std::numbers::pi / std::tan(std::numbers::pi * x);
+  double sum = 0;
+  for (; x < 20; ++x) sum -= 1 / x;
+  const double q = 1 / (x * x);
+  return sum + std::log(x) - 0.5 / x - q * (1.0 / 12 - q * (1.0 / 120 - q * (1.0 / 252 - q * (1.0 / 240 - q / 132))));
+}
+
+template <std::floating_point T>
+T norm(std::span<const T> numbers) {
+  long double sum = 0;
+  for (const T number : numbers) sum += static_cast<long double>(number) * number;
+  return static_cast<T>(std::sqrt(sum));
+}
+
 template <std::floating_point T>
 T floating(Op op, T a, T b) {
   switch (op) {
@@ -92,6 +111,8 @@ T floating(Op op, T a, T b) {
     case Op::Atanh: return std::atanh(a);
     case Op::Erf: return std::erf(a);
     case Op::Erfc: return std::erfc(a);
+    case Op::Lgamma: return std::lgamma(a);
+    case Op::Digamma: return static_cast<T>(digamma(a));
     case Op::Pow: return std::pow(a, b);
     case Op::Hypot: return std::hypot(a, b);
     case Op::Fmod: return std::fmod(a, b);
@@ -127,6 +148,9 @@ T integer(Op op, T a, T b) {
     case Op::Not: return static_cast<T>(~wide(a));
     case Op::ShiftLeft: return static_cast<T>(wide(a) << count);
     case Op::ShiftRight: return static_cast<T>(a >> count);
+    case Op::PopCount: return static_cast<T>(std::popcount(static_cast<std::make_unsigned_t<T>>(a)));
+    case Op::LeadingZeros: return static_cast<T>(std::countl_zero(static_cast<std::make_unsigned_t<T>>(a)));
+    case Op::TrailingZeros: return static_cast<T>(std::countr_zero(static_cast<std::make_unsigned_t<T>>(a)));
     default: unknown(op);
   }
 }
@@ -173,6 +197,22 @@ To cast(From x) {
   }
 }
 
+template <class To, class From>
+To bit_cast(From x) {
+  if constexpr (sizeof(To) == sizeof(From) && !std::same_as<To, bool> && !std::same_as<From, bool>)
+    return std::bit_cast<To>(x);
+  else
+    unknown(Op::BitCast);
+}
+
+// Of the operations that have other than one or two operands.
+template <std::floating_point T>
+T floating(Op op, std::span<const T> operands) {
+  if (op == Op::Fma) return std::fma(operands[0], operands[1], operands[2]);
+  if (op == Op::Norm) return norm(operands);
+  return floating(op, operands.front(), operands.back());
+}
+
 }  // namespace scalar_rules
 
 // The result of a pure operation on constants. `type` is that of the result.
@@ -184,13 +224,15 @@ inline Value evaluate(Op op, ScalarType type, std::span<const Value> operands) {
     case Typing::Bits:
       return with_host_type(type, [&]<class T>(T) {
         T a = unboxed<T>(operands.front()), b = unboxed<T>(operands.back());
-        if constexpr (FloatingScalar<T> && sizeof(T) <= 2)
-          return boxed(T(scalar_rules::floating(op, static_cast<float>(a), static_cast<float>(b))));
-        else if constexpr (FloatingScalar<T>)
-          return boxed(scalar_rules::floating(op, a, b));
-        else if constexpr (std::same_as<T, bool>)
+        if constexpr (FloatingScalar<T>) {
+          using Computed = std::conditional_t<sizeof(T) <= 2, float, T>;
+          std::vector<Computed> numbers;
+          for (const Value &operand : operands) numbers.push_back(static_cast<Computed>(unboxed<T>(operand)));
+          return boxed(T(scalar_rules::floating<Computed>(op, numbers)));
+        }
+        if constexpr (std::same_as<T, bool>)
           return boxed(scalar_rules::boolean(op, a, b));
-        else
+        else if constexpr (std::integral<T>)
           return boxed(scalar_rules::integer(op, a, b));
       });
     case Typing::Compare:
@@ -200,7 +242,8 @@ inline Value evaluate(Op op, ScalarType type, std::span<const Value> operands) {
     case Typing::Cast:
       return with_host_type(type, [&]<class To>(To) {
         return with_host_type(operands[0].type(), [&]<class From>(From) {
-          return boxed(scalar_rules::cast<To>(unboxed<From>(operands[0])));
+          const From from = unboxed<From>(operands[0]);
+          return boxed(op == Op::BitCast ? scalar_rules::bit_cast<To>(from) : scalar_rules::cast<To>(from));
         });
       });
     case Typing::Select: return operands[operands[0].bits() != 0 ? 1 : 2];

@@ -56,6 +56,7 @@ Element TileOperations::of_floats(Op op, Element a, Element b) {
     case Op::Atanh: return along(1 / (1 - x * x));
     case Op::Erf: return along(2 / std::sqrt(pi) * std::exp(-x * x));
     case Op::Erfc: return along(-2 / std::sqrt(pi) * std::exp(-x * x));
+    case Op::Lgamma: return along(scalar_rules::digamma(x));
     case Op::Atan2: return {f, (y * d - x * e) / (x * x + y * y), 0};
     case Op::Hypot: return {f, (x * d + y * e) / f, 0};
     case Op::CopySign: return {f, (std::signbit(x) == std::signbit(f) ? 1 : -1) * d, 0};

@@ -1,4 +1,4 @@
-// The polar decomposition of 3×3 matrices: a rotation and a stretch.
+// The polar decomposition of 2×2 and 3×3 matrices: a rotation and a stretch.
 //
 //   auto [rotation, stretch] = polar(f);             // f = rotation stretch
 //
@@ -11,7 +11,10 @@
 // by two of Newton's steps for the rotation, f = (1 + [ω]) rotation stretch to first order, which are differentiated:
 // first and second derivatives are exact.
 //
-// 920 operations in the IR.
+// A 2×2 matrix is the sum of a scaled rotation and a scaled reflection; the larger of the two is the orthogonal matrix
+// next to it.
+//
+// 938 operations in the IR for 3×3, 64 for 2×2.
 #pragma once
 
 #include "samite/lang/algebra/quaternion.h"
@@ -19,9 +22,9 @@
 
 namespace samite {
 
-template <lang::FloatingComponent T>
+template <lang::FloatingComponent T, int N = 3>
 struct Polar {
-  Matrix<T, 3, 3> rotation, stretch;
+  Matrix<T, N, N> rotation, stretch;
 };
 
 namespace lang {
@@ -44,21 +47,40 @@ Matrix<T, 3, 3> rotation_from_symmetric(const Matrix<T, 3, 3> &near) {
   return to_matrix(normalize(Quaternion<T>(half, T(1))));
 }
 
+// The orthogonal matrix next to f; the identity next to zero.
+template <class T>
+Matrix<T, 2, 2> orthogonal_part(const Matrix<T, 2, 2> &f, SourceLocation where) {
+  const Vector<T, 2> turned(f(0, 0) + f(1, 1), f(1, 0) - f(0, 1)), mirrored(f(0, 0) - f(1, 1), f(1, 0) + f(0, 1));
+  const TruthOf<T> mirrors = norm_of(mirrored, where) > norm_of(turned, where);
+  Vector<T, 2> axis = Vector<T, 2>::generate([&](int i) { return component::select(mirrors, mirrored[i], turned[i]); });
+  const T length = norm_of(axis, where);
+  axis = over_length(axis, length);
+  const T cosine = component::select(length > T(0), axis[0], T(1)), sine = axis[1];
+  return Matrix<T, 2, 2>(cosine, component::select(mirrors, sine, T(-sine)), sine,
+                         component::select(mirrors, T(-cosine), cosine));
+}
+
 }  // namespace lang
 
 template <lang::FloatingMatrix A>
 auto polar(const A &a, SourceLocation where = std::source_location::current()) {
-  static_assert(lang::rows_of<A> == 3 && lang::columns_of<A> == 3, "polar is of a 3×3 matrix");
-  return lang::with_matrix(a, where, [&]<class T>(const Matrix<T, 3, 3> &given) {
+  constexpr int N = lang::rows_of<A>;
+  static_assert((N == 2 || N == 3) && lang::columns_of<A> == N, "polar is of a 2×2 or a 3×3 matrix");
+  return lang::with_matrix(a, where, [&]<class T>(const Matrix<T, N, N> &given) {
+    using M = Matrix<T, N, N>;
     const T scale = lang::magnitude(given);
-    const Matrix<T, 3, 3> f = lang::over_size(given, scale);
-    const SingularValues<T> constant = lang::constant_svd(stop_gradient(f), where);
-    Matrix<T, 3, 3> rotation = constant.u * transpose(constant.v);
-    for (int step = 0; step < 2; ++step) rotation = rotation * lang::rotation_from_symmetric(transpose(rotation) * f);
-    const Matrix<T, 3, 3> near = transpose(rotation) * f;
-    auto stretch =
-        Matrix<T, 3, 3>::generate([&](int i, int j) { return T((near(i, j) + near(j, i)) * T(0.5) * scale); });
-    return Polar<T>{std::move(rotation), std::move(stretch)};
+    const M f = lang::over_size(given, scale);
+    M rotation;
+    if constexpr (N == 2) {
+      rotation = lang::orthogonal_part(f, where);
+    } else {
+      const SingularValues<T> constant = lang::constant_svd(stop_gradient(f), where);
+      rotation = constant.u * transpose(constant.v);
+      for (int step = 0; step < 2; ++step) rotation = rotation * lang::rotation_from_symmetric(transpose(rotation) * f);
+    }
+    const M near = transpose(rotation) * f;
+    M stretch = M::generate([&](int i, int j) { return T((near(i, j) + near(j, i)) * T(0.5) * scale); });
+    return Polar<T, N>{std::move(rotation), std::move(stretch)};
   });
 }
 

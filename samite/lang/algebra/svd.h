@@ -1,4 +1,4 @@
-// The singular value decomposition of 3×3 matrices.
+// The singular value decomposition of 2×2 and 3×3 matrices.
 //
 //   auto [u, values, v] = svd(m);                    // m = u diagonal(values) transpose(v)
 //
@@ -14,7 +14,9 @@
 // derivative that means anything, but what is a smooth symmetric function of the values has its own, as the sum of
 // their squares does. polar() has derivatives at equal values, too.
 //
-// 1303 operations in the IR.
+// One two-sided rotation is all that a 2×2 matrix takes.
+//
+// 1321 operations in the IR for 3×3, 94 for 2×2.
 #pragma once
 
 #include "samite/lang/algebra/symmetric_eigen.h"
@@ -23,11 +25,11 @@
 
 namespace samite {
 
-template <lang::FloatingComponent T>
+template <lang::FloatingComponent T, int N = 3>
 struct SingularValues {
-  Matrix<T, 3, 3> u;
-  Vector<T, 3> values;
-  Matrix<T, 3, 3> v;
+  Matrix<T, N, N> u;
+  Vector<T, N> values;
+  Matrix<T, N, N> v;
 };
 
 namespace lang {
@@ -97,10 +99,9 @@ SingularValues<T> constant_svd(const Matrix<T, 3, 3> &constant, SourceLocation w
 
 // Turns u and v such that m = transpose(u) a v, which is close to diagonal, is closer. What a pair's values become is
 // that of a 2×2 matrix in closed form, whose derivative is as large as the matrix's own however close the values are.
-template <class T>
-void two_sided_sweep(Matrix<T, 3, 3> &m, Matrix<T, 3, 3> &u, Matrix<T, 3, 3> &v) {
-  for (auto [p, q] : {std::pair{0, 1}, std::pair{0, 2}, std::pair{1, 2}}) {
-    const int r = 3 - p - q;
+template <class T, int N>
+void two_sided_sweep(Matrix<T, N, N> &m, Matrix<T, N, N> &u, Matrix<T, N, N> &v) {
+  for (auto [p, q] : column_pairs<N>()) {
     // The rotation of rows that makes the pair symmetric; none where its square has no digits, as of zeros.
     using Number = typename ComponentOf<T>::Scalar;
     constexpr double none = std::numeric_limits<Number>::min() / std::numeric_limits<Number>::epsilon();
@@ -116,16 +117,19 @@ void two_sided_sweep(Matrix<T, 3, 3> &m, Matrix<T, 3, 3> &u, Matrix<T, 3, 3> &v)
       y = cosine * y - sine * x;
       x = std::move(turned);
     };
-    for (int i = 0; i < 3; ++i) left(m(p, i), m(q, i));
-    for (int i = 0; i < 3; ++i) left(u(i, p), u(i, q));
+    for (int i = 0; i < N; ++i) left(m(p, i), m(q, i));
+    for (int i = 0; i < N; ++i) left(u(i, p), u(i, q));
     const T between = (m(p, q) + m(q, p)) * T(0.5);
     const JacobiRotation<T> rotation(m(p, p), m(q, q), between);
     const T change = rotation.tangent * between;
     m(p, p) = m(p, p) - change;
     m(q, q) = m(q, q) + change;
     m(p, q) = m(q, p) = T(0);
-    rotation.apply(m(p, r), m(q, r));
-    rotation.apply(m(r, p), m(r, q));
+    if constexpr (N == 3) {
+      const int r = 3 - p - q;
+      rotation.apply(m(p, r), m(q, r));
+      rotation.apply(m(r, p), m(r, q));
+    }
     rotation.apply(u, p, q);
     rotation.apply(v, p, q);
   }
@@ -135,21 +139,28 @@ void two_sided_sweep(Matrix<T, 3, 3> &m, Matrix<T, 3, 3> &u, Matrix<T, 3, 3> &v)
 
 template <lang::FloatingMatrix A>
 auto svd(const A &a, SourceLocation where = std::source_location::current()) {
-  static_assert(lang::rows_of<A> == 3 && lang::columns_of<A> == 3, "svd is of a 3×3 matrix");
-  return lang::with_matrix(a, where, [&]<class T>(const Matrix<T, 3, 3> &given) {
+  constexpr int N = lang::rows_of<A>;
+  static_assert((N == 2 || N == 3) && lang::columns_of<A> == N, "svd is of a 2×2 or a 3×3 matrix");
+  return lang::with_matrix(a, where, [&]<class T>(const Matrix<T, N, N> &given) {
+    using M = Matrix<T, N, N>;
     const T scale = lang::magnitude(given);
-    const Matrix<T, 3, 3> scaled = lang::over_size(given, scale);
-    SingularValues<T> result = lang::constant_svd(stop_gradient(scaled), where);
-    Matrix<T, 3, 3> m = transpose(result.u) * (scaled * result.v);
-    for (int sweep = 0; sweep < lang::differentiated_jacobi_sweeps; ++sweep)
+    M m = lang::over_size(given, scale);
+    SingularValues<T, N> result{M::identity(), Vector<T, N>(), M::identity()};
+    if constexpr (N == 2) {
       lang::two_sided_sweep(m, result.u, result.v);
+    } else {
+      result = lang::constant_svd(stop_gradient(m), where);
+      m = transpose(result.u) * (m * result.v);
+      for (int sweep = 0; sweep < lang::differentiated_jacobi_sweeps; ++sweep)
+        lang::two_sided_sweep(m, result.u, result.v);
+    }
     // What is zero but for rounding may be negative, or not in order.
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < N; ++i) {
       const T sign = lang::component::copysign(T(1), lang::component::stop_gradient(m(i, i)));
       result.values[i] = m(i, i) * sign * scale;
-      for (int j = 0; j < 3; ++j) result.u(j, i) = result.u(j, i) * sign;
+      for (int j = 0; j < N; ++j) result.u(j, i) = result.u(j, i) * sign;
     }
-    for (auto [p, q] : {std::pair{0, 1}, std::pair{1, 2}, std::pair{0, 1}}) {
+    for (auto [p, q] : lang::sorting_pairs<N>()) {
       const lang::TruthOf<T> wrong = result.values[p] < result.values[q];
       T larger = lang::component::select(wrong, result.values[q], result.values[p]);
       result.values[q] = lang::component::select(wrong, result.values[p], result.values[q]);

@@ -1,4 +1,4 @@
-// Eigenvalues and eigenvectors of symmetric 3×3 matrices.
+// Eigenvalues and eigenvectors of symmetric 2×2 and 3×3 matrices.
 //
 //   auto [values, vectors] = symmetric_eigen(m);     // m = vectors diagonal(values) transpose(vectors)
 //
@@ -13,20 +13,38 @@
 // there is finite and means nothing, except for the sum of the equal values. A gap of δ between values multiplies
 // rounding errors in the derivatives of vectors by 1 / δ.
 //
-// 581 operations in the IR.
+// One rotation is all that a 2×2 matrix takes: it is differentiated as it is.
+//
+// 599 operations in the IR for 3×3, 51 for 2×2.
 #pragma once
 
 #include "samite/lang/algebra/matrix_functions.h"
 
 namespace samite {
 
-template <lang::FloatingComponent T>
+template <lang::FloatingComponent T, int N = 3>
 struct SymmetricEigen {
-  Vector<T, 3> values;
-  Matrix<T, 3, 3> vectors;
+  Vector<T, N> values;
+  Matrix<T, N, N> vectors;
 };
 
 namespace lang {
+
+// Each pair of columns once, and the pairs whose exchange sorts.
+template <int N>
+constexpr auto column_pairs() {
+  if constexpr (N == 2)
+    return std::array{std::pair{0, 1}};
+  else
+    return std::array{std::pair{0, 1}, std::pair{0, 2}, std::pair{1, 2}};
+}
+template <int N>
+constexpr auto sorting_pairs() {
+  if constexpr (N == 2)
+    return std::array{std::pair{0, 1}};
+  else
+    return std::array{std::pair{0, 1}, std::pair{1, 2}, std::pair{0, 1}};
+}
 
 // The rotation that makes the off-diagonal element `pq` of the symmetric matrix ((pp, pq), (pq, qq)) zero. Smooth
 // unless pq = 0 and pp = qq, where it is none.
@@ -57,17 +75,16 @@ struct JacobiRotation {
 };
 
 // One rotation for each off-diagonal element, of the upper triangle of `m`, and of the columns of `vectors`.
-template <class T>
-void jacobi_sweep(Matrix<T, 3, 3> &m, Matrix<T, 3, 3> &vectors) {
-  for (auto [p, q] : {std::pair{0, 1}, std::pair{0, 2}, std::pair{1, 2}}) {
-    const int r = 3 - p - q;
+template <class T, int N>
+void jacobi_sweep(Matrix<T, N, N> &m, Matrix<T, N, N> &vectors) {
+  for (auto [p, q] : column_pairs<N>()) {
     auto upper = [&](int i, int j) -> T & { return i < j ? m(i, j) : m(j, i); };
     const JacobiRotation<T> rotation(m(p, p), m(q, q), m(p, q));
     const T change = rotation.tangent * m(p, q);
     m(p, p) = m(p, p) - change;
     m(q, q) = m(q, q) + change;
     m(p, q) = T(0);
-    rotation.apply(upper(r, p), upper(r, q));
+    if constexpr (N == 3) rotation.apply(upper(3 - p - q, p), upper(3 - p - q, q));
     rotation.apply(vectors, p, q);
   }
 }
@@ -94,33 +111,38 @@ inline constexpr int differentiated_jacobi_sweeps = 2;
 
 template <lang::FloatingMatrix A>
 auto symmetric_eigen(const A &a, SourceLocation where = std::source_location::current()) {
-  static_assert(lang::rows_of<A> == 3 && lang::columns_of<A> == 3, "symmetric_eigen is of a 3×3 matrix");
-  return lang::with_matrix(a, where, [&]<class T>(const Matrix<T, 3, 3> &given) {
+  constexpr int N = lang::rows_of<A>;
+  static_assert((N == 2 || N == 3) && lang::columns_of<A> == N, "symmetric_eigen is of a 2×2 or a 3×3 matrix");
+  return lang::with_matrix(a, where, [&]<class T>(const Matrix<T, N, N> &given) {
+    using M = Matrix<T, N, N>;
     const T scale = lang::magnitude(given);
-    const Matrix<T, 3, 3> scaled = lang::over_size(given, scale);
-    const auto symmetric =
-        Matrix<T, 3, 3>::generate([&](int i, int j) { return T((scaled(i, j) + scaled(j, i)) * T(0.5)); });
-    Matrix<T, 3, 3> vectors = Matrix<T, 3, 3>::identity(), constant = stop_gradient(symmetric);
-    lang::repeat<T>(lang::constant_jacobi_sweeps, where, [&] {
-      lang::jacobi_sweep(constant, vectors);
-      // Below rounding, and squared further it would become denormal, and slow.
-      for (auto [p, q] : {std::pair{0, 1}, std::pair{0, 2}, std::pair{1, 2}})
-        constant(p, q) = lang::component::select(lang::component::abs(constant(p, q)) < T(lang::negligible<T>), T(0),
-                                                 constant(p, q));
-    });
+    const M scaled = lang::over_size(given, scale);
+    const auto symmetric = M::generate([&](int i, int j) { return T((scaled(i, j) + scaled(j, i)) * T(0.5)); });
+    M vectors = M::identity(), m = symmetric;
+    if constexpr (N == 2) {
+      lang::jacobi_sweep(m, vectors);
+    } else {
+      M constant = stop_gradient(symmetric);
+      lang::repeat<T>(lang::constant_jacobi_sweeps, where, [&] {
+        lang::jacobi_sweep(constant, vectors);
+        // Below rounding, and squared further it would become denormal, and slow.
+        for (auto [p, q] : lang::column_pairs<N>())
+          constant(p, q) = lang::component::select(lang::component::abs(constant(p, q)) < T(lang::negligible<T>), T(0),
+                                                   constant(p, q));
+      });
+      m = transpose(vectors) * (symmetric * vectors);
+      for (int sweep = 0; sweep < lang::differentiated_jacobi_sweeps; ++sweep) lang::jacobi_sweep(m, vectors);
+    }
 
-    Matrix<T, 3, 3> m = transpose(vectors) * (symmetric * vectors);
-    for (int sweep = 0; sweep < lang::differentiated_jacobi_sweeps; ++sweep) lang::jacobi_sweep(m, vectors);
-
-    Vector<T, 3> values = diagonal(m) * scale;
-    for (auto [p, q] : {std::pair{0, 1}, std::pair{1, 2}, std::pair{0, 1}}) {
+    Vector<T, N> values = diagonal(m) * scale;
+    for (auto [p, q] : lang::sorting_pairs<N>()) {
       const lang::TruthOf<T> wrong = values[p] > values[q];
       const T smaller = lang::component::select(wrong, values[q], values[p]);
       values[q] = lang::component::select(wrong, values[p], values[q]);
       values[p] = smaller;
       lang::turn_columns_where<T>(wrong, vectors, p, q);
     }
-    return SymmetricEigen<T>{std::move(values), std::move(vectors)};
+    return SymmetricEigen<T, N>{std::move(values), std::move(vectors)};
   });
 }
 
