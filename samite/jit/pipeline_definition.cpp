@@ -26,6 +26,9 @@ std::vector<std::string> schedule_names(const ir::CapturedPipeline &captured) {
 std::uint64_t arrays_read_elsewhere(const ir::CapturedPipeline &captured) {
   constexpr std::uint64_t all = ~std::uint64_t{0};
   if (captured.funcs.size() != 1) return all;
+  for (const ir::CapturedSchedule &schedule : captured.schedules)
+    for (const ir::Directive &directive : schedule.directives)
+      if (directive.tail == ir::Tail::shift_inwards) return all;  // computes some elements twice
   std::vector<ir::Value> computed;
   std::size_t stores = 0;
   ir::for_each_statement(captured.algorithm.body, [&](const ir::Stmt &stmt) {

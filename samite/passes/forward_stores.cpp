@@ -102,17 +102,17 @@ class Forwarder {
           build_.append({std::move(rebuilt), stmt.where()});
         },
         [&](const auto &) { build_.append(stmt); });
-    if (const auto *store = stmt.as<Store>(); store && own_[store->array]) {
-      std::erase_if(stored_, [&](const Stored &s) { return may_meet(s, *store); });
+    forget_written({stmt});
+    if (const auto *store = stmt.as<Store>(); store && own_[store->array])
       stored_.push_back({store->array, store->indices, store->value});
-    } else {
-      forget_written({stmt});
-    }
   }
 
   void forget_written(const Block &block) {
     for_each_statement(block, [&](const Stmt &stmt) {
-      if (const auto written = array_written(stmt))
+      const auto *store = stmt.as<Store>();
+      if (store && own_[store->array])
+        std::erase_if(stored_, [&](const Stored &s) { return may_meet(s, *store); });
+      else if (const auto written = array_written(stmt))
         std::erase_if(stored_, [&](const Stored &s) { return s.array == *written; });
     });
   }

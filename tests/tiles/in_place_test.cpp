@@ -84,14 +84,15 @@ TEST(TileInPlace, UnderAConditionAndAdded) {
 
 // A block stores several tiles and loads each back: what it has stored, and zero beyond the array.
 TEST(TileInPlace, SeveralTilesThatAreLoadedBack) {
-  const TileKernel parts{"parts", {"z", "y", "x"}, [](Array<double, 2> z, Array<double, 2> y, Array<const double, 2> x) {
-                           const Int i = block_index();
-                           for (Int k : range(3)) {
-                             tile::store(y, {i, k}, exp(tile::load(x, {i, k}, {tile_height, tile_width})));
-                             const Tile<double> back = tile::load(y, {i, k}, {tile_height, tile_width});
-                             tile::store(z, {i, k}, back * tile::sum(back * back));
-                           }
-                         }};
+  const TileKernel parts{
+      "parts", {"z", "y", "x"}, [](Array<double, 2> z, Array<double, 2> y, Array<const double, 2> x) {
+        const Int i = block_index();
+        for (Int k : range(3)) {
+          tile::store(y, {i, k}, exp(tile::load(x, {i, k}, {tile_height, tile_width})));
+          const Tile<double> back = tile::load(y, {i, k}, {tile_height, tile_width});
+          tile::store(z, {i, k}, back * tile::sum(back * back));
+        }
+      }};
   const TileKernel beside{
       "beside", {"z", "y", "x"}, [](Array<double, 2> z, Array<double, 2> y, Array<const double, 2> x) {
         const Int i = block_index();
@@ -102,12 +103,13 @@ TEST(TileInPlace, SeveralTilesThatAreLoadedBack) {
         const Tile<double> back = tile::load(y, {i, 2}, {tile_height, tile_width});
         tile::store(z, {i, 0}, back * tile::sum(back) * tile::load(y, {i, 0}, {tile_height, tile_width}));
       }};
-  const TileKernel alone{"alone", {"z", "y", "x"}, [](Array<double, 2> z, Array<double, 2> y, Array<const double, 2> x) {
-                           const Tile<double> t = tile::load(x, {0, 0}, {tile_height, tile_width});
-                           tile::store(y, {0, 0}, t * t);
-                           const Tile<double> back = tile::load(y, {0, 0}, {tile_height, tile_width});
-                           tile::store(z, {0, 0}, back * tile::sum(back));
-                         }};
+  const TileKernel alone{
+      "alone", {"z", "y", "x"}, [](Array<double, 2> z, Array<double, 2> y, Array<const double, 2> x) {
+        const Tile<double> t = tile::load(x, {0, 0}, {tile_height, tile_width});
+        tile::store(y, {0, 0}, t * t);
+        const Tile<double> back = tile::load(y, {0, 0}, {tile_height, tile_width});
+        tile::store(z, {0, 0}, back * tile::sum(back));
+      }};
   const auto check = [](const auto &kernel, const Extents &blocks) {
     SCOPED_TRACE(kernel.name());
     Arrays a;
@@ -122,14 +124,15 @@ TEST(TileInPlace, SeveralTilesThatAreLoadedBack) {
 
 // What lies between the store and the load has written to the tile: then the load is refused, or has what was written.
 TEST(TileInPlace, WhatIsStoredBetweenIsLoadedBack) {
-  const TileKernel twice{"twice", {"z", "y", "x"}, [](Array<double, 2> z, Array<double, 2> y, Array<const double, 2> x) {
-                           const Int i = block_index();
-                           const Tile<double> t = tile::load(x, {i, 0}, {tile_height, tile_width});
-                           tile::store(y, {i, 0}, t);
-                           tile::store(y, {i, 1}, t * t);
-                           tile::store(y, {i, 0}, t * t * t);
-                           tile::store(z, {i, 0}, tile::load(y, {i, 0}, {tile_height, tile_width}));
-                         }};
+  const TileKernel twice{
+      "twice", {"z", "y", "x"}, [](Array<double, 2> z, Array<double, 2> y, Array<const double, 2> x) {
+        const Int i = block_index();
+        const Tile<double> t = tile::load(x, {i, 0}, {tile_height, tile_width});
+        tile::store(y, {i, 0}, t);
+        tile::store(y, {i, 1}, t * t);
+        tile::store(y, {i, 0}, t * t * t);
+        tile::store(z, {i, 0}, tile::load(y, {i, 0}, {tile_height, tile_width}));
+      }};
   Arrays a;
   a.y.fill(0.5), a.z.fill(0.25);
   const GradientReport report = gradcheck(twice, {2}, a.z, a.y, a.x);
