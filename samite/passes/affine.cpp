@@ -168,6 +168,10 @@ class AffineRules {
     Affine common = form(std::move(both), 0);
     Affine x = a - common, y = b - common;
     if (!x.known() || !y.known()) return Affine::unknown();
+    if (common != Affine(0)) {
+      if (at_most(x, y, most_nested)) return sign > 0 ? a : b;
+      if (at_most(y, x, most_nested)) return sign > 0 ? b : a;
+    }
     if (std::ranges::lexicographical_compare(y.terms_, x.terms_, std::less<>{})) std::swap(x, y);
     const std::int64_t constant = x.constant_;
     return node(kind, {x - constant, y - constant}, 0) + common + constant;
@@ -234,6 +238,12 @@ class AffineRules {
     if (const auto less = difference(a, b)) return *less <= 0;
     if (nested == 0) return false;
     const auto below = [&](const Affine &x, const Affine &y) { return at_most(x, y, nested - 1); };
+    // Quotients by one number go up with what is divided.
+    if (is(a, Kind::Quotient) && is(b, Kind::Quotient) && a.terms_[0].by == b.terms_[0].by) {
+      const Affine by = a.terms_[0].by;
+      const Affine x = (*a.terms_[0].operands)[0] + by * a.constant_, y = (*b.terms_[0].operands)[0] + by * b.constant_;
+      return x.known() && y.known() && below(x, y);
+    }
     if (is(b, Kind::Least)) return below(a, operand(b, 0)) && below(a, operand(b, 1));
     if (is(a, Kind::Greatest)) return below(operand(a, 0), b) && below(operand(a, 1), b);
     return (is(a, Kind::Least) && (below(operand(a, 0), b) || below(operand(a, 1), b))) ||

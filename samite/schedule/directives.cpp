@@ -17,6 +17,8 @@ namespace {
 
 using DirectiveKind = ir::Directive::Kind;
 
+std::string said_at(SourceLocation where) { return where.known() ? fmt::format(" ({})", where.to_string()) : ""; }
+
 bool about_storage(DirectiveKind kind) {
   switch (kind) {
     case DirectiveKind::store_root:
@@ -254,10 +256,10 @@ class Scheduler {
     if (const LoopType of_outer = schedule.loops[a].type, of_inner = schedule.loops[b].type;
         of_inner != LoopType::serial && of_inner != of_outer)
       throw UserError(directive.where,
-                      fmt::format("loop '{}' of {} is {} ({}), and is fused with '{}', which is {}; fuse them first, "
+                      fmt::format("loop '{}' of {} is {}{}, and is fused with '{}', which is {}; fuse them first, "
                                   "and say then what '{}' is",
-                                  inner, described(directive), adjective_of(of_inner),
-                                  schedule.loops[b].where.to_string(), outer, adjective_of(of_outer), fused));
+                                  inner, described(directive), adjective_of(of_inner), said_at(schedule.loops[b].where),
+                                  outer, adjective_of(of_outer), fused));
     std::string kept_outer = outer, kept_inner = inner;
     if (fused == outer)
       replace_name(schedule, outer, kept_outer = fmt::format("{}.{}", outer, schedule.relations.size()));
@@ -300,11 +302,11 @@ class Scheduler {
       const std::size_t at = find(directive, name);
       Loop &loop = of_definition(directive).loops[at];
       if (loop.type != type && loop.type != LoopType::serial && type != LoopType::serial && !loop.copied)
-        throw UserError(directive.where,
-                        fmt::format("loop '{0}' of {1} is {2} ({3}), and now {4}; a loop is one of them: split '{0}', "
-                                    "and say it of the two loops",
-                                    name, described(directive), adjective_of(loop.type), loop.where.to_string(),
-                                    adjective_of(type)));
+        throw UserError(
+            directive.where,
+            fmt::format("loop '{0}' of {1} is {2}{3}, and now {4}; a loop is one of them: split '{0}', "
+                        "and say it of the two loops",
+                        name, described(directive), adjective_of(loop.type), said_at(loop.where), adjective_of(type)));
       loop = {name, type, directive.where};
     }
   }

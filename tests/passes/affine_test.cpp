@@ -218,6 +218,15 @@ void for_all_numbers(std::int64_t low, std::int64_t high, F f) {
 
 constexpr int trials = 800;
 
+TEST(Affine, TheGreaterOfTwoQuotientsIsThatOfTheGreaterNumber) {
+  const Affine x = Symbol::local(0), y = Symbol::local(1);
+  EXPECT_EQ(greatest(quotient(x, 2), quotient(x + 1, 2)), quotient(x + 1, 2));
+  EXPECT_EQ(least(quotient(x, 3) + 1, quotient(x + 5, 3)), quotient(x + 3, 3));
+  EXPECT_EQ(greatest(y * 8 + quotient(least(x, y), 2), y * 8 + quotient(least(x, y) + 3, 2) - 1),
+            y * 8 + quotient(least(x, y) + 1, 2));
+  EXPECT_NE(greatest(quotient(x, 2), quotient(x, 3)), quotient(x, 2));
+}
+
 TEST(RandomAffine, IsTheExpressionForAllNumbers) {
   Expressions expressions(1);
   int known = 0;

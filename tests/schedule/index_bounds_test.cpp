@@ -107,6 +107,42 @@ TEST_F(IndexBounds, BeyondWhat32BitsCount) {
               HasSubstr("'f' is needed at indices from 0 to 4294967296 along 'i', which 32 bits do not count"));
 }
 
+// f0(x / 2) + f0((x + 1) / 2), and so on: a tile of 64 needs 64 / 2^n + 1 elements of the n-th level.
+TEST_F(IndexBounds, OfALevelBelowAnother) {
+  for (const int levels : {1, 3, 5}) {
+    const Pipeline p{"p", {"out"}, [&](Array<std::int32_t, 1> out) {
+                       Var x{"x"}, xo{"xo"}, xi{"xi"};
+                       std::vector<Func<std::int32_t>> all{Func<std::int32_t>{"f"}};
+                       all[0](x) = 3 * x;
+                       for (int level = 1; level <= levels; ++level) {
+                         const Func<std::int32_t> before = all.back();
+                         all.push_back(level == levels ? Func<std::int32_t>{"g", out} : Func<std::int32_t>{"f"});
+                         all.back()(x) = before(x / 2) + before((x + 1) / 2);
+                       }
+                       schedule_cpu([&] {
+                         all.back().split(x, xo, xi, 64);
+                         for (int level = 0; level < levels; ++level)
+                           all[static_cast<std::size_t>(level)].compute_at(all.back(), xo);
+                       });
+                     }};
+    EXPECT_THAT(p.loop_nest(), HasSubstr("store f in memory of its task: i32[x ?], " +
+                                         std::to_string((64 >> levels) + 1) + " elements"));
+    constexpr int length = 300;
+    const Buffer<std::int32_t> out{Device::cpu(), {length}};
+    p.launch(out);
+    std::vector<std::int32_t> right;
+    for (int x = 0; x <= length; ++x) right.push_back(3 * x);
+    for (int level = 0; level < levels; ++level) {
+      std::vector<std::int32_t> above;
+      for (int x = 0; x <= length; ++x)
+        above.push_back(right[static_cast<std::size_t>(x / 2)] + right[static_cast<std::size_t>((x + 1) / 2)]);
+      right = above;
+    }
+    right.pop_back();
+    EXPECT_EQ(out.to_vector(), right) << levels;
+  }
+}
+
 // The index of a Func of many dimensions, whose outermost ones are one of its array.
 TEST_F(IndexBounds, OfMoreDimensionsThanAnArrayHas) {
   for (const bool reordered : {false, true}) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <map>
@@ -67,6 +68,7 @@ std::int64_t computed(const Operation &operation, const std::function<std::int64
       case Op::Cast: return of(0);
       case Op::Select: return of(0) ? of(1) : of(2);
       case Op::Neg: return -of(0);
+      case Op::Abs: return std::abs(of(0));
       case Op::Add: return of(0) + of(1);
       case Op::Sub: return of(0) - of(1);
       case Op::Mul: return of(0) * of(1);
@@ -122,8 +124,8 @@ class Run {
           array.extents.push_back(host(extent));
           if (array.extents.back() < 0) throw ProgramFailure("a temporary of a negative extent");
           count *= array.extents.back();
+          if (count > 400'000) throw ProgramTooLong();
         }
-        if (count > 400'000) throw ProgramTooLong();
         array.values.resize(static_cast<std::size_t>(count));
         array.known.resize(static_cast<std::size_t>(count));
         temporaries_[temporary->number] = std::move(array);
@@ -229,6 +231,7 @@ class Run {
         write(stmt, array.touched[at], instance());
       array.memory->values[at] = value(store->value);
       array.memory->known[at] = 1;
+      ++array.memory->updates;
     } else if (const Accumulate *sum = stmt.as<Accumulate>()) {
       Array &array = arrays_[sum->array];
       const std::size_t at = element(stmt, array, sum->indices);
@@ -239,6 +242,7 @@ class Run {
         write(stmt, array.touched[at], instance());
       }
       array.memory->values[at] += value(sum->value);
+      ++array.memory->updates;
     } else if (const Allocate *allocate = stmt.as<Allocate>()) {
       if (allocate->buffer) return open_buffer(stmt, *allocate);
       const std::int64_t size = value(allocate->size) * allocate->stages;

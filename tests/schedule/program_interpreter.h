@@ -18,7 +18,8 @@ namespace samite::test {
 struct InterpretedArray {
   std::vector<std::int64_t> extents;
   std::vector<std::int64_t> values;
-  std::vector<char> known;  // which elements have a value
+  std::vector<char> known;   // which elements have a value
+  std::int64_t updates = 0;  // how often an element was stored or added to
 };
 
 // What no program may do, with the statement that does it.

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <set>
 
@@ -139,6 +140,7 @@ class Generator {
     const Node of = any_variable(around);
     if (of->kind == Kind::number) within = {of->number, of->number};
     within.reset();
+    if (chance_.percent(12)) return index_that_is_no_form(of, around, within);
     switch (chance_.below(20)) {
       case 0:
         return operation(Op::ShiftRight, Int32, {plus(of, chance_.between(0, 2)), number(chance_.between(1, 2))}, 200);
@@ -176,6 +178,28 @@ class Generator {
                      least(make({.kind = Kind::scalar, .number = scalar, .most = 9}), number(high)));
       }
       default: return plus(of, chance_.between(-2, 2));
+    }
+  }
+
+  // A product, a quotient by what a launch is given, an absolute value or a complement.
+  Node index_that_is_no_form(const Node &of, const Around &around, std::optional<Bounds> &within) {
+    const Node shifted = plus(of, chance_.between(-5, 2)),
+               n = make({.kind = Kind::scalar, .number = scalar, .most = 9});
+    switch (chance_.below(8)) {
+      case 0: return operation(Op::Abs, Int32, {shifted}, shifted->most);
+      case 1: return operation(Op::Not, Int32, {of}, of->most + 1);
+      case 2: return operation(Op::Div, Int32, {shifted, n}, shifted->most);
+      case 3: return operation(Op::Rem, Int32, {shifted, n}, shifted->most);
+      case 4: return operation(Op::Div, Int32, {shifted, number(chance_.between(-4, -2))}, shifted->most);
+      case 5: {
+        const Node factor = chance_.percent(50) ? n : plus(n, -3);
+        return operation(Op::Mul, Int32, {of, factor}, 9 * of->most);
+      }
+      default: {
+        const Node other = plus(operation(Op::Neg, Int32, {any_variable(around)}, 300), chance_.between(0, 9));
+        const Node product = operation(Op::Mul, Int32, {shifted, chance_.percent(40) ? shifted : other}, 90'000);
+        return bounded(product, within);
+      }
     }
   }
 
@@ -353,15 +377,24 @@ class Generator {
     RandomDefinition first;
     for (const int v : function.variables) first.indices.push_back(variable(v));
     const bool sums = chance_.percent(40);
+    // What is computed once, and read by others, may be small.
+    const bool small = !sums && !output && chance_.percent(30);
     for (int v = 0; v < values; ++v) {
       const ScalarType type = function.types[static_cast<std::size_t>(v)];
       const Node of = sums && chance_.percent(60) ? number(chance_.between(-3, 3), type)
                                                   : value(type, chance_.between(0, 2), around);
       first.values.push_back(limited(of, most_value));
+      if (small) {
+        const bool bytes = chance_.percent(50);
+        const std::int64_t most = bytes ? 127 : 16'383;
+        const ScalarType narrow = bytes ? UInt8 : Int16;
+        first.values.back() = cast(operation(Op::And, Int32, {cast(of, Int32), number(most)}, most), narrow);
+        function.types[static_cast<std::size_t>(v)] = narrow;
+      }
       function.most.push_back(first.values.back()->most);
     }
     function.definitions.push_back(first);
-    const int updates = sums ? chance_.between(1, 2) : chance_.percent(20) ? 1 : 0;
+    const int updates = sums ? chance_.between(1, 2) : !small && chance_.percent(20) ? 1 : 0;
     if (output) give_output(function, updates > 0 || !last);
     own_ = &function;
     for (int u = 0; u < updates; ++u) add_update(function, around);
@@ -579,8 +612,13 @@ std::string written(const RandomAlgorithm &algorithm, const Expression &of) {
     case Op::ShiftRight: return infix(">>");
     case Op::Less: return infix("<");
     case Op::Neg: return "-" + written(algorithm, *of.operands[0]);
+    case Op::Not: return "~" + written(algorithm, *of.operands[0]);
     case Op::Cast:
-      return fmt::format("cast<{}>({})", of.type == Float32 ? "Float" : "Int", written(algorithm, of.operands));
+      return fmt::format("cast<{}>({})",
+                         of.type == Float32 ? "Float"
+                         : of.type == Int32 ? "Int"
+                                            : std::string(name(of.type)),
+                         written(algorithm, of.operands));
     default: return fmt::format("{}({})", ir::info(of.op).name, written(algorithm, of.operands));
   }
 }
@@ -810,11 +848,13 @@ std::int64_t Meaning::of(const Expression &expression) {
   switch (expression.op) {
     case Op::Cast: return a;
     case Op::Neg: return -a;
+    case Op::Not: return ~a;
+    case Op::Abs: return std::abs(a);
     case Op::Add: return a + operand(1);
     case Op::Sub: return a - operand(1);
     case Op::Mul: return a * operand(1);
-    case Op::Div: return a / operand(1);
-    case Op::Rem: return a % operand(1);
+    case Op::Div: return operand(1) == 0 ? 0 : a / operand(1);
+    case Op::Rem: return operand(1) == 0 ? a : a % operand(1);
     case Op::And: return a & operand(1);
     case Op::ShiftRight: return a >> operand(1);
     case Op::Min: return std::min(a, operand(1));

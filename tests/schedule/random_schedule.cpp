@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <regex>
 #include <utility>
 
@@ -113,7 +114,9 @@ class Scheduler {
   std::string new_name(const std::string &of) { return fmt::format("{}{}", of.substr(0, 1), names_++); }
 
   int factor() {
-    static const std::vector<int> factors{1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9, 16, 32};
+    static const std::vector<int> factors{1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9, 16, 32},
+        large{1 << 20, 1 << 30, std::numeric_limits<std::int32_t>::max()};
+    if (chance_.percent(3)) return chance_.one_of(large);
     return chance_.one_of(factors);
   }
   Tail tail() {
@@ -342,6 +345,8 @@ class Scheduler {
 
   void split(std::size_t f, std::size_t d, const std::string &loop, const std::string &outer, const std::string &inner,
              int by, Tail with) {
+    constexpr int most_rounded = 1000;  // else there would be no memory for what is computed
+    if (by > most_rounded && with == Tail::round_up) with = Tail::guard;
     open_.push_back(about(DirectiveKind::split, f, d, {loop, outer, inner}, {by}));
     open_.back().tail = with;
     auto &loops = next_[f][d];

@@ -66,9 +66,12 @@ std::string difference(const RandomAlgorithm &algorithm, const Expected &expecte
   return {};
 }
 
+// By parameter, how often elements of an output were stored or added to.
+using Updates = std::map<std::uint32_t, std::int64_t>;
+
 // What is wrong, or nothing.
 std::string interpreted(const RandomAlgorithm &algorithm, const ir::CapturedPipeline &pipeline, bool gpu,
-                        const Expected &expected) {
+                        const Expected &expected, Updates *updates = nullptr) {
   std::vector<InterpretedArray> arguments;
   for (std::size_t p = 0; p < algorithm.arguments.size(); ++p) {
     const RandomArgument &argument = algorithm.arguments[p];
@@ -76,12 +79,37 @@ std::string interpreted(const RandomAlgorithm &algorithm, const ir::CapturedPipe
     arguments.back().known.assign(argument.values.size(), !expected.contains(static_cast<std::uint32_t>(p)));
   }
   run_program(schedules::lower(pipeline, {gpu, "random"}), arguments, gpu);
+  if (updates)
+    for (const auto &[parameter, values] : expected) (*updates)[parameter] = arguments[parameter].updates;
   for (const auto &[parameter, values] : expected)
     for (std::size_t i = 0; i < values.size(); ++i)
       if (!arguments[parameter].known[i])
         return fmt::format("element {} of {} has no value", i, algorithm.parameters[parameter].name);
   return difference(algorithm, expected,
                     [&](std::uint32_t parameter, std::size_t i) { return arguments[parameter].values[i]; });
+}
+
+// Whether the schedule may have elements of this function computed twice, or updated in another number of steps.
+bool may_repeat(const std::vector<ir::Directive> &directives, std::size_t function) {
+  using Kind = ir::Directive::Kind;
+  return std::ranges::any_of(directives, [&](const ir::Directive &directive) {
+    return directive.func == function && (directive.tail == ir::Tail::shift_inwards ||
+                                          directive.kind == Kind::rfactor || directive.kind == Kind::atomic);
+  });
+}
+
+// Each element of an output is computed as often as without a schedule.
+std::string other_count(const RandomAlgorithm &algorithm, const std::vector<ir::Directive> &directives,
+                        const Updates &unscheduled, const Updates &scheduled) {
+  for (std::size_t f = 0; f < algorithm.functions.size(); ++f) {
+    const auto &output = algorithm.functions[f].output;
+    if (!output || may_repeat(directives, f)) continue;
+    if (!unscheduled.contains(*output)) continue;  // an array without elements
+    if (scheduled.at(*output) != unscheduled.at(*output))
+      return fmt::format("{} is stored to {} times, and {} times without a schedule",
+                         algorithm.parameters[*output].name, scheduled.at(*output), unscheduled.at(*output));
+  }
+  return {};
 }
 
 template <class T>
@@ -103,6 +131,7 @@ std::vector<jit::OwnedArgument> buffers(const RandomAlgorithm &algorithm) {
     if (!parameter.read_only) values.assign(values.size(), -777);
     if (parameter.type == ScalarType::Int32) fill<std::int32_t>(buffer, values);
     if (parameter.type == ScalarType::UInt8) fill<std::uint8_t>(buffer, values);
+    if (parameter.type == ScalarType::Int16) fill<std::int16_t>(buffer, values);
     if (parameter.type == ScalarType::Float32) fill<float>(buffer, values);
     arguments.push_back({buffer});
   }
@@ -152,9 +181,12 @@ std::string compiled(const RandomAlgorithm &algorithm, const ir::CapturedPipelin
   }
   return difference(algorithm, expected, [&](std::uint32_t parameter, std::size_t i) {
     const void *data = arguments[parameter].buffer.data();
-    return algorithm.parameters[parameter].type == ScalarType::Float32
-               ? static_cast<std::int64_t>(static_cast<const float *>(data)[i])
-               : static_cast<std::int64_t>(static_cast<const std::int32_t *>(data)[i]);
+    switch (algorithm.parameters[parameter].type) {
+      case ScalarType::Float32: return static_cast<std::int64_t>(static_cast<const float *>(data)[i]);
+      case ScalarType::UInt8: return std::int64_t{static_cast<const std::uint8_t *>(data)[i]};
+      case ScalarType::Int16: return std::int64_t{static_cast<const std::int16_t *>(data)[i]};
+      default: return std::int64_t{static_cast<const std::int32_t *>(data)[i]};
+    }
   });
 }
 
@@ -171,7 +203,10 @@ Tried tried(const RandomAlgorithm &algorithm, const ir::CapturedPipeline &captur
             std::optional<Compile> compile) {
   try {
     const ir::CapturedPipeline pipeline = with_schedule(captured, directives);
-    std::string wrong = interpreted(algorithm, pipeline, gpu, expected);
+    Updates unscheduled, scheduled;
+    std::string wrong = interpreted(algorithm, with_schedule(captured, {}), gpu, expected, &unscheduled);
+    if (wrong.empty()) wrong = interpreted(algorithm, pipeline, gpu, expected, &scheduled);
+    if (wrong.empty()) wrong = other_count(algorithm, directives, unscheduled, scheduled);
     if (wrong.empty() && compile) {
       wrong = compiled(algorithm, pipeline, expected, *compile);
       if (!wrong.empty()) wrong = "compiled: " + wrong;
