@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/jit/at_once.h"
 #include "samite/jit/copy_kernel.h"
+#include "samite/jit/graph_capture.h"
 #include "samite/jit/tape.h"
 #include "samite/jit/variant_key.h"
 #include "samite/runtime/shared_elements.h"
@@ -272,6 +273,7 @@ std::vector<Tape::Seed> Tape::seeds(const std::vector<Cotangent> &cotangents, co
 }
 
 void Tape::backward(const AnyBuffer &objective, SourceLocation where) {
+  moved_.check("Tape", where);
   if (!objective.valid() || objective.count() != 1)
     throw UserError(where, "backward from an array needs one element; " +
                                (objective.valid() ? objective.to_string() : std::string("an empty buffer")) +
@@ -281,6 +283,7 @@ void Tape::backward(const AnyBuffer &objective, SourceLocation where) {
 }
 
 void Tape::backward(const std::vector<Cotangent> &cotangents, SourceLocation where) {
+  moved_.check("Tape", where);
   for (const Cotangent &cotangent : cotangents) {
     check_cotangent(cotangent, where);
     const AnyBuffer &buffer = cotangent.buffer, &value = cotangent.value;
@@ -307,6 +310,11 @@ void Tape::check_cotangent(const Cotangent &cotangent, SourceLocation where) con
 }
 
 void Tape::go_back(const std::vector<Cotangent> &cotangents, SourceLocation where) {
+  if (jit::GraphCapture::current() && kept_bytes_ > 0)
+    throw UserError(where,
+                    "backward of a tape that has kept copies of " + std::to_string(kept_bytes_) +
+                        " bytes of overwritten values cannot be captured: each launch of the graph would use the same "
+                        "copies; give each launch on the tape buffers of its own");
   at_call("backward()", where, [&] {
     prepare_adjoints();
     std::vector<AnyBuffer> written = written_arrays();
@@ -322,6 +330,7 @@ void Tape::go_back(const std::vector<Cotangent> &cotangents, SourceLocation wher
 }
 
 void Tape::zero_gradients(SourceLocation where) {
+  moved_.check("Tape", where);
   for (Entry &entry : entries_)
     for (jit::OwnedArgument &argument : entry.arguments)
       if (argument.buffer.valid() && argument.buffer.tracks_gradient()) argument.buffer.zero_gradient(where);

@@ -450,5 +450,40 @@ TEST(TapeRefuses, ToRecordInsideOfACapture) {
               HasSubstr("launches in a capture are not put on a tape"));
 }
 
+TEST(Tape, GoesBackInAGraphToo) {
+  auto x = tracked_floats({1, 2}), y = tracked_floats({0, 0}), sum = tracked_floats({0});
+  const Stream stream{device};
+  const LaunchOptions on_stream{.stream = stream};
+  Launch forward = square.record({2}, on_stream, y, x), total = float_total.record({2}, on_stream, sum, y);
+  Tape tape;
+  tape.record([&] {
+    forward.launch();
+    total.launch();
+  });
+  tape.backward(sum);
+  Graph step = capture(stream, [&] {
+    x.zero_gradient();
+    sum.fill(0);
+    forward.launch();
+    total.launch();
+    tape.backward(sum);
+  });
+  for (const float value : {3.0f, 5.0f}) {
+    x.fill(value);
+    step.launch();
+    stream.synchronize();
+    EXPECT_EQ(sum.at(0), 2 * value * value);
+    EXPECT_THAT(x.gradient().to_vector(), ElementsAre(2 * value, 2 * value));
+  }
+}
+
+TEST(TapeRefuses, ToGoBackInAGraphWithCopiesOfValues) {
+  auto x = tracked_floats({3});
+  Tape tape;
+  tape.record([&] { square.launch({1}, x, x); });
+  EXPECT_THAT(message_of<UserError>([&] { capture(Stream::standard(device), [&] { tape.backward(x); }); }),
+              HasSubstr("kept copies of 4 bytes"));
+}
+
 }  // namespace
 }  // namespace samite::test
