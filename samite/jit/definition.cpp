@@ -100,7 +100,8 @@ KernelDefinition::KernelDefinition(Structured structured)
   // A schedule may well compute an element in several blocks: they write the same value.
   if (!structured_.scheduled) common_write_ = warning_of_common_writes(forward_);
   find_narrow_indices();
-  if (!ir::is_tile_kernel(structured_)) certain_accesses_ = passes::certain_accesses(structured_);
+  if (!ir::is_tile_kernel(structured_) && !structured_.scheduled)
+    certain_accesses_ = passes::certain_accesses(structured_);
   for (int d = 0; d < structured_.launch_rank; ++d)
     if (passes::counts_in_i32(forward_, d)) narrow_dimensions_ |= bit(static_cast<std::uint32_t>(d));
 }

@@ -71,7 +71,8 @@ class KernelDefinition {
   };
   const NarrowIndices &narrow_indices(std::size_t parameter) const { return narrow_indices_[parameter]; }
 
-  // What every launch touches (jit/out_of_bounds.h); nothing of tile kernels, whose windows may leave an array.
+  // What every launch touches (jit/out_of_bounds.h); nothing of tile kernels, whose windows may leave an array, nor of
+  // scheduled ones, whose bounds the schedule has found.
   const passes::CertainAccesses &certain_accesses() const { return certain_accesses_; }
 
   // What products of the forward kernel read of arrays, for devices of this compute capability.
