@@ -71,6 +71,15 @@ class LaunchNumbers {
   std::span<const Argument> arguments_;
 };
 
+// The usual index, a thread index as it is, is inside where the launch has no more of them than the array elements:
+// one comparison, on the path of every launch.
+inline bool is_inside(const passes::LinearNumber &index, const Extents &extents, std::int64_t extent) {
+  if (index.terms.size() != 1 || index.constant != 0) return false;
+  const passes::LinearNumber::Term &term = index.terms[0];
+  return term.coefficient == 1 && term.symbol.kind == passes::Symbol::Kind::ThreadIndex &&
+         extents[term.symbol.dimension] <= extent;
+}
+
 std::string text_of(const Bounds &bounds) {
   const auto lower = static_cast<std::int64_t>(bounds.lower), upper = static_cast<std::int64_t>(bounds.upper);
   if (lower == upper) return "at index " + std::to_string(lower);
@@ -99,8 +108,9 @@ void check_bounds(const KernelDefinition &definition, const Extents &extents, st
   const LaunchNumbers numbers(definition, extents, arguments);
   for (const passes::CertainAccess &access : certain.accesses) {
     if (!(arrays >> access.array & 1)) continue;
-    const auto index = numbers.bounds(access.index);
     const std::int64_t extent = arguments[access.array].buffer->extents()[access.dimension];
+    if (is_inside(access.index, extents, extent)) continue;
+    const auto index = numbers.bounds(access.index);
     if (!index || (index->lower >= 0 && index->upper < extent)) continue;
     const bool runs =
         std::ranges::all_of(access.loops, [&](std::size_t loop) { return numbers.bounds_of_loop(loop).has_value(); });
