@@ -249,12 +249,17 @@ AdjointPlan adjoint_plan(ScalarType type, std::int64_t rows, std::int64_t column
   return {part, static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(each)))};
 }
 
+// None for rows without elements, which have no first one.
+Extents blocks_of(std::int64_t rows, std::int64_t columns, const RowPlan &plan) {
+  return columns == 0 ? Extents{0} : detail::row_blocks(rows, plan);
+}
+
 }  // namespace
 
 PlannedLaunch layer_norm_adjoint_launch(ScalarType type, std::int64_t rows, std::int64_t columns,
                                         const PlanDevice &device, SourceLocation where) {
   const AdjointPlan plan = adjoint_plan(type, rows, columns, device);
-  const Extents blocks{detail::ceil_div(detail::row_blocks(rows, plan.part)[0], plan.tiles)};
+  const Extents blocks{detail::ceil_div(blocks_of(rows, columns, plan.part)[0], plan.tiles)};
   switch (type) {
 #define SAMITE_CASE(T) \
   case scalar_type_of<T>: return {adjoint_kernel<T>(plan), blocks};
@@ -267,7 +272,7 @@ PlannedLaunch layer_norm_adjoint_launch(ScalarType type, std::int64_t rows, std:
 PlannedLaunch layer_norm_launch(ScalarType type, bool weighted, std::int64_t rows, std::int64_t columns,
                                 const PlanDevice &device, SourceLocation where) {
   const RowPlan plan = detail::row_plan(columns, device, longest_on_cpu(type), detail::many_numbers(type));
-  const Extents blocks = detail::row_blocks(rows, plan);
+  const Extents blocks = blocks_of(rows, columns, plan);
   switch (type) {
 #define SAMITE_CASE(T) \
   case scalar_type_of<T>: return {layer_norm_kernel<T>(plan, weighted), blocks};

@@ -201,6 +201,12 @@ TEST(LayerNorm, OfARowWhoseFirstElementIsFarFromTheOthers) {
   }
 }
 
+TEST(LayerNorm, OfRowsOfNothing) {
+  const Buffer<float> x(device(), {3, 0}), y(device(), {3, 0}), none(device(), {0, 5});
+  ops::layer_norm(x, y, epsilon);
+  ops::layer_norm(none, none.clone(), epsilon);
+}
+
 TEST(LayerNorm, OfAView) {
   const Matrix values(257, 6, 3);
   const auto x = buffer<float>(values.extents(), values.values);

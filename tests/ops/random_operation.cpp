@@ -178,7 +178,7 @@ struct Normalised {
     for (std::int64_t j = 0; j < x.count; ++j) variance += (x[j] - mean - left) * (x[j] - mean - left) / n;
     inverse = 1 / std::sqrt(variance + epsilon);
     for (std::int64_t j = 0; j < x.count; ++j) values.push_back((x[j] - mean - left) * inverse);
-    error = (std::sqrt(variance) + std::abs(x[0] - mean)) * inverse;
+    error = x.count == 0 ? 0 : (std::sqrt(variance) + std::abs(x[0] - mean)) * inverse;
   }
 };
 
@@ -187,7 +187,7 @@ Operation layer_norm(Drawing &draw) {
   const ScalarType type =
       draw.one_of({ScalarType::Float16, ScalarType::BFloat16, ScalarType::Float32, ScalarType::Float64});
   const ScalarType wide = type_of_sums(type);
-  const std::int64_t columns = std::max<std::int64_t>(draw.length(), 1), rows = columns > 1000 ? 2 : draw.extent(200);
+  const std::int64_t columns = draw.length(), rows = columns > 1000 ? 2 : draw.extent(200);
   const bool adjoint = draw.one_in(2), weighted = adjoint || draw.one_in(2);
   const auto style =
       draw.one_of({Style::usual, Style::constant, Style::far, Style::tiny,
