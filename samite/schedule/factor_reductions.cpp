@@ -3,12 +3,13 @@
 #include "samite/base/error.h"
 #include "samite/passes/fold.h"
 #include "samite/schedule/copy_statements.h"
+#include "samite/schedule/identity.h"
+#include "samite/schedule/joint_steps.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <ranges>
 #include <set>
@@ -26,34 +27,6 @@ struct Combining {
   Op op;
   Value value;
 };
-
-// What op leaves as it is; nothing of an operation that may not be done in another order.
-std::optional<Value> identity_of(Op op, ScalarType type) {
-  using Limits = std::numeric_limits<std::int64_t>;
-  const std::size_t bits = 8 * size_of(type);
-  const bool is_unsigned = class_of(type) == ScalarClass::Unsigned;
-  switch (op) {
-    case Op::Add:
-    case Op::Sub: return Value::zero(type);
-    case Op::Mul: return Value::constant(type, 1);
-    case Op::Or:
-    case Op::Xor: return Value::zero(type);
-    case Op::And: return type == ScalarType::Bool ? Value::boolean(true) : Value::constant(type, -1);
-    case Op::Min:
-    case Op::Max: {
-      const bool least = op == Op::Min;
-      if (is_floating(type)) {
-        if (bits == 8) return std::nullopt;  // f8e4m3 has no infinity
-        const double infinity = std::numeric_limits<double>::infinity();
-        return Value::constant(type, least ? infinity : -infinity);
-      }
-      if (is_unsigned) return Value::constant(type, least ? -1 : 0);
-      const int unused = 64 - static_cast<int>(bits);
-      return Value::constant(type, (least ? Limits::max() : Limits::min()) >> unused);
-    }
-    default: return std::nullopt;
-  }
-}
 
 // Operations on 32-bit integers, written into a block.
 class IndexOperations {
@@ -186,8 +159,43 @@ class Factoring {
     return nullptr;
   }
 
+  // Whether f goes through its loops of the reduction as they come in the reduction's own order, the kept ones first.
+  bool parts_follow_each_other() const {
+    std::vector<std::string> order;
+    for (std::size_t r = 0; r < old_.reductions.size(); ++r) order.push_back(root_of(r));
+    for (const Relation &relation : schedule_.relations) {
+      const auto find = [&](const std::string &name) { return std::ranges::find(order, name); };
+      if (relation.kind == Relation::Kind::fuse) {
+        const auto outer = find(relation.outer);
+        if (outer == order.end()) continue;
+        if (outer + 1 == order.end() || *(outer + 1) != relation.inner) return false;
+        *outer = relation.whole;
+        order.erase(outer + 1);
+      } else if (const auto whole = find(relation.whole); whole != order.end()) {
+        *whole = relation.outer;
+        if (relation.kind == Relation::Kind::split) order.insert(whole + 1, relation.inner);
+      }
+    }
+    std::vector<std::string> loops;
+    for (const Loop &loop : schedule_.loops)
+      if (!is_pure(loop.name)) loops.push_back(loop.name);
+    return loops == order && std::all_of(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(kept_.size()),
+                                         [&](const std::string &loop) { return is_kept(loop); });
+  }
+
   void find_steps() {
     std::vector<Value> others = old_.indices;
+    joint_ = joint_step_of(function_, old_);
+    if (joint_ && !identity_of(*joint_, function_.types)) joint_.reset();
+    if (joint_ && joint_->kind == JointStep::Kind::chosen && !parts_follow_each_other())
+      fail(
+          fmt::format("{} finds the place of a value, and of equal ones the first: its partial results have to follow "
+                      "each other as its Reduction does; give the outermost loops of the Reduction, in its order",
+                      described()));
+    if (joint_) {
+      others.insert(others.end(), joint_->with.begin(), joint_->with.end());
+      return refuse_own_calls(std::move(others));
+    }
     for (std::uint32_t v = 0; v < old_.values.size(); ++v) {
       const Operation *made = made_by(old_.values[v]);
       const auto is_own = [&](const Value &value) {
@@ -209,6 +217,11 @@ class Factoring {
       steps_.push_back(*step);
       others.push_back(step->value);
     }
+    refuse_own_calls(std::move(others));
+  }
+
+  // What the steps are made of does not depend on the Func.
+  void refuse_own_calls(std::vector<Value> others) const {
     if (old_.predicate) others.push_back(*old_.predicate);
     for (const Stmt &stmt : needed_for(old_.body, others))
       if (const Operation &of = stmt.as<Let>()->value;
@@ -273,6 +286,7 @@ class Factoring {
       pure.indices.push_back(Value::local(ScalarType::Int32, variable->local));
       pure.pure.push_back(variable);
     }
+    if (joint_) pure.values = *identity_of(*joint_, function_.types);
     for (std::size_t v = 0; v < steps_.size(); ++v)
       pure.values.push_back(*identity_of(steps_[v].op, function_.types[v]));
 
@@ -322,6 +336,7 @@ class Factoring {
 
     std::vector<Value> needed = old_.indices;
     for (const Combining &step : steps_) needed.push_back(step.value);
+    if (joint_) needed.insert(needed.end(), joint_->with.begin(), joint_->with.end());
     if (old_.predicate) needed.push_back(*old_.predicate);
     body.copy(needed_for(old_.body, needed), update.body);
     for (const Value &index : old_.indices) update.indices.push_back(body(index));
@@ -330,6 +345,12 @@ class Factoring {
       update.indices.push_back(Value::local(ScalarType::Int32, variable->local));
       update.pure.push_back(variable);
     }
+    if (joint_) {
+      std::vector<Value> with;
+      for (const Value &value : joint_->with) with.push_back(body(value));
+      update.values = step_with(*joint_, loads(update.body, partial_.array, update.indices), with, update.body,
+                                algorithm_.local_count, rfactor_.where);
+    }
     for (std::uint32_t v = 0; v < steps_.size(); ++v) {
       const Op op = steps_[v].op == Op::Sub ? Op::Add : steps_[v].op;
       update.values.push_back(
@@ -337,6 +358,16 @@ class Factoring {
     }
     if (old_.predicate) update.predicate = body(*old_.predicate);
     partial_.definitions = {std::move(pure), std::move(update)};
+  }
+
+  // All values of an element.
+  std::vector<Value> loads(Block &block, std::uint32_t array, const std::vector<Value> &indices) {
+    std::vector<Value> all;
+    for (const ScalarType type : function_.types) {
+      all.push_back(Value::local(type, algorithm_.local_count++));
+      block.emplace_back(Let{all.back().id(), {Op::Load, type, indices, array++}}, rfactor_.where);
+    }
+    return all;
   }
 
   Value combined(Block &block, Op op, std::uint32_t array, const std::vector<Value> &indices, const Value &with,
@@ -423,6 +454,11 @@ class Factoring {
     }
     std::vector<Value> indices = rest.indices;
     indices.insert(indices.end(), through.begin(), through.end());
+    if (joint_) {
+      const std::vector<Value> own = loads(rest.body, function_.array, rest.indices),
+                               parts = loads(rest.body, partial_.array, indices);
+      rest.values = step_with(*joint_, own, parts, rest.body, algorithm_.local_count, rfactor_.where);
+    }
     for (std::uint32_t v = 0; v < steps_.size(); ++v) {
       const ScalarType type = function_.types[v];
       const Value part = Value::local(type, algorithm_.local_count++);
@@ -535,7 +571,8 @@ class Factoring {
   std::map<std::string, std::size_t> kept_;  // loops that f goes through from here on, and which of the pairs they are
   std::set<std::string> affected_;           // reduction variables of which kept loops are made
   std::set<std::string> pure_;
-  std::vector<Combining> steps_;  // by value
+  std::vector<Combining> steps_;    // by value
+  std::optional<JointStep> joint_;  // in place of these
 };
 
 }  // namespace

@@ -99,13 +99,13 @@ void unrolled_loop(Lowering &lowering, const Site &site, std::size_t i) {
   const NestLoop &loop = site.nest.loops[i];
   const auto most = at_most(loop.extent, lowering.symbols.range());
   if (!most || *most > most_unrolled)
-    throw UserError(loop.where,
-                    fmt::format("loop '{}' of '{}' is unrolled and has {}; split it, and unroll the inner loop. A "
-                                "loop over what is in registers is unrolled, too: store_in local memory does without",
-                                loop.name, lowering.function(site.function).name,
-                                most && *most <= most_iterations
-                                    ? fmt::format("{} iterations, more than {}", *most, most_unrolled)
-                                    : std::string("a number of iterations that is known at launch only")));
+    throw UserError(
+        loop.where,
+        fmt::format("loop '{}' of '{}' is unrolled and has {}; split it, and unroll the inner loop. A "
+                    "loop over what is in registers is unrolled, too: store_in local memory does without",
+                    loop.name, lowering.function(site.function).name,
+                    most && *most <= most_told ? fmt::format("{} iterations, more than {}", *most, most_unrolled)
+                                               : std::string("a number of iterations that is known at launch only")));
   const std::int64_t around = lowering.open.copies;
   if (*most > 0 && around > most_copies / *most)
     throw UserError(

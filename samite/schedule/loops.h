@@ -5,7 +5,10 @@
 
 namespace samite::schedules {
 
-inline constexpr std::int64_t most_iterations = 1 << 20;  // from here on as many as a launch says
+inline constexpr std::int64_t most_iterations = 1 << 30;  // from here on as many as a launch says
+
+// What is larger comes of the ranges of types, and says nothing to the user: it is known at launch only.
+inline constexpr std::int64_t most_told = 1 << 20;
 
 // The loops from number i on, and the body. All before it are open.
 void loops(Lowering &lowering, const Site &site, std::size_t i);

@@ -65,7 +65,7 @@ void check_fold(const Lowering &lowering, std::uint32_t f, const Box &box) {
     const auto dimension = static_cast<std::size_t>(d);
     const auto most = at_most(box[dimension].upper - box[dimension].lower + 1, lowering.symbols.range());
     if (most && *most <= period) continue;
-    const bool known = most && *most <= most_iterations;
+    const bool known = most && *most <= most_told;
     throw UserError(
         lowering.schedules[f].compute.where,
         fmt::format("the storage of '{0}' is folded along '{1}' after {2} elements, and {3} are needed at "

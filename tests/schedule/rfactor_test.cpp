@@ -411,23 +411,94 @@ TEST_F(Rfactor, UpdatesThatReadOtherElements) {
               HasSubstr("reads 'output' elsewhere, too, so that its steps have an order"));
 }
 
-TEST_F(Rfactor, ThePlaceOfTheLeast) {
-  EXPECT_THAT(message_of<UserError>([] {
-                Pipeline{"p",
-                         {"out", "place", "in"},
-                         [](Array<float, 1> out, Array<std::int32_t, 1> place, Array<const float, 1> in) {
-                           Var x{"x"};
-                           Reduction k{"k", 0, in.extent(0)};
-                           Func<float, std::int32_t> least{"least", out, place};
-                           least(x) = values(1e9f, 0);
-                           Bool less = in(k) < least(x).get<0>();
-                           least(x) = values(select(less, in(k), least(x).get<0>()),
-                                             select(less, Int(k[0]), least(x).get<1>()));
-                           schedule_cpu([&] { least.update().rfactor(k, "u").compute_root(); });
-                         }}
-                    .program();
-              }),
-              HasSubstr("rfactor: update(0) of 'least', value 0, is not least(…) op value"));
+// The greatest number of each row and where it is, of equal ones the first: values(in, k) of 1, 7, 7, 3 is (7, 1).
+template <class F>
+auto places_of_greatest(const F &directives) {
+  return Pipeline{
+      "p", {"out", "places", "in"}, [&](Array<float, 1> out, Array<std::int32_t, 1> places, Array<const float, 2> in) {
+        Var x{"x"};
+        Reduction k{"k", 0, in.extent(1)};
+        Func<float, std::int32_t> best{"best", out, places};
+        best(x) = values(-100.0f, -1);
+        const auto [value, place] = best(x);
+        const Bool better = in(x, k) > value;
+        best(x) = values(select(better, in(x, k), value), select(better, cast<Int>(k), place));
+        schedule_cpu([&] { directives(best, Var(k)); });
+      }};
+}
+
+TEST_F(Rfactor, TheGreatestValueAndItsPlace) {
+  for (const bool in_parallel : {false, true}) {
+    const auto p = places_of_greatest([&](auto &best, const Var &k) {
+      Stage partial = best.update().split(k, "ko", "ki", 8).rfactor("ko", "u");
+      partial.compute_root();
+      if (in_parallel) partial.update().parallel("u");
+    });
+    for (const int columns : {0, 1, 7, 8, 30}) {
+      constexpr int rows = 3;
+      const std::vector<float> in = numbers(rows * columns);
+      std::vector<float> greatest(rows, -100.0f);
+      std::vector<std::int32_t> where(rows, -1);
+      for (int i = 0; i < rows * columns; ++i) {
+        const auto row = static_cast<std::size_t>(i / columns);
+        if (in[static_cast<std::size_t>(i)] <= greatest[row]) continue;
+        greatest[row] = in[static_cast<std::size_t>(i)];
+        where[row] = i % columns;
+      }
+      const Buffer<float> out{Device::cpu(), {rows}}, from{Device::cpu(), {rows, columns}, in};
+      const Buffer<std::int32_t> places{Device::cpu(), {rows}};
+      p.launch(out, places, from);
+      EXPECT_EQ(out.to_vector(), greatest) << columns;
+      EXPECT_EQ(places.to_vector(), where) << columns;
+    }
+  }
+}
+
+TEST_F(Rfactor, ThePlaceOfAValueInLanesWouldNotBeTheFirst) {
+  const auto p =
+      places_of_greatest([&](auto &best, const Var &k) { best.update().split(k, "ko", "ki", 8).rfactor("ki", "u"); });
+  EXPECT_THAT(message_of<UserError>([&] { p.program(); }),
+              HasSubstr("update(0) of 'best' finds the place of a value, and of equal ones the first: its partial "
+                        "results have to follow each other as its Reduction does"));
+}
+
+TEST_F(Rfactor, ComplexProducts) {
+  const Pipeline p{"p",
+                   {"real", "imaginary", "a", "b"},
+                   [](Array<std::int32_t, 1> real, Array<std::int32_t, 1> imaginary, Array<const std::int32_t, 2> a,
+                      Array<const std::int32_t, 2> b) {
+                     Var x{"x"};
+                     Reduction k{"k", 0, a.extent(1)};
+                     Func<std::int32_t, std::int32_t> f{"f", real, imaginary};
+                     f(x) = values(1, 2);
+                     const auto [re, im] = f(x);
+                     f(x) = values(re * a(x, k) - im * b(x, k), re * b(x, k) + im * a(x, k));
+                     schedule_cpu([&] {
+                       Stage partial = f.update().split(k, "ko", "ki", 4).rfactor("ki", "u");
+                       partial.compute_root().update().vectorize("u");
+                     });
+                   }};
+  constexpr int rows = 2, columns = 11;
+  std::vector<std::int32_t> a, b, real, imaginary;
+  for (int i = 0; i < rows * columns; ++i) {
+    a.push_back(i % 3 - 1);
+    b.push_back(i % 4 - 1);
+  }
+  for (std::size_t row = 0; row < rows; ++row) {
+    std::int32_t re = 1, im = 2;
+    for (std::size_t k = row * columns; k < (row + 1) * columns; ++k) {
+      const std::int32_t next = re * a[k] - im * b[k];
+      im = re * b[k] + im * a[k];
+      re = next;
+    }
+    real.push_back(re);
+    imaginary.push_back(im);
+  }
+  const Buffer<std::int32_t> first{Device::cpu(), {rows}}, second{Device::cpu(), {rows}};
+  p.launch(first, second, Buffer<std::int32_t>{Device::cpu(), {rows, columns}, a},
+           Buffer<std::int32_t>{Device::cpu(), {rows, columns}, b});
+  EXPECT_EQ(first.to_vector(), real);
+  EXPECT_EQ(second.to_vector(), imaginary);
 }
 
 }  // namespace
