@@ -54,7 +54,7 @@ class Stage {
   // The n-th update, counted from 0. UserError where there are not so many.
   Stage update(int n = 0, SourceLocation where = std::source_location::current()) const;
 
-  // Loops. Factors are 1 at least.
+  // Loops. Factors are 1 to 2^31 - 1. A loop is of one kind: UserError where it is unrolled, say, and then vectorized.
 
   // old = outer * factor + inner
   const Stage &split(const Var &old, const Var &outer, const Var &inner, std::int64_t factor, Tail = Tail::automatic,
@@ -109,7 +109,8 @@ class Stage {
   // Of an update: other instances may add to the same element.
   const Stage &atomic(SourceLocation where = std::source_location::current()) const;
   // Of an update: its loops may run in any order, because no two iterations change one element, which is not checked.
-  // It is so where a map that the update writes through names each element once.
+  // It is so where a map that the update writes through names each element once. UserError where the indices show that
+  // two iterations of a loop over tasks, vectors or threads change one element.
   const Stage &allow_race_conditions(SourceLocation where = std::source_location::current()) const;
   // Shares the loops of `other` from the outermost one to `loop`.
   const Stage &compute_with(const Stage &other, const Var &loop,
@@ -123,7 +124,8 @@ class Stage {
   // Splits an update f(…) = f(…) op value that goes through a Reduction, where op is +, -, *, min, max, &, | or ^: a
   // new Func has a partial result for each value of `variable`, which takes the place of the loop `reduced`, and this
   // one goes through those. The loops of the Reduction that are left are the new Func's update's, as scheduled so far.
-  // The new Func, for this schedule.
+  // Of two values, the update may be a complex product; of several, the greatest or least value with its place, for
+  // which `reduced` is the outermost loop of the Reduction. The new Func, for this schedule.
   Stage rfactor(const Var &reduced, const Var &variable, SourceLocation where = std::source_location::current()) const;
   Stage rfactor(std::initializer_list<std::pair<Var, Var>> reduced,
                 SourceLocation where = std::source_location::current()) const;
