@@ -14,6 +14,7 @@
 #include "samite/autodiff/activity.h"
 #include "samite/autodiff/adjoint.h"
 #include "samite/autodiff/notes.h"
+#include "samite/autodiff/rules.h"
 #include "samite/autodiff/undo_log.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/builder.h"
@@ -93,8 +94,6 @@ class Deriver {
 
   bool active(LocalId local) const { return activity_.local[local]; }
   bool active(const Value &value) const { return value.is_local() && is_floating(value.type()) && active(value.id()); }
-  // The gradient of an 8-bit value has type f32: the 8 bits were chosen for the value, not for its gradient.
-  static ir::Type gradient_type(const ir::Type &type) { return is_float8(type) ? type.of(ScalarType::Float32) : type; }
   // Whether the reverse of the loop, or of the block, does anything.
   bool has_adjoint(const std::vector<ir::Carried> &carried, const Block &body) const;
   bool has_adjoint(const Block &block) const;

@@ -19,6 +19,10 @@
 
 namespace samite::autodiff {
 
+// The type of gradients and tangents of values of the type: that of 8-bit values is f32, since the 8 bits were chosen
+// for the values.
+inline ir::Type gradient_type(const ir::Type &type) { return is_float8(type) ? type.of(ScalarType::Float32) : type; }
+
 // d(result) / d(operand) as a linear map on a value of the result's or the operand's type.
 struct Partial {
   enum class Kind : std::uint8_t {

@@ -76,7 +76,7 @@ class TangentDeriver {
     return map_operands(stmt, [&](const Value &primal) { return value(primal); });
   }
   Value tangent(const Value &primal) const {
-    return active(primal) ? *tangent_[primal.id()] : Value::zero(primal.type());
+    return active(primal) ? *tangent_[primal.id()] : Value::zero(gradient_type(primal.type()));
   }
 
   LocalId define(std::vector<std::optional<Value>> &where, LocalId primal, Type type) {
@@ -110,7 +110,8 @@ class TangentDeriver {
     bool leaves_zero = primal.op == Op::Exchange && active_array_[primal.array];
     if (!activity_.local[let.local] && !leaves_zero) return;
     if (primal.op == Op::LocalLoad) {
-      tangent_[let.local] = build_.local_load(primal.type, *tangent_array_[primal.array], operation.operands[0]);
+      tangent_[let.local] =
+          build_.local_load(gradient_type(primal.type), *tangent_array_[primal.array], operation.operands[0]);
       return;
     }
     if (info(primal.op).typing == Typing::Load) {
@@ -125,10 +126,11 @@ class TangentDeriver {
       return;
     }
     auto all = partials(build_, operation, result);
-    Value sum = Value::zero(primal.type);
+    const Type type = gradient_type(primal.type);
+    Value sum = Value::zero(type);
     for (std::size_t i = 0; i < all.size(); ++i)
       if (active(primal.operands[i]))
-        sum = build_(Op::Add, {sum, apply_to_tangent(build_, all[i], tangent(primal.operands[i]), primal.type)});
+        sum = build_(Op::Add, {sum, apply_to_tangent(build_, all[i], tangent(primal.operands[i]), type)});
     tangent_[let.local] = sum;
   }
 
@@ -151,7 +153,8 @@ class TangentDeriver {
   void allocate(const Allocate &allocate) {
     Value size = value(allocate.size);
     primal_array_[allocate.array] = build_.allocate(allocate.type, size);
-    if (is_floating(allocate.type)) tangent_array_[allocate.array] = build_.allocate(allocate.type, size);
+    if (is_floating(allocate.type))
+      tangent_array_[allocate.array] = build_.allocate(gradient_type(allocate.type), size);
   }
 
   void local_store(const LocalStore &store) {
@@ -180,12 +183,13 @@ class TangentDeriver {
       primal_value_[other.cotangent] = Value::constant(other.type, other.local == result.local ? 1 : 0);
     // Elements of arrays are operands, too: wherever the adjoint's block adds to their gradients.
     const Value one = Value::constant(ScalarType::Int32, 1), first = Value::zero(ScalarType::Int32);
-    const LocalArrayId sum = build_.allocate(result.type, one);
-    build_.local_store(sum, first, Value::zero(result.type));
+    const Type type = gradient_type(result.type);
+    const LocalArrayId sum = build_.allocate(type, one);
+    build_.local_store(sum, first, Value::zero(type));
     auto add_product = [&](Value gradient, Value tangent) {
-      const Value raw = build_(Op::Mul, {gradient, tangent});
-      const Value product = build_.cast(result.type, zero_of_zero_tangent(build_, tangent, raw));
-      build_.local_store(sum, first, build_(Op::Add, {build_.local_load(result.type, sum, first), product}));
+      const Value raw = build_(Op::Mul, {build_.cast(tangent.type(), gradient), tangent});
+      const Value product = build_.cast(type, zero_of_zero_tangent(build_, tangent, raw));
+      build_.local_store(sum, first, build_(Op::Add, {build_.local_load(type, sum, first), product}));
     };
     std::unordered_map<LocalArrayId, LocalArrayId> arrays;
     for_each_statement(custom.adjoint, [&](const Stmt &stmt) {
@@ -209,7 +213,7 @@ class TangentDeriver {
       build_.append(std::move(stmt));
     for (const CustomOperand &each : custom.operands)
       if (active(each.operand)) add_product(value(each.gradient), tangent(each.operand));
-    return build_.local_load(result.type, sum, first);
+    return build_.local_load(type, sum, first);
   }
 
   void refuse_what_has_no_tangent(const CustomAdjoint &custom, SourceLocation where) const {
@@ -258,7 +262,8 @@ class TangentDeriver {
     next = 0;
     for (const BranchResult &result : branch.results) {
       copy.results[next++].local = define(primal_value_, result.local, result.type);
-      if (activity_.local[result.local]) copy.results[next++].local = define(tangent_, result.local, result.type);
+      if (activity_.local[result.local])
+        copy.results[next++].local = define(tangent_, result.local, gradient_type(result.type));
     }
     build_.append({std::move(copy), where});
   }
@@ -268,8 +273,9 @@ class TangentDeriver {
     for (const Carried &c : carried) {
       Value initial = value(c.initial), initial_tangent = tangent(c.initial);
       copy.push_back({define(primal_value_, c.inner, c.type), 0, c.type, initial, initial});
+      const Type type = gradient_type(c.type);
       if (activity_.local[c.inner])
-        copy.push_back({define(tangent_, c.inner, c.type), 0, c.type, initial_tangent, initial_tangent});
+        copy.push_back({define(tangent_, c.inner, type), 0, type, initial_tangent, initial_tangent});
     }
     return copy;
   }
@@ -286,7 +292,7 @@ class TangentDeriver {
       copy[next++].result = define(primal_value_, c.result, c.type);
       if (!activity_.local[c.inner]) continue;
       copy[next].result = build_.new_local();
-      if (activity_.local[c.result]) tangent_[c.result] = Value::local(c.type, copy[next].result);
+      if (activity_.local[c.result]) tangent_[c.result] = Value::local(gradient_type(c.type), copy[next].result);
       ++next;
     }
   }

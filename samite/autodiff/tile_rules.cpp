@@ -1,5 +1,6 @@
 #include "samite/autodiff/tile_rules.h"
 
+#include "samite/autodiff/rules.h"
 #include "samite/autodiff/tile_algebra_rules.h"
 #include "samite/autodiff/tile_scan_rules.h"
 
@@ -51,6 +52,7 @@ class Rules {
       default: {
         Operation linear = operation_;
         linear.operands[0] = tangents[0];
+        linear.type = gradient_type(linear.type);
         return build_.operation(std::move(linear));
       }
     }
@@ -109,12 +111,11 @@ class Rules {
     return build_(Op::Equal, {place, spread(first)});
   }
 
+  // The gradients and tangents of 8-bit factors have the type of the sums, and the products are computed in it.
+  Value factor(const Value &x) const { return build_.cast(gradient_type(x.type()), x); }
+
   // The gradient of factor A (i = 0) or B: with R the cotangent, R Bᵀ or Aᵀ R, or their transposes.
   Value factor_gradient(Value seed, std::size_t i) const {
-    // The gradients of 8-bit factors have the type of the sums, and the products are computed in it.
-    auto factor = [&](const Value &x) {
-      return is_float8(x.type()) ? build_.cast(x.type().of(seed.type().element()), x) : x;
-    };
     const Value a = factor(operation_.operands[0]), b = factor(operation_.operands[1]);
     const bool transposes_a = operation_.attribute & transposed_a, transposes_b = operation_.attribute & transposed_b;
     const Value r = build_.cast(seed.type().of(a.type().element()), seed);
@@ -130,8 +131,10 @@ class Rules {
 
   Value product_tangent(const std::vector<Value> &tangents) const {
     Operation first = operation_, second = operation_;
+    first.operands[0] = factor(operation_.operands[0]);
     first.operands[1] = tangents[1], first.operands[2] = tangents[2];
     second.operands[0] = tangents[0];
+    second.operands[1] = factor(operation_.operands[1]);
     second.operands[2] = build_.operation(std::move(first));
     return build_.operation(std::move(second));
   }

@@ -81,6 +81,62 @@ TYPED_TEST(Float8Tiles, TilesConvert) {
   expect_equal_bits(actual, values);
 }
 
+// Tangents are numbers of their own size, which 8 bits could not hold: they pass through casts unchanged.
+constexpr float directions[] = {1000, 1e-3f, -1e-6f, 3e30f, 1e-30f, 0, 0.7f};
+
+TYPED_TEST(Float8Tiles, TangentsPassThroughCastsOfThreads) {
+  using T = TypeParam;
+  using Small = Traced<T>;
+  Kernel rounds{"rounds", {"y", "x"}, [](Array<float, 2> y, Array<const float, 1> x) {
+                  Int i = thread_index();
+                  const Float v = x(i);
+                  y(0, i) = cast<Float>(cast<Small>(v));
+                  Small chosen = select(v > 2, cast<Small>(v), cast<Small>(3 * v));
+                  y(1, i) = cast<Float>(chosen);
+                  for (Int k : range(3)) if_(k == 1, [&] { chosen = cast<Small>(cast<Float>(chosen) * 2); });
+                  y(2, i) = cast<Float>(chosen);
+                  LocalArray<T, 2> kept;
+                  kept(i % 2) = cast<Small>(v);
+                  y(3, i) = cast<Float>(kept(i % 2)) * v;
+                }};
+  const std::vector<float> values{1, 2, 3, 4, -5, 1.5f, 2.5f};
+  const auto count = static_cast<std::int64_t>(values.size());
+  Buffer<float> x(device(), {count}, values, Gradient::tracked), y(device(), {4, count}, Gradient::tracked);
+  x.gradient().copy_from(std::vector<float>(std::begin(directions), std::end(directions)));
+  rounds.launch({count}, {.direction = Direction::tangent}, y, x);
+  const std::vector<float> tangents = y.gradient().to_vector();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const float dx = directions[i], slope = values[i] > 2 ? 1 : 3, rounded = T(values[i]);
+    const float expected[] = {dx, slope * dx, 2 * slope * dx, rounded * dx + dx * values[i]};
+    for (std::size_t k = 0; k < 4; ++k)
+      EXPECT_FLOAT_EQ(tangents[k * values.size() + i], expected[k]) << "row " << k << " of " << values[i];
+  }
+}
+
+TYPED_TEST(Float8Tiles, TangentsPassThroughCastsMovesAndProductsOfTiles) {
+  using T = TypeParam;
+  constexpr std::int64_t n = 7;
+  TileKernel rounds{"rounds", {"y", "c", "x"}, [](Array<float, 1> y, Array<float, 2> c, Array<const float, 1> x) {
+                      Tile<T> small = tile::cast<T>(tile::load(x, {0}, {n}));
+                      tile::store(y, {0}, tile::cast<float>(small));
+                      auto column = tile::broadcast<T>(tile::reshape(small, {n, 1}), {n, n});
+                      tile::store(c, {0, 0}, tile::matmul(column, tile::transpose(column)));
+                    }};
+  std::vector<float> values(std::begin(directions), std::end(directions)), of{1, 2, 3, 4, -5, 1.5f, 2.5f};
+  Buffer<float> x(device(), {n}, of, Gradient::tracked), y(device(), {n}, Gradient::tracked),
+      c(device(), {n, n}, Gradient::tracked);
+  x.gradient().copy_from(values);
+  rounds.launch({1}, {.direction = Direction::tangent}, y, c, x);
+  EXPECT_EQ(y.gradient().to_vector(), values);
+  const std::vector<float> products = c.gradient().to_vector();
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) {
+      const double expected = n * (double{T(of[i])} * values[j] + double{values[i]} * double{T(of[j])});
+      const double size = n * (std::abs(double{of[i]} * values[j]) + std::abs(double{values[i]} * of[j]));
+      EXPECT_NEAR(products[i * n + j], expected, 1e-5 * size) << i << ", " << j;
+    }
+}
+
 // The gradient of the factors is that of float factors which are what they were rounded to.
 TYPED_TEST(Float8Tiles, ProductsAreAddedUpInFloat) {
   using T = TypeParam;
