@@ -20,6 +20,8 @@
 
 #include "samite/lang/algebra/matrix_functions.h"
 
+#include <limits>
+
 namespace samite {
 
 template <lang::FloatingComponent T, int N = 3>
@@ -46,8 +48,9 @@ constexpr auto sorting_pairs() {
     return std::array{std::pair{0, 1}, std::pair{1, 2}, std::pair{0, 1}};
 }
 
-// The rotation that makes the off-diagonal element `pq` of the symmetric matrix ((pp, pq), (pq, qq)) zero. Smooth
-// unless pq = 0 and pp = qq, where it is none.
+// The rotation that makes the off-diagonal element `pq` of the symmetric matrix ((pp, pq), (pq, qq)) zero. There is
+// none where pq and qq - pp are below the rounding of the elements: its angle would be mere noise, and the derivative
+// of the angle, which is as large as the noise is small, would leave no digits in its product with anything.
 template <class T>
 struct JacobiRotation {
   T tangent, cosine, sine;
@@ -55,9 +58,12 @@ struct JacobiRotation {
   JacobiRotation(const T &pp, const T &qq, const T &pq) {
     const T difference = qq - pp, twice = pq + pq;
     const T square = difference * difference + twice * twice;
-    const T root = component::sqrt(square_or_one(square));
+    using Number = typename ComponentOf<T>::Scalar;
+    constexpr double epsilon = std::numeric_limits<Number>::epsilon();
+    const TruthOf<T> turns = square > (pp * pp + qq * qq) * T(epsilon * epsilon);
+    const T root = component::sqrt(component::select(turns, square, T(1)));
     const T denominator = difference + component::copysign(root, component::stop_gradient(difference));
-    tangent = component::select(square > T(0), twice / component::select(square > T(0), denominator, T(1)), T(0));
+    tangent = component::select(turns, twice / component::select(turns, denominator, T(1)), T(0));
     cosine = T(1) / component::sqrt(T(1) + tangent * tangent);
     sine = tangent * cosine;
   }
@@ -101,7 +107,9 @@ void turn_columns_where(const TruthOf<T> &condition, Matrix<T, R, C> &m, int p, 
 
 // Beside a largest element of 1.
 template <class T>
-constexpr double negligible = std::same_as<typename ComponentOf<T>::Scalar, float> ? 1e-9 : 1e-25;
+constexpr double negligible = std::same_as<typename ComponentOf<T>::Scalar, double> ? 1e-25
+                              : std::same_as<typename ComponentOf<T>::Scalar, half> ? 0
+                                                                                    : 1e-9;
 
 // Quadratic convergence makes more of no use: 5 sweeps bring any 3×3 matrix of doubles close to its diagonal form.
 inline constexpr int constant_jacobi_sweeps = 5;
