@@ -1,6 +1,7 @@
 #include "signature.h"
 
 #include "protocols.h"
+#include "samite/base/floating_range.h"
 #include "samite/ir/visit.h"
 #include "streams.h"
 
@@ -167,7 +168,7 @@ void Signature::read_scalars(const Parameter &parameter, PyObject *object, std::
         refuse(", which requires a gradient, and there is none for a number: make it an array of one element");
       const double value = PyFloat_AsDouble(number);
       if (value == -1 && PyErr_Occurred()) refuse("");
-      if (one.type == ScalarType::Float32) {
+      if (one.type == ScalarType::Float32 && !is_too_large(one.type, value)) {
         const auto narrow = static_cast<float>(value);
         std::uint64_t word = 0;
         std::memcpy(&word, &narrow, sizeof narrow);

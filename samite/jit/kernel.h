@@ -59,8 +59,12 @@ struct ArgumentFor<Distinct<T, Rank>> : ArgumentFor<Array<T, Rank>> {
 
 template <Scalar T>
 struct ArgumentFor<Traced<T>> {
+  // UserError where the number does not fit, as in Launch::set.
   template <LiteralFor<T> A>
-  ArgumentFor(A number) : value(static_cast<T>(number)) {}
+  ArgumentFor(A number, SourceLocation where = std::source_location::current()) : value(static_cast<T>(number)) {
+    if constexpr (!std::same_as<A, T>)
+      if (!fits_scalar(value, number)) refuse_scalar(scalar_type_of<T>, host_scalar(number), where);
+  }
   T value;
 
   Argument view() const { return {nullptr, bits()}; }

@@ -1,6 +1,7 @@
 #include "samite/jit/launch.h"
 
 #include "samite/base/error.h"
+#include "samite/base/floating_range.h"
 #include "samite/base/thread_mode.h"
 #include "samite/jit/at_once.h"
 #include "samite/jit/cuda_launch.h"
@@ -13,6 +14,8 @@
 #include "samite/jit/variant_key.h"
 #include "samite/lang/trace.h"
 #include "samite/runtime/cuda_memory.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
@@ -160,10 +163,20 @@ void run_on_cuda(const CudaLaunch &cuda, const std::byte *block, const MarkWritt
 }
 
 std::string given(const HostScalar &value) {
-  return std::visit([](auto v) { return std::to_string(v); }, value);
+  return std::visit([](auto v) { return fmt::format("{}", v); }, value);
+}
+
+std::string why_it_does_not_fit(ScalarType type) {
+  return "which does not fit" +
+         (is_floating(type) ? fmt::format(": the largest number is {}", floating_range(type).largest) : "");
 }
 
 }  // namespace
+
+void refuse_scalar(ScalarType type, HostScalar number, SourceLocation where) {
+  throw UserError(where, "a scalar argument of type " + std::string(cpp_name(type)) + " is expected; " + given(number) +
+                             " is given, " + why_it_does_not_fit(type));
+}
 
 std::uint64_t scalar_bits(const Callee &callee, std::size_t index, HostScalar value) {
   const ir::Parameter &parameter = callee.parameters[index];
@@ -184,6 +197,8 @@ std::uint64_t scalar_bits(const Callee &callee, std::size_t index, HostScalar va
   std::visit(
       [&](auto v) {
         auto store = [&](auto converted) { std::memcpy(&bits, &converted, sizeof converted); };
+        if (is_floating(parameter.type) && is_too_large(parameter.type, static_cast<double>(v)))
+          refuse(given(value) + " is given, " + why_it_does_not_fit(parameter.type));
         if (parameter.type == ScalarType::Float8E4M3) return store(f8e4m3(v));
         if (parameter.type == ScalarType::Float8E5M2) return store(f8e5m2(v));
         if (parameter.type == ScalarType::Float16) return store(half(v));
@@ -195,7 +210,7 @@ std::uint64_t scalar_bits(const Callee &callee, std::size_t index, HostScalar va
         bool fits = constant.as_int() == static_cast<std::int64_t>(v) &&
                     (negative ? class_of(parameter.type) == ScalarClass::Signed : true) &&
                     !(class_of(parameter.type) == ScalarClass::Signed && !negative && constant.as_int() < 0);
-        if (!fits) refuse(given(value) + " is given, which does not fit");
+        if (!fits) refuse(given(value) + " is given, " + why_it_does_not_fit(parameter.type));
         bits = constant.bits();
       },
       value);

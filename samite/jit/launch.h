@@ -12,6 +12,7 @@
 // thread at a time, and a second one is refused; copies are independent.
 #pragma once
 
+#include "samite/base/floating_range.h"
 #include "samite/jit/arguments.h"
 #include "samite/jit/execute.h"
 #include "samite/jit/moved_from.h"
@@ -101,6 +102,19 @@ HostScalar host_scalar(A value) {
   else
     return static_cast<std::int64_t>(value);
 }
+
+// Whether a number of the host is what it is as a scalar of a kernel, but for rounding.
+template <Scalar T, class A>
+bool fits_scalar(T scalar, A number) {
+  if constexpr (std::same_as<T, bool>)
+    return true;
+  else if constexpr (FloatingScalar<T>)
+    return !is_too_large(scalar_type_of<T>, static_cast<double>(number));
+  else
+    return static_cast<A>(scalar) == number && (scalar < T{0}) == (number < A{0});
+}
+// Throws the UserError where it is not.
+[[noreturn]] void refuse_scalar(ScalarType type, HostScalar number, SourceLocation where);
 
 }  // namespace jit
 

@@ -1,9 +1,10 @@
 #include "samite/lang/traced.h"
 
 #include "samite/base/error.h"
+#include "samite/base/floating_range.h"
 #include "samite/lang/trace.h"
 
-#include <limits>
+#include <fmt/format.h>
 
 namespace samite::lang {
 
@@ -72,7 +73,16 @@ void LocalHandle::assign(const ir::Type &type, ir::Value value, SourceLocation w
 
 SourceLocation latest_location() { return Trace::current({}).latest_location(); }
 
-ir::Value literal(ScalarType type, double value, SourceLocation) { return ir::Value::constant(type, value); }
+ir::Value literal(ScalarType type, double rounded, double value, SourceLocation where) {
+  const bool too_large = is_too_large(type, value), too_small = rounded == 0 && value != 0;
+  if (too_large || too_small) {
+    const FloatingRange range = floating_range(type);
+    throw UserError(where, fmt::format("the literal {} does not fit into {}, whose {} is {}; use a wider type", value,
+                                       cpp_name(type), too_large ? "largest number" : "least number above zero",
+                                       too_large ? range.largest : range.least));
+  }
+  return ir::Value::constant(type, rounded);
+}
 
 ir::Value literal(ScalarType type, std::int64_t value, bool negative, SourceLocation where) {
   ir::Value constant = ir::Value::constant(type, value);

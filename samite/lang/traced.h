@@ -181,8 +181,9 @@ class LocalHandle {
 // Where the running capture last recorded something. An assignment operator cannot ask for its caller's line; what it
 // assigns was recorded on that line or just before.
 SourceLocation latest_location();
-// A literal as a constant of `type`; UserError where an integer does not fit.
-ir::Value literal(ScalarType type, double value, SourceLocation where);
+// A literal as a constant of `type`. UserError where an integer does not fit, a floating type has nothing that large,
+// or has only zero for a literal that is not zero; other literals are rounded. `rounded` is `value` in the type.
+ir::Value literal(ScalarType type, double rounded, double value, SourceLocation where);
 ir::Value literal(ScalarType type, std::int64_t value, bool negative, SourceLocation where);
 
 template <class T, class A>
@@ -193,7 +194,7 @@ ir::Value literal_for(A value, SourceLocation where) {
     return ir::Value::boolean(value);
   // To T first: by way of double a long integer would be rounded twice.
   else if constexpr (FloatingScalar<T>)
-    return literal(scalar_type_of<T>, static_cast<double>(static_cast<T>(value)), where);
+    return literal(scalar_type_of<T>, static_cast<double>(static_cast<T>(value)), static_cast<double>(value), where);
   else
     return literal(scalar_type_of<T>, static_cast<std::int64_t>(value), value < A{0}, where);
 }

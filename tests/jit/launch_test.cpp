@@ -218,6 +218,22 @@ TEST(LaunchRefuses, AnExtentBeyondItsIndexType) {
               HasSubstr("extent 2147483648 of launch dimension 0 is beyond 2147418112"));
 }
 
+TEST(LaunchRefuses, AScalarThatDoesNotFit) {
+  Kernel kernel{"scalars", {"y", "a", "n"}, [](Array<float, 1> y, Float a, Int n) { y(thread_index()) = a + n; }};
+  Buffer<float> y(device, {1});
+  const std::string line = "launch_test.cpp:" + std::to_string(__LINE__ + 1);
+  const std::string large = error([&] { kernel.launch({1}, y, 1e300, 1); });
+  EXPECT_THAT(large, HasSubstr(line + ": a scalar argument of type float is expected; 1e+300 is given, which does not "
+                                      "fit: the largest number is 3.4028"));
+  EXPECT_THAT(error([&] { kernel.launch({1}, y, 1.0f, std::int64_t{1} << 32); }),
+              HasSubstr("of type int32_t is expected; 4294967296 is given, which does not fit"));
+  EXPECT_THAT(error([&] { kernel.launch({1}, y, 1.0f, 3000000000u); }), HasSubstr("3000000000 is given"));
+  Launch launch = kernel.record({1}, y, 1e-300, 1);  // rounds to zero
+  EXPECT_THAT(error([&] { launch.set("a", -1e39); }), HasSubstr("-1e+39 is given, which does not fit"));
+  launch.launch();
+  EXPECT_EQ(y.to_vector()[0], 1);
+}
+
 TEST(LaunchRefuses, ANegativeExtent) {
   Buffer<float> y(device, {1}), x(device, {1});
   EXPECT_THAT(error([&] { axpy_kernel().launch({-1}, y, x, 1.0f); }), HasSubstr("-1"));

@@ -4,6 +4,7 @@
 #include "tests/lang/captured.h"
 #include "tests/runtime/message_of.h"
 
+#include <cmath>
 #include <tuple>
 
 namespace samite {
@@ -106,6 +107,34 @@ TEST(Traced, ALiteralThatDoesNotFitIsAnErrorThatNamesTheLine) {
               HasSubstr("18446744073709551615 does not fit into int64_t"));
   EXPECT_THAT(literal_message<std::uint64_t>(-1, line), HasSubstr("-1 does not fit into uint64_t"));
   EXPECT_THAT(message_of<UserError>([] { test::captured([] { return Int8(128); }); }), HasSubstr("128 does not fit"));
+}
+
+TEST(Traced, AFloatingLiteralOfAnotherRangeIsAnErrorThatNamesTheLine) {
+  unsigned line = 0;
+  const std::string message = literal_message<float>(1e300, line);
+  EXPECT_THAT(message, HasSubstr("traced_test.cpp:" + std::to_string(line) +
+                                 ": the literal 1e+300 does not fit into float, whose largest number is 3.40282"));
+  EXPECT_THAT(message, HasSubstr("; use a wider type"));
+  EXPECT_THAT(literal_message<float>(-1e60, line), HasSubstr("the literal -1e+60 does not fit into float"));
+  EXPECT_THAT(literal_message<float>(1e-60, line),
+              HasSubstr("the literal 1e-60 does not fit into float, whose least number above zero is 1.4"));
+  EXPECT_THAT(literal_message<half>(70000, line), HasSubstr("the literal 70000 does not fit into half, whose largest "
+                                                            "number is 65504"));
+  EXPECT_THAT(literal_message<half>(1e-8, line), HasSubstr("1e-08 does not fit into half"));
+  EXPECT_THAT(literal_message<bfloat16>(1e39, line), HasSubstr("1e+39 does not fit into bfloat16"));
+  EXPECT_THAT(message_of<UserError>([] { test::captured([] { return F8E4M3(464); }); }),
+              HasSubstr("464 does not fit into f8e4m3, whose largest number is 448"));
+}
+
+// A literal is rounded, also to a number that is not normal.
+TEST(Traced, FloatingLiteralsAreRounded) {
+  for (const double literal : {0.1, 3.4028235e38, 1e-40, 0.0, -0.0, HUGE_VAL, -HUGE_VAL, std::nan("")})
+    EXPECT_NO_THROW(test::captured([&](Float x) { x + literal; })) << literal;
+  for (const double literal : {65504.0, 65519.0, 6e-8, HUGE_VAL})
+    EXPECT_NO_THROW(test::captured([&](Half x) { x + literal; })) << literal;
+  EXPECT_NO_THROW(test::captured([](Double x) { x + 1e308; }));
+  EXPECT_NO_THROW(test::captured([](Int i) { i + 1e300; })) << "promotes to Double";
+  EXPECT_NO_THROW(test::captured([] { F8E4M3(463), F8E5M2(HUGE_VAL); }));
 }
 
 TEST(Traced, TheEndsOfARangeFit) {

@@ -103,6 +103,8 @@ def test_wrong_scalars():
     values = np.zeros(3, np.int32)
     assert "'first' expects a number, as a int32" in message(lambda: kernels.count_up(values, 0.5, 1, True))
     assert "does not fit" in message(lambda: kernels.count_up(values, 1 << 31, 1, True))
+    too_large = message(lambda: kernels.diffuse(NOW, NOW, 1e300))
+    assert "1e+300 is given, which does not fit: the largest number is 3.4028" in too_large
     assert "more than 64 bits" in message(lambda: kernels.count_up(values, 1 << 70, 1, True))
     assert "give True or False" in message(lambda: kernels.count_up(values, 1, 1, 1))
     assert "expects 3 numbers" in message(
