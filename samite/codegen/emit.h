@@ -15,7 +15,7 @@
 //
 // `emit_cuda` writes for CUDA, see there.
 //
-// What the text means, where C++ leaves it open: integers of vectors wrap round; x / 0 is 0 and x % 0 is x; a shift
+// What the text means, where C++ leaves it open: integers wrap around; x / 0 is 0 and x % 0 is x; a shift
 // counts modulo the width; min and max of a number and a NaN are the number; of several instances of one vector that
 // store to one element the last one wins. An accumulation of more than one lane into one element is summed by lanes
 // first, so its rounding differs from a serial loop's; where all instances add to one element after the other in a

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdlib>
 
 namespace samite::passes {
 
@@ -303,7 +304,12 @@ Affine IndexForms::moving(const Value &value, const For &loop) const {
 std::optional<std::int64_t> IndexForms::slope(const Value &value, const For &loop) const {
   const Affine own = moving(value, loop);
   const auto slope = own.coefficient(Symbol::local(loop.index));
-  return slope && own == Affine(Symbol::local(loop.index)) * *slope ? slope : std::nullopt;
+  if (!slope || own != Affine(Symbol::local(loop.index)) * *slope) return std::nullopt;
+  // Two elements of an array may be a step of fewer numbers apart, which a larger one wraps to.
+  if (is_index(value.type()) && width(value.type()) <= 32 &&
+      std::abs(*slope) >= std::int64_t{1} << (width(value.type()) - 1))
+    return std::nullopt;
+  return slope;
 }
 
 std::optional<Along> IndexForms::along(const Value &value, const For *loop) const {

@@ -246,6 +246,19 @@ TEST(IntegerOverflowInIndices, WrapsOnTheWayToAnElement) {
   }
 }
 
+// All instances add to one element, in each iteration of a loop: steps of 2^32 elements are none.
+TEST(IntegerOverflowInIndices, WrapsInTheStepsOfALoop) {
+  Kernel kernel{"added", {"sum", "x"}, [](Array<float, 1> sum, Array<const float, 1> x) {
+                  Int i = thread_index();
+                  for (Int k : range(4)) atomic_add(sum(k * 65536 * 65536 + 1), x(i) * cast<Float>(k));
+                }};
+  std::vector<float> numbers;
+  for (int i = 0; i < instances; ++i) numbers.push_back(static_cast<float>(i));
+  Buffer<float> sum(device, {3});
+  kernel.launch({instances}, sum, Buffer<float>(device, {instances}, numbers));
+  EXPECT_EQ(sum.to_vector(), (std::vector<float>{0, 6 * 34 * 35 / 2, 0}));
+}
+
 TEST(IntegerOverflowInTiles, WrapsInElementsSumsProductsAndScans) {
   constexpr std::int64_t n = 37;
   TileKernel kernel{"tile_overflow",
