@@ -38,12 +38,22 @@ void dump_text(const codegen::EmittedSource &emitted, const std::string &kernel,
   for (const codegen::EmittedObject &object : emitted.objects) dump(object.name, "emit", extension, object.text);
 }
 
-// One of two texts for every kernel of the machine, so that each is precompiled once. An object, which is of a whole
-// tile, always comes with the longer one.
-const std::string &prelude(const codegen::EmittedSource &emitted, int vector_bytes) {
+template <int vector_bytes>
+const std::string &prelude_of_width(bool with_tiles) {
   static const std::string without = codegen::cpu_prelude(vector_bytes, /*with_tiles=*/false);
   static const std::string with = codegen::cpu_prelude(vector_bytes);
-  return emitted.objects.empty() && !codegen::needs_tiles_of_cpu(emitted.text) ? without : with;
+  return with_tiles ? with : without;
+}
+
+// One of two texts for every kernel of a target, so that each is precompiled once. An object, which is of a whole
+// tile, always comes with the longer one.
+const std::string &prelude(const codegen::EmittedSource &emitted, int vector_bytes) {
+  const bool with_tiles = !emitted.objects.empty() || codegen::needs_tiles_of_cpu(emitted.text);
+  switch (vector_bytes) {
+    case 64: return prelude_of_width<64>(with_tiles);
+    case 32: return prelude_of_width<32>(with_tiles);
+    default: return prelude_of_width<16>(with_tiles);
+  }
 }
 
 // The bit of a parameter in the sets of a variant's key. A gradient lies in memory as its primal does.
