@@ -6,11 +6,12 @@
 #   make gcc           the library, the tools and the examples by GCC, which `make test` compiles with Clang, and their tests
 #   make asan, tsan    the tests with sanitizers
 #   make fuzz          each fuzzer for FUZZ_SECONDS, 60 where it is not set: see tests/fuzz/README.md
+#   make every-target  the tests of numbers, with kernels compiled for other levels of x86-64; TARGETS=all for all of it
 #   make bundle        what runs on CUDA, with its libraries, for a machine that has a GPU and no compilers
 #   make format, format-check, tidy
 
 .DEFAULT_GOAL := test
-.PHONY: demo test bench gcc asan tsan fuzz bundle format format-check tidy install dependencies cuda-toolchain
+.PHONY: demo test bench gcc asan tsan fuzz every-target bundle format format-check tidy install dependencies cuda-toolchain
 .PHONY: python-environment sanitizers clean
 
 DEMO ?= inverse_heat
@@ -69,6 +70,11 @@ tsan: cuda-toolchain sanitizers build/tsan/build.ninja
 fuzz: sanitizers build/asan/build.ninja
 	cmake --build --preset asan --target fuzzers
 	scripts/run-fuzzers build/asan/tests/fuzz tests/fuzz/corpus
+
+every-target: cuda-toolchain build/release/build.ninja
+	cmake --build --preset release --target samite_tests_autodiff samite_tests_codegen samite_tests_jit \
+	  samite_tests_lang samite_tests_ops samite_tests_passes samite_tests_schedule samite_tests_tiles
+	scripts/test-every-target build/release
 
 bundle: build/release/build.ninja
 	cmake --build --preset release --target bundle_programs

@@ -193,6 +193,39 @@ extern "C" void end() {}
   return {begin, static_cast<const char *>(compiled.image->symbol("end"))};
 }
 
+// a * a - b, where a * a has more digits than a float: with a fused multiply-add they count.
+float product_and_difference() {
+  const HostSource source{.name = "fused", .text = R"(
+extern "C" void f(float *values) { values[0] = values[0] * values[0] - values[1]; }
+)"};
+  const CompiledHost compiled = compile_host(source, test::sample_prelude);
+  float values[2] = {1 + 0x1p-12f, 1 + 0x1p-11f};
+  compiled.image->function<void(float *)>("f")(values);
+  return values[0];
+}
+
+// Each in an image of its own, though the text is the same.
+TEST_F(HostCompiler, ProductsAreContractedWhereTheTargetCanAndTheEnvironmentLets) {
+  if (host_target().vector_bytes < 32) GTEST_SKIP() << "needs fused multiply-adds";
+  EXPECT_EQ(product_and_difference(), 0x1p-24f);
+  {
+    const test::EnvironmentVariable none("SAMITE_CPU_CONTRACTION", "0");
+    EXPECT_EQ(product_and_difference(), 0);
+  }
+  const test::EnvironmentVariable old("SAMITE_CPU_ARCHITECTURE", "x86-64-v2");
+  EXPECT_EQ(product_and_difference(), 0);
+}
+
+TEST_F(HostCompiler, SignedIntegersWrapAround) {
+  const HostSource source{.name = "wraps", .text = R"(
+extern "C" void f(int *values) { values[1] = values[0] + 1 > values[0]; }
+)"};
+  const CompiledHost compiled = compile_host(source, test::sample_prelude);
+  int values[2] = {2147483647, 2};
+  compiled.image->function<void(int *)>("f")(values);
+  EXPECT_EQ(values[1], 0);
+}
+
 TEST_F(HostCompiler, VectorsAreAsWideAsTheTarget) {
   // EVEX, the prefix of 512-bit instructions, begins with 0x62; VEX, that of 256-bit ones, with 0xc4 or 0xc5.
   const auto uses = [](const std::string &code, const std::string &bytes) {

@@ -56,6 +56,32 @@ TEST(HostTarget, AWidthThatIsNoneIsRefused) {
   }
 }
 
+#ifdef __x86_64__
+TEST(HostTarget, ALevelOfTheArchitectureHasVectorsOfItsWidth) {
+  const test::EnvironmentVariable unset("SAMITE_CPU_VECTOR_BYTES", "");
+  const test::EnvironmentVariable level("SAMITE_CPU_ARCHITECTURE", "x86-64-v2");
+  EXPECT_EQ(host_target().architecture, "x86-64-v2");
+  EXPECT_EQ(host_target().vector_bytes, 16);
+}
+#endif
+
+TEST(HostTarget, AnArchitectureThatIsNoneIsRefused) {
+  const test::EnvironmentVariable wrong("SAMITE_CPU_ARCHITECTURE", "x86-64-v9");
+  const std::string message = message_of<UserError>([] { host_target(); });
+  EXPECT_THAT(message, HasSubstr("SAMITE_CPU_ARCHITECTURE is \"x86-64-v9\"; this machine can do "));
+  EXPECT_THAT(message, HasSubstr("Unset it to compile for this machine"));
+}
+
+TEST(HostTarget, ContractionIsOnUnlessTheEnvironmentSaysNo) {
+  const test::EnvironmentVariable unset("SAMITE_CPU_CONTRACTION", "");
+  EXPECT_TRUE(host_target().contraction);
+  const test::EnvironmentVariable none("SAMITE_CPU_CONTRACTION", "0");
+  EXPECT_FALSE(host_target().contraction);
+  const test::EnvironmentVariable wrong("SAMITE_CPU_CONTRACTION", "no");
+  EXPECT_THAT(message_of<UserError>([] { host_target(); }),
+              HasSubstr("SAMITE_CPU_CONTRACTION is \"no\"; it can be 0 or 1"));
+}
+
 TEST(HostTarget, TheLevelOfOptimisationIsTwoOrWhatTheEnvironmentSays) {
   const test::EnvironmentVariable unset("SAMITE_CPU_OPTIMIZATION", "");
   EXPECT_EQ(host_optimization(), 2);
