@@ -1,27 +1,25 @@
 #include "samite/codegen/failures.h"
 
+#include <fmt/ranges.h>
+
 namespace samite::codegen {
 
 std::string Failures::blame(SourceLocation where) {
   const bool known = emission_.options.debug && in_instance();
-  return fmt::format("{}, {}{}", emission_.file(where), where.line, known ? ", self" : "");
+  return fmt::format("{}, {{{}, {}}}", known ? "&self" : "nullptr", emission_.file(where), where.line);
 }
 
-std::string Failures::blame_first(SourceLocation where, const std::string &mask) {
-  std::string place = blame(where);
-  if (place.ends_with("self")) place.replace(place.size() - 4, 4, fmt::format("of_first(self, {})", mask));
-  return place;
-}
-
-std::string Failures::check_index(const std::string &before, const std::string &index, const std::string &bounds) {
+std::string Failures::check_indices(std::string_view type, const std::string &question, std::uint32_t array,
+                                    const std::vector<std::string> &indices, SourceLocation where) {
+  const std::string asked =
+      fmt::format("{}; {}; {}", question, emission_.facts(array).extents_of.value_or(array), fmt::join(indices, "; "));
+  if (const auto known = answers_.find(asked); known != answers_.end() && emission_.out.is_open(known->second.scope))
+    return known->second.name;
   const std::string inside = emission_.fresh("c");
-  emission_.out.line("const bool {} = {}in_bounds(failure, {}, {});", inside, before.empty() ? "" : before + " && ",
-                     index, bounds);
+  emission_.out.line("const {0} {1} = {2}p{3}.extent, {3}, {4}, {5});", type, inside, question, array, blame(where),
+                     fmt::join(indices, ", "));
+  answers_.insert_or_assign(asked, Answer{inside, emission_.out.scope()});
   return inside;
-}
-
-std::string Failures::bounds(std::uint32_t array, std::size_t dimension, const std::string &blame) {
-  return fmt::format("p{0}.extent[{1}], {0}, {1}, {2}", array, dimension, blame);
 }
 
 void Failures::enter(const ir::Value &index, int along) {

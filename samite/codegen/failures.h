@@ -3,20 +3,22 @@
 
 #include "samite/codegen/emission.h"
 
+#include <map>
+
 namespace samite::codegen {
 
 class Failures {
  public:
   explicit Failures(Emission &emission) : emission_(emission) {}
 
-  // Of an instance, or of each lane by itself; and of what all lanes of a mask do at once.
+  // The instance, or in lanes the first one, and the place.
   std::string blame(SourceLocation where);
-  std::string blame_first(SourceLocation where, const std::string &mask);
 
-  // Asks in debug mode whether an index is inside, and whether all before it were. Returns a bool's name.
-  std::string check_index(const std::string &before, const std::string &index, const std::string &bounds);
-  // The rest of the arguments of such a question.
-  static std::string bounds(std::uint32_t array, std::size_t dimension, const std::string &blame);
+  // Asks in debug mode whether indices are inside of an array, of an instance or of the lanes of a mask. `question` is
+  // the prelude's function, which gives a value of this type, and what it is told before the array. Returns its name.
+  // What has been asked before, and is known here, is not asked again.
+  std::string check_indices(std::string_view type, const std::string &question, std::uint32_t array,
+                            const std::vector<std::string> &indices, SourceLocation where);
 
   // A loop over the launch is open, or no longer. Inside of all of them, `self` is the index of the instance. `along`
   // is the dimension along which lanes lie, of a thread 0.
@@ -28,6 +30,12 @@ class Failures {
  private:
   Emission &emission_;
   std::vector<ir::Value> indices_;  // of these loops, outermost first
+
+  struct Answer {
+    std::string name;
+    std::uint64_t scope;  // in which it is declared
+  };
+  std::map<std::string, Answer> answers_;  // by question
 };
 
 }  // namespace samite::codegen

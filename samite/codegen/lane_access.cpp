@@ -24,10 +24,6 @@ std::string LaneElements::load() const {
 
 std::string LaneElements::guard() const { return in_bounds.empty() ? "" : fmt::format("if ({}) ", in_bounds); }
 
-std::string LaneAccess::blame_all(SourceLocation where) {
-  return values_.in_lanes() ? failures_.blame_first(where, values_.mask()) : failures_.blame(where);
-}
-
 std::string LaneAccess::offset_of_lane(const Value &index, bool wide) const {
   const std::string_view type = wide ? "i64" : "i32";
   if (!values_.varying(index)) return fmt::format("lane_{}", type);
@@ -76,21 +72,25 @@ LaneElements LaneAccess::elements(std::uint32_t array, std::span<const Value> in
   return result;
 }
 
+// An index of all lanes is written as that, and one of neighbours by that of the first.
 void LaneAccess::check_bounds(LaneElements &elements, std::uint32_t array, std::span<const Value> indices,
                               SourceLocation where) {
-  for (std::size_t d = 0; d < indices.size(); ++d)
-    if (values_.shape(indices[d]) == Shape::Uniform)
-      elements.in_bounds = failures_.check_index(elements.in_bounds, values_.scalar(indices[d]),
-                                                 Failures::bounds(array, d, blame_all(where)));
-  if (elements.shape == Shape::Uniform) return;
-  if (!elements.in_bounds.empty()) elements.mask += fmt::format(" & Mask({})", elements.in_bounds);
-  for (std::size_t d = 0; d < indices.size(); ++d) {
-    if (values_.shape(indices[d]) == Shape::Uniform) continue;
-    const std::string checked = emission_.fresh("c");
-    emission_.out.line("const Mask {} = in_bounds(failure, {}, {}, {});", checked, elements.mask,
-                       values_.vector(indices[d]), Failures::bounds(array, d, failures_.blame(where)));
-    elements.mask = checked;
+  std::vector<std::string> texts;
+  for (const Value &index : indices) {
+    const Shape shape = values_.shape(index);
+    texts.push_back(fmt::format(fmt::runtime(shape == Shape::Varying   ? "{}"
+                                             : shape == Shape::Uniform ? "i64({})"
+                                                                       : "Neighbours{{{}}}"),
+                                shape == Shape::Varying ? values_.vector(index) : values_.scalar(index)));
   }
+  if (!values_.in_lanes())
+    elements.in_bounds = failures_.check_indices("bool", "indices_inside(failure, ", array, texts, where);
+  else if (elements.shape == Shape::Uniform)
+    elements.in_bounds = failures_.check_indices("bool", fmt::format("all_indices_inside(failure, {}, ", elements.mask),
+                                                 array, texts, where);
+  else
+    elements.mask = failures_.check_indices("Mask", fmt::format("lane_indices_inside(failure, {}, ", elements.mask),
+                                            array, texts, where);
 }
 
 std::string LaneAccess::or_zero(const LaneElements &at, const std::string &text, ScalarType type) const {
@@ -123,7 +123,8 @@ std::string LaneAccess::atomic(const Operation &operation, SourceLocation where)
     values += ", " + (values_.in_lanes() ? values_.vector(value)
                                          : fmt::format("{}({})", memory_name(value.type()), values_.scalar(value)));
   if (at.shape != Shape::Uniform)
-    return fmt::format("atomic_each{}<{}>({}{})", at.offsets.empty() ? "" : "_at", step, at.arguments(), values);
+    return fmt::format("{}atomic_each{}<{}>({}{})", emission_.options.debug ? "called_" : "",
+                       at.offsets.empty() ? "" : "_at", step, at.arguments(), values);
   const std::string old = values_.in_lanes()
                               ? fmt::format("atomic_one<{}>({}, &{}{})", step, values_.mask(), at.element, values)
                               : fmt::format("{}::apply(&{}{})", step, at.element, values);

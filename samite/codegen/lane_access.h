@@ -34,9 +34,6 @@ class LaneAccess {
   std::string exchange(const ir::Operation &operation, SourceLocation where);
   std::string atomic(const ir::Operation &operation, SourceLocation where);
 
-  // The line that is to blame for what all active lanes do at once.
-  std::string blame_all(SourceLocation where);
-
  private:
   std::string offset_of_lane(const ir::Value &index, bool wide) const;
   void check_bounds(LaneElements &elements, std::uint32_t array, std::span<const ir::Value> indices,

@@ -33,7 +33,7 @@ bool LaneArrays::harmless_without_lanes(LocalArrayId id, const Value &index) con
   if (!array.in_lanes && !array.of_block) return false;  // one element for all lanes
   if (emission_.options.debug || !index.is_constant())
     return !emission_.options.debug && values_.shape(index) != Shape::Uniform;
-  return array.size.is_constant() && index.as_int() >= 0 && index.as_int() < array.size.as_int();
+  return surely_inside(index, array);
 }
 
 // An element of a block's memory. In lanes, all of them may go to one element, each to the next, or anywhere.
@@ -79,9 +79,13 @@ void LaneArrays::allocate_in_workspace(const Allocate &allocate, std::string_vie
   emission_.out.line("if (!{}) return;", name);
 }
 
+bool LaneArrays::surely_inside(const Value &index, const LocalArray &array) {
+  return index.is_constant() && array.size.is_constant() && index.as_int() >= 0 && index.as_int() < array.size.as_int();
+}
+
 // In debug mode, of an access in lanes: the lanes whose index is inside. Else all that are active.
 std::string LaneArrays::mask_of(const Value &index, const LocalArray &array, SourceLocation where) {
-  if (!emission_.options.debug) return values_.mask();
+  if (!emission_.options.debug || surely_inside(index, array)) return values_.mask();
   const std::string inside = emission_.fresh("c");
   emission_.out.line("const Mask {} = in_local_bounds(failure, {}, {}, {}, {});", inside, values_.mask(),
                      values_.vector(index), values_.vector(array.size), failures_.blame(where));
@@ -101,7 +105,8 @@ std::string LaneArrays::load(const Operation &operation, SourceLocation where) {
   }
   if (array.of_strip) return fmt::format("load_strip({}, {})", name, values_.scalar(index));
   if (!array.in_lanes) {
-    if (!emission_.options.debug) return fmt::format("{}[{}]", name, values_.scalar(index));
+    if (!emission_.options.debug || surely_inside(index, array))
+      return fmt::format("{}[{}]", name, values_.scalar(index));
     return fmt::format("in_local_bounds(failure, {1}, {2}, {3}) ? {0}[{1}] : {4}(0)", name, values_.scalar(index),
                        values_.scalar(array.size), failures_.blame(where), scalar_name(operation.type));
   }
@@ -109,7 +114,7 @@ std::string LaneArrays::load(const Operation &operation, SourceLocation where) {
   if (values_.shape(index) != Shape::Uniform)
     return fmt::format("gather_local<{}>({}, {}, {})", scalar_name(operation.type), mask, name, values_.vector(index));
   std::string element = fmt::format("load_local({}, {})", name, values_.scalar(index));
-  if (!emission_.options.debug) return element;
+  if (mask == values_.mask()) return element;
   return fmt::format("any({0}) ? {1} : {2}(0)", mask, element, vector_name(operation.type));
 }
 
@@ -127,7 +132,7 @@ void LaneArrays::store(const LocalStore &store, SourceLocation where) {
                        values_.vector(store.index), values_.vector(store.value));
     return;
   }
-  const std::string guard = emission_.options.debug ? fmt::format("if (any({})) ", mask) : "";
+  const std::string guard = mask == values_.mask() ? "" : fmt::format("if (any({})) ", mask);
   emission_.out.line("{}store_local({}, {}, {}, {});", guard, mask, name, values_.scalar(store.index),
                      values_.vector(store.value));
 }
@@ -149,7 +154,7 @@ void LaneArrays::store_outside_of_lanes(const LocalStore &store, const LocalArra
   std::string guard;
   if (values_.in_lanes())
     guard = fmt::format("if (any({})) ", values_.mask());
-  else if (emission_.options.debug)
+  else if (emission_.options.debug && !surely_inside(store.index, array))
     guard = fmt::format("if (in_local_bounds(failure, {}, {}, {})) ", index, values_.scalar(array.size),
                         failures_.blame(where));
   emission_.out.line("{}{}[{}] = {};", guard, array_name(store.array), index, values_.scalar(store.value));

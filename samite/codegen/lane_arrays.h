@@ -30,6 +30,7 @@ class LaneArrays {
     bool of_strip;  // an element for each instance of a strip: its elements are vectors of neighbours
   };
   const LocalArray &array_of(ir::LocalArrayId array) const;
+  static bool surely_inside(const ir::Value &index, const LocalArray &array);
   std::string mask_of(const ir::Value &index, const LocalArray &array, SourceLocation where);
   LaneElements elements_of_block(ir::LocalArrayId array, const ir::Value &index) const;
   void store_of_block(const ir::LocalStore &store, ScalarType type);

@@ -16,6 +16,12 @@ std::string LanesEmitter::of_lane(const Value &value) const {
   return fmt::format("{}({}[k])", type, values_.name(value.id()));
 }
 
+// Of all lanes, or the one value that they share.
+std::string LanesEmitter::in_lanes(const Value &value) const {
+  if (values_.shape(value) != Shape::Uniform) return values_.vector(value);
+  return fmt::format("{}({})", scalar_name(value.type()), values_.scalar(value));
+}
+
 void LanesEmitter::say(const Message &message, const std::vector<Value> &instance, MessageSite site) {
   std::string values, indices;
   for (const Value &value : message.values)
@@ -42,15 +48,20 @@ void LanesEmitter::print(const Print &print, SourceLocation where) {
 
 // Reports the first lane that fails: it has the lowest index.
 void LanesEmitter::check(const Check &check, SourceLocation where) {
+  MessageSite site{.where = where, .is_check = true, .is_race = check.race};
   if (values_.in_lanes()) {
     const std::string failed = fresh("m");
-    out_.open("if (const Mask {0} = {1} & !{2}; __builtin_expect(any({0}), 0)) {{", failed, values_.mask(),
+    std::string values;
+    for (const auto *all : {&check.instance, &check.message.values})
+      for (const Value &value : *all) values += ", " + in_lanes(value);
+    out_.line("if (const Mask {0} = {1} & !{2}; __builtin_expect(any({0}), 0))", failed, values_.mask(),
               values_.vector(check.condition));
-    out_.line("[[maybe_unused]] const u32 k = u32(first_active({}));", failed);
-  } else {
-    out_.open("if (__builtin_expect(!{}, 0)) {{", scalar(check.condition));
+    out_.line("  say_of_first<{}>(failure, {}, {}{});", check.instance.size(), failed,
+              emission_.message(with_message(std::move(site), check.message)), values);
+    return;
   }
-  say(check.message, check.instance, {.where = where, .is_check = true, .is_race = check.race});
+  out_.open("if (__builtin_expect(!{}, 0)) {{", scalar(check.condition));
+  say(check.message, check.instance, std::move(site));
   out_.close();
 }
 

@@ -66,10 +66,9 @@ std::string LanesEmitter::access(const Operation &operation, SourceLocation wher
 }
 
 void LanesEmitter::check_divisor(const Value &divisor, SourceLocation where) {
-  if (values_.shape(divisor) == Shape::Uniform)
-    out_.line("check_divisor(failure, {}, {});", scalar(divisor), access_.blame_all(where));
-  else
-    out_.line("check_divisor(failure, {}, {}, {});", values_.mask(), values_.vector(divisor), failures_.blame(where));
+  const bool varies = values_.shape(divisor) != Shape::Uniform;
+  out_.line("check_divisor(failure, {}{}{}, {});", values_.mask(), values_.in_lanes() ? ", " : "",
+            varies ? values_.vector(divisor) : scalar(divisor), failures_.blame(where));
 }
 
 }  // namespace samite::codegen

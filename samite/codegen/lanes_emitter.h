@@ -45,6 +45,7 @@ class LanesEmitter final : public Walk {
   void print(const ir::Print &print, SourceLocation where) override;
   void check(const ir::Check &check, SourceLocation where) override;
   void say(const ir::Message &message, const std::vector<ir::Value> &instance, MessageSite site);
+  std::string in_lanes(const ir::Value &value) const;
   std::string of_lane(const ir::Value &value) const;
 
   // lane_loops.cpp

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,12 +33,18 @@ class SourceWriter {
   void open(fmt::format_string<Args...> format, Args &&...args) {
     line(format, std::forward<Args>(args)...);
     ++depth_;
+    scopes_.push_back(++opened_);
   }
   void close(std::string_view text = "}") {
     --depth_;
+    scopes_.pop_back();
     here_ = {};
     line("{}", text);
   }
+
+  // The scope that is written, and whether it has not been closed: what was declared in it is then known.
+  std::uint64_t scope() const { return scopes_.empty() ? 0 : scopes_.back(); }
+  bool is_open(std::uint64_t scope) const { return scope == 0 || std::ranges::find(scopes_, scope) != scopes_.end(); }
 
   // What is written from here on is made of this line.
   void location(SourceLocation where) {
@@ -62,6 +69,8 @@ class SourceWriter {
   std::string text_;
   std::vector<SourceLocation> lines_;
   int depth_ = 0;
+  std::vector<std::uint64_t> scopes_;  // that are open, the innermost last
+  std::uint64_t opened_ = 0;
   bool comments_;
   SourceLocation last_, here_;
 };

@@ -28,9 +28,9 @@ ThreadAccess::ThreadAccess(Emission &emission, Failures &failures)
 ThreadElement ThreadAccess::element(std::uint32_t array, std::span<const Value> indices, SourceLocation where) {
   ThreadElement result{fmt::format("p{}.data[{}]", array, offset(array, indices)), ""};
   if (!emission_.options.debug) return result;
-  for (std::size_t d = 0; d < indices.size(); ++d)
-    result.in_bounds = failures_.check_index(result.in_bounds, scalar_text(indices[d]),
-                                             Failures::bounds(array, d, failures_.blame(where)));
+  std::vector<std::string> texts;
+  for (const Value &index : indices) texts.push_back(scalar_text(index));
+  result.in_bounds = failures_.check_indices("bool", "indices_inside(failure, ", array, texts, where);
   return result;
 }
 

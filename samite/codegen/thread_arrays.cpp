@@ -57,6 +57,13 @@ void ThreadArrays::allocate(const Allocate &allocate, SourceLocation where) {
   }
 }
 
+// In debug mode, unless it is known to be inside.
+bool ThreadArrays::checks(const Value &index, const Value &size) const {
+  const bool inside =
+      index.is_constant() && size.is_constant() && index.as_int() >= 0 && index.as_int() < size.as_int();
+  return emission_.options.debug && !inside;
+}
+
 std::string ThreadArrays::in_bounds(const Value &index, const Value &size, SourceLocation where) {
   return fmt::format("in_local_bounds(failure, {}, {}, {})", scalar_text(index), scalar_text(size),
                      failures_.blame(where));
@@ -71,7 +78,7 @@ std::string ThreadArrays::load(const Operation &operation, SourceLocation where)
     return fmt::format("{}({})", type, element_loops_.grouped_load_in_block(operation, element).value_or(element));
   }
   std::string element = fmt::format("{}[{}]", array_name(operation.array), scalar_text(index));
-  if (!emission_.options.debug) return element;
+  if (!checks(index, array.size)) return element;
   return fmt::format("{} ? {} : {}(0)", in_bounds(index, array.size, where), element, type);
 }
 
@@ -91,7 +98,7 @@ void ThreadArrays::store(const LocalStore &store, SourceLocation where) {
     return;
   }
   const std::string guard =
-      emission_.options.debug ? fmt::format("if ({}) ", in_bounds(store.index, array.size, where)) : "";
+      checks(store.index, array.size) ? fmt::format("if ({}) ", in_bounds(store.index, array.size, where)) : "";
   emission_.out.line("{}{}[{}] = {};", guard, array_name(store.array), scalar_text(store.index), value);
 }
 

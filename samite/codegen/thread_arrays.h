@@ -27,6 +27,7 @@ class ThreadArrays {
     bool of_block;
   };
   const LocalArray &array_of(ir::LocalArrayId array) const;
+  bool checks(const ir::Value &index, const ir::Value &size) const;
   std::string in_bounds(const ir::Value &index, const ir::Value &size, SourceLocation where);
 
   Emission &emission_;

@@ -99,7 +99,8 @@ codegen::EmitOptions emit_options(const Variant &variant) {
   // A shadow lies as its array does.
   for (const passes::Shadow &shadow : variant.races.shadows) {
     const codegen::ArrayFacts of_array = options.arrays[shadow.array];
-    options.arrays.push_back({.unit_stride = of_array.unit_stride, .wide_index = of_array.wide_index});
+    options.arrays.push_back(
+        {.unit_stride = of_array.unit_stride, .wide_index = of_array.wide_index, .extents_of = shadow.array});
   }
   // As jit/launch_copies.h lays them out.
   for (const passes::CotangentCopy &copy : variant.copies) {

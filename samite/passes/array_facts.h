@@ -26,6 +26,9 @@ struct ArrayFacts {
   // CUDA: parameters that are copies of it, of which a tensor map can be made (passes/factor_copies.h).
   std::optional<std::uint32_t> padded_copy{}, swapped_copy{};
 
+  // Debug mode: a parameter that has the same extents, so that an index that is inside of one is inside of the other.
+  std::optional<std::uint32_t> extents_of{};
+
   // CUDA: each row begins with a unit of 16 bytes, and elements lie one after another: one instruction moves a unit.
   bool rows_in_units() const { return unit_stride && aligned_rows; }
 

@@ -59,23 +59,47 @@ static __attribute__((noinline, cold, unused)) void report(Failure *failure, u32
   __atomic_store_n(&failure->state, 2u, __ATOMIC_RELEASE);
 }
 
-SAMITE_INLINE bool in_bounds(Failure *failure, i64 index, i64 extent, u32 array, u32 dimension, u32 file, u32 line,
-                             const Instance &instance = {}) {
-  if (__builtin_expect(u64(index) < u64(extent), 1)) return true;
-  report(failure, failure_index, array, dimension, index, extent, file, line, &instance);
+// Where the program is that may fail.
+struct Where {
+  u32 file, line;
+};
+
+// Debugging's checks are in most lines of a kernel. They are calls, since the kernel would else take many times as long
+// to compile. Of an instance that is not known, `instance` is null.
+static __attribute__((noinline, cold, unused)) bool index_outside(Failure *failure, i64 index, i64 extent, u32 array,
+                                                                  u32 dimension, Where where,
+                                                                  const Instance *instance) {
+  report(failure, failure_index, array, dimension, index, extent, where.file, where.line, instance);
   return false;
 }
 
-SAMITE_INLINE bool in_local_bounds(Failure *failure, i64 index, i64 size, u32 file, u32 line,
-                                   const Instance &instance = {}) {
+// Whether indices are inside of an array.
+template <class... Index>
+static __attribute__((noinline, unused)) bool indices_inside(Failure *failure, const i64 *extent, u32 array,
+                                                             const Instance *instance, Where where, Index... indices) {
+  u32 d = 0;
+  const auto is_inside = [&](i64 index) {
+    const u32 dimension = d++;
+    if (__builtin_expect(u64(index) < u64(extent[dimension]), 1)) return true;
+    return index_outside(failure, index, extent[dimension], array, dimension, where, instance);
+  };
+  return (is_inside(i64(indices)) && ...);
+}
+
+static __attribute__((noinline, unused)) bool in_local_bounds(Failure *failure, i64 index, i64 size,
+                                                              const Instance *instance, Where where) {
   if (__builtin_expect(index >= 0 && index < size, 1)) return true;
-  report(failure, failure_local_index, 0, 0, index, size, file, line, &instance);
+  report(failure, failure_local_index, 0, 0, index, size, where.file, where.line, instance);
   return false;
 }
 
+static __attribute__((noinline, cold, unused)) void divided_by_zero(Failure *failure, const Instance *instance,
+                                                                    Where where) {
+  report(failure, failure_division, 0, 0, 0, 0, where.file, where.line, instance);
+}
 template <class T>
-SAMITE_INLINE void check_divisor(Failure *failure, T divisor, u32 file, u32 line, const Instance &instance = {}) {
-  if (__builtin_expect(divisor == 0, 0)) report(failure, failure_division, 0, 0, 0, 0, file, line, &instance);
+SAMITE_INLINE void check_divisor(Failure *failure, T divisor, const Instance *instance, Where where) {
+  if (__builtin_expect(divisor == 0, 0)) divided_by_zero(failure, instance, where);
 }
 
 }  // namespace samite

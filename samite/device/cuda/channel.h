@@ -51,23 +51,42 @@ static __device__ __noinline__ void report(Failure *failure, u32 kind, u32 array
   exchange(&failure->state, 2u);
 }
 
-SAMITE_INLINE bool in_bounds(Failure *failure, i64 index, i64 extent, u32 array, u32 dimension, u32 file, u32 line,
-                             const Instance &instance = {}) {
-  if (__builtin_expect(u64(index) < u64(extent), 1)) return true;
-  report(failure, failure_index, array, dimension, index, extent, file, line, &instance);
+// Where the program is that may fail.
+struct Where {
+  u32 file, line;
+};
+
+// Debugging's checks are in most lines of a kernel. What fails is a call, since the kernel would else take many times
+// as long to compile. Of an instance that is not known, `instance` is null.
+static __device__ __noinline__ bool index_outside(Failure *failure, i64 index, i64 extent, u32 array, u32 dimension,
+                                                  Where where, const Instance *instance) {
+  report(failure, failure_index, array, dimension, index, extent, where.file, where.line, instance);
   return false;
 }
 
-SAMITE_INLINE bool in_local_bounds(Failure *failure, i64 index, i64 size, u32 file, u32 line,
-                                   const Instance &instance = {}) {
+// Whether indices are inside of an array.
+template <class... Index>
+SAMITE_INLINE bool indices_inside(Failure *failure, const i64 *extent, u32 array, const Instance *instance, Where where,
+                                  Index... indices) {
+  u32 d = 0;
+  const auto is_inside = [&](i64 index) {
+    const u32 dimension = d++;
+    if (__builtin_expect(u64(index) < u64(extent[dimension]), 1)) return true;
+    return index_outside(failure, index, extent[dimension], array, dimension, where, instance);
+  };
+  return (is_inside(i64(indices)) && ...);
+}
+
+SAMITE_INLINE bool in_local_bounds(Failure *failure, i64 index, i64 size, const Instance *instance, Where where) {
   if (__builtin_expect(index >= 0 && index < size, 1)) return true;
-  report(failure, failure_local_index, 0, 0, index, size, file, line, &instance);
+  report(failure, failure_local_index, 0, 0, index, size, where.file, where.line, instance);
   return false;
 }
 
 template <class T>
-SAMITE_INLINE void check_divisor(Failure *failure, T divisor, u32 file, u32 line, const Instance &instance = {}) {
-  if (__builtin_expect(divisor == 0, 0)) report(failure, failure_division, 0, 0, 0, 0, file, line, &instance);
+SAMITE_INLINE void check_divisor(Failure *failure, T divisor, const Instance *instance, Where where) {
+  if (__builtin_expect(divisor == 0, 0))
+    report(failure, failure_division, 0, 0, 0, 0, where.file, where.line, instance);
 }
 
 // A value of a message: its bits.

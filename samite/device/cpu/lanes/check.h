@@ -1,38 +1,134 @@
-// Debugging's checks on vectors: the lanes that may go on.
+// Debugging's checks on vectors: the lanes that may go on. Each is a call: a kernel has many, and would else take many
+// times as long to compile.
 #pragma once
 
 #include "samite/device/cpu/failure.h"
-#include "samite/device/cpu/lanes/mask.h"
+#include "samite/device/cpu/lanes/atomic.h"
 
 namespace samite::SAMITE_LANES_NAMESPACE {
 
-template <class Index>
-SAMITE_INLINE Mask in_bounds(Failure *failure, Mask m, Index index, i64 extent, u32 array, u32 dimension, u32 file,
-                             u32 line, const Instance &instance = {}) {
-  const I64 wide = __builtin_convertvector(index, I64);
-  const Mask inside = to_mask(wide >= I64(0)) & to_mask(wide < I64(extent));
+// The index of a lane is one more than that of the lane before.
+template <class T>
+struct Neighbours {
+  T first;
+};
+
+// The instance of a lane.
+SAMITE_INLINE Instance of_lane(const Instance *first, i32 lane) { return first ? of_lane(*first, lane) : Instance{}; }
+
+static __attribute__((noinline, cold, unused)) void index_outside(Failure *failure, Mask lanes, I64 indices, i64 extent,
+                                                                  u32 array, u32 dimension, Where where,
+                                                                  const Instance *first) {
+  const i32 lane = first_active(lanes);
+  const Instance instance = of_lane(first, lane);
+  index_outside(failure, indices[lane], extent, array, dimension, where, &instance);
+}
+
+// The lanes whose index is inside of an extent.
+template <class T>
+SAMITE_INLINE Mask below(Vector<T> indices, i64 extent, I64 &wide) {
+  wide = __builtin_convertvector(indices, I64);
+  return to_mask(wide >= I64(0)) & to_mask(wide < I64(extent));
+}
+template <class T>
+SAMITE_INLINE Mask below(Neighbours<T> indices, i64 extent, I64 &wide) {
+  return below(Vector<i64>(indices.first) + lane_i64, extent, wide);
+}
+SAMITE_INLINE Mask below(i64 index, i64 extent, I64 &wide) {
+  wide = I64(index);
+  return Mask(u64(index) < u64(extent));
+}
+
+// The lanes whose indices are inside of an array.
+template <class... Index>
+static __attribute__((noinline, unused)) Mask lane_indices_inside(Failure *failure, Mask m, const i64 *extent,
+                                                                  u32 array, const Instance *first, Where where,
+                                                                  Index... indices) {
+  u32 dimension = 0;
+  const auto check = [&](auto index) {
+    I64 wide;
+    const Mask inside = below(index, extent[dimension], wide);
+    const Mask lanes = m & !inside;
+    if (__builtin_expect(any(lanes), 0))
+      index_outside(failure, lanes, wide, extent[dimension], array, dimension, where, first);
+    m &= inside;
+    ++dimension;
+  };
+  (check(indices), ...);
+  return m;
+}
+
+// Of an element that all lanes share: whether it is inside, and there are lanes.
+template <class... Index>
+static __attribute__((noinline, unused)) bool all_indices_inside(Failure *failure, Mask m, const i64 *extent, u32 array,
+                                                                 const Instance *first, Where where, Index... indices) {
+  return any(lane_indices_inside(failure, m, extent, array, first, where, indices...));
+}
+
+template <class Index, class Size>
+static __attribute__((noinline, unused)) Mask in_local_bounds(Failure *failure, Mask m, Index indices, Size sizes,
+                                                              const Instance *first, Where where) {
+  const I64 index = __builtin_convertvector(indices, I64), size = __builtin_convertvector(sizes, I64);
+  const Mask inside = to_mask(index >= I64(0)) & to_mask(index < size);
   const Mask outside = m & !inside;
   if (__builtin_expect(any(outside), 0)) {
     const i32 lane = first_active(outside);
-    const Instance failed = of_lane(instance, lane);
-    report(failure, failure_index, array, dimension, wide[lane], extent, file, line, &failed);
+    const Instance failed = of_lane(first, lane);
+    in_local_bounds(failure, index[lane], size[lane], &failed, where);
   }
   return m & inside;
 }
 
 template <class V>
-SAMITE_INLINE void check_divisor(Failure *failure, Mask m, V divisor, u32 file, u32 line,
-                                 const Instance &instance = {}) {
-  const Mask zero = m & to_mask(divisor == V(0));
+static __attribute__((noinline, unused)) void check_divisor(Failure *failure, Mask m, V divisor, const Instance *first,
+                                                            Where where) {
+  Mask zero = m;
+  if constexpr (requires { divisor[0]; })
+    zero &= to_mask(divisor == V(0));
+  else
+    zero &= Mask(divisor == 0);
   if (__builtin_expect(any(zero), 0)) {
-    const Instance failed = of_lane(instance, first_active(zero));
-    report(failure, failure_division, 0, 0, 0, 0, file, line, &failed);
+    const Instance failed = of_lane(first, first_active(zero));
+    divided_by_zero(failure, &failed, where);
   }
 }
 
-// For what all lanes do together: the instance of the first active lane, if there is one.
-SAMITE_INLINE Instance of_first(const Instance &instance, Mask m) {
-  return any(m) ? of_lane(instance, first_active(m)) : instance;
+// A value of one lane.
+template <class V>
+SAMITE_INLINE auto lane_of(V value, i32 lane) {
+  if constexpr (__is_same(V, Mask))
+    return bool(bits(value) >> lane & 1);
+  else if constexpr (requires { value[0]; })
+    return value[lane];
+  else
+    return value;
+}
+
+// The message of the first of these lanes: the index of its instance, of so many dimensions, and then the values.
+template <int rank, class... Values>
+static __attribute__((noinline, cold, unused)) void say_of_first(Failure *failure, Mask m, u32 site, Values... values) {
+  const i32 lane = first_active(m);
+  i64 index[rank + 1];
+  u64 said[sizeof...(values) + 1];
+  u32 next = 0;
+  const auto add = [&](auto value) {
+    if (next < rank)
+      index[next++] = i64(value);
+    else
+      said[next++ - rank] = message_value(value);
+  };
+  (add(lane_of(values, lane)), ...);
+  failure->message(failure, site, index, said);
+}
+
+// Atomic steps as calls.
+template <class Step, class T, class... Values>
+static __attribute__((noinline, unused)) auto called_atomic_each(Mask m, T *p, Values... values) {
+  return atomic_each<Step>(m, p, values...);
+}
+template <class Step, class T, class Offset, class... Values>
+static __attribute__((noinline, unused)) auto called_atomic_each_at(Mask m, T *p, Offset offsets, Values... values) {
+  return atomic_each_at<Step>(m, p, offsets, values...);
 }
 
 }  // namespace samite::SAMITE_LANES_NAMESPACE

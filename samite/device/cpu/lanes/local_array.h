@@ -4,7 +4,6 @@
 // that all lanes share is then a blend, and the compiler can keep the array in registers.
 #pragma once
 
-#include "samite/device/cpu/failure.h"
 #include "samite/device/cpu/lanes/memory.h"
 
 namespace samite::SAMITE_LANES_NAMESPACE {
@@ -60,21 +59,6 @@ SAMITE_INLINE void scatter_local(Mask m, V *array, Index indices, Value value) {
 template <class V>
 SAMITE_INLINE i64 largest(Mask m, V numbers) {
   return __builtin_reduce_max(m ? numbers : V(0));
-}
-
-// Debugging's check: the lanes that may go on.
-template <class Index, class Size>
-SAMITE_INLINE Mask in_local_bounds(Failure *failure, Mask m, Index indices, Size sizes, u32 file, u32 line,
-                                   const Instance &instance = {}) {
-  const I64 index = __builtin_convertvector(indices, I64), size = __builtin_convertvector(sizes, I64);
-  const Mask inside = to_mask(index >= I64(0)) & to_mask(index < size);
-  const Mask outside = m & !inside;
-  if (__builtin_expect(any(outside), 0)) {
-    const i32 lane = first_active(outside);
-    const Instance failed = of_lane(instance, lane);
-    report(failure, failure_local_index, 0, 0, index[lane], size[lane], file, line, &failed);
-  }
-  return m & inside;
 }
 
 }  // namespace samite::SAMITE_LANES_NAMESPACE
