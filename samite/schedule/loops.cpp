@@ -80,6 +80,18 @@ void once(Lowering &lowering, const Site &site, std::size_t i, std::int64_t iter
   lowering.storages = outer;
 }
 
+// How many a loop has before its first one (schedule/sliding.h).
+std::int64_t iterations_before(Lowering &lowering, const Site &site, std::size_t i) {
+  const std::optional<Sliding> slides = sliding(lowering, site, i);
+  if (!slides) return 0;
+  const bool folded = std::ranges::any_of(slides->functions, [&](const auto &of) {
+    const auto storage = lowering.storages.find(of.first);
+    return storage != lowering.storages.end() && !storage->second.folds.empty() &&
+           storage->second.folds[of.second.dimension].has_value();
+  });
+  return folded ? slides->warm_up : 0;
+}
+
 void serial_loop(Lowering &lowering, const Site &site, std::size_t i) {
   const NestLoop &loop = site.nest.loops[i];
   // One iteration is none.
@@ -88,9 +100,10 @@ void serial_loop(Lowering &lowering, const Site &site, std::size_t i) {
     once(lowering, site, i, 0);
     return lowering.nest.close(line);
   }
-  For made = loop_over(lowering, loop.symbol, loop.extent, LoopKind::Serial);
+  const std::int64_t warm_up = iterations_before(lowering, site, i);
+  For made = loop_over(lowering, loop.symbol, loop.extent + warm_up, LoopKind::Serial);
   lowering.nest.is_loop(line, made.index);
-  lowering.into(made.body, [&] { opened(lowering, site, i); });
+  lowering.into(made.body, [&] { opened(lowering, site, i, warm_up); });
   lowering.nest.close(line);
   lowering.write.out->emplace_back(std::move(made), lowering.write.where);
 }
@@ -247,17 +260,34 @@ For loop_over(Lowering &lowering, const Symbol &symbol, const Affine &extent, Lo
   return made;
 }
 
-void opened(Lowering &lowering, const Site &site, std::size_t i) {
+void opened(Lowering &lowering, const Site &site, std::size_t i, std::int64_t warm_up) {
+  const Symbol loop = site.nest.loops[i].symbol;
+  const passes::Range range = lowering.symbols.range_of(loop);
+  if (warm_up != 0) {
+    lowering.integers.set(loop, lowering.write(Op::Sub, lowering.integers.known(loop), number(warm_up)));
+    lowering.symbols.set_range(loop, {-warm_up, range.upper});
+  }
   const bool by_thread = lowering.open.threads && lowering.write.out != &lowering.open.threads->group;
-  lowering.open.all.push_back({site.nest.loops[i].symbol, site.nest.loops[i].extent, false, by_thread});
+  lowering.open.all.push_back({loop, site.nest.loops[i].extent, false, by_thread});
   const auto inside = [&](const Site &here) {
     const Symbol symbol = here.nest.loops[i].symbol;
     Site before = here;
     put(before, symbol, Affine(symbol) - 1);
+    std::optional<Sliding> slides;
+    if (warm_up != 0) {
+      slides = sliding(lowering, here, i);
+      internal_check(slides.has_value(), "a loop has iterations before its first one, and nothing that slides");
+      slides->warm_up = warm_up;
+    }
     within_guards(lowering, here, i, i + 1, [&](const Site &within, bool tested) {
       // The iteration before may have been beyond the whole, and have left nothing.
-      produce(lowering, within, i + 1, tested ? Earlier{} : Earlier{.before = &before, .symbol = symbol});
-      loops(lowering, within, i + 1);
+      produce(
+          lowering, within, i + 1,
+          tested ? Earlier{} : Earlier{.before = &before, .symbol = symbol, .sliding = slides ? &*slides : nullptr});
+      if (warm_up == 0) return loops(lowering, within, i + 1);
+      If branch{lowering.write(Op::GreaterEqual, lowering.integers.value_of(symbol), number(0)), {}, {}, {}};
+      lowering.into(branch.then_block, [&] { loops(lowering, within, i + 1); });
+      lowering.write.out->emplace_back(std::move(branch), lowering.write.where);
     });
   };
   if (lowering.gpu || lowering.open.lanes)
@@ -265,6 +295,7 @@ void opened(Lowering &lowering, const Site &site, std::size_t i) {
   else
     whole_or_not(lowering, site, i, i + 1, inside);
   lowering.open.all.pop_back();
+  lowering.symbols.set_range(loop, range);
 }
 
 }  // namespace samite::schedules

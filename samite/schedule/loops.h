@@ -15,8 +15,8 @@ void loops(Lowering &lowering, const Site &site, std::size_t i);
 
 // A loop of no body yet, whose symbol is its index.
 ir::For loop_over(Lowering &lowering, const passes::Symbol &symbol, const passes::Affine &extent, ir::LoopKind kind);
-// What is inside of loop i, which is being written.
-void opened(Lowering &lowering, const Site &site, std::size_t i);
+// What is inside of loop i, which is being written. `warm_up`: so many of its iterations come before the first one.
+void opened(Lowering &lowering, const Site &site, std::size_t i, std::int64_t warm_up = 0);
 
 // The tests of pieces that may be more than the whole, of the CPU: as soon as the loops from number `from` on are no
 // part of them, so that nothing is computed for what is beyond, where something is computed inside of loop `first` or

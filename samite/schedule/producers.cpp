@@ -60,10 +60,14 @@ class Needs {
 };
 
 // Storage that is used again and again has room for what is needed at once.
-void check_fold(const Lowering &lowering, std::uint32_t f, const Box &box) {
+void check_fold(const Lowering &lowering, std::uint32_t f, const Box &box, const Earlier &earlier = {}) {
   for (const auto &[d, period] : lowering.schedules[f].folds) {
     const auto dimension = static_cast<std::size_t>(d);
-    const auto most = at_most(box[dimension].upper - box[dimension].lower + 1, lowering.symbols.range());
+    auto most = at_most(box[dimension].upper - box[dimension].lower + 1, lowering.symbols.range());
+    if (earlier.sliding)
+      if (const auto slides = earlier.sliding->functions.find(f);
+          slides != earlier.sliding->functions.end() && slides->second.dimension == dimension)
+        most = slides->second.at_once;
     if (most && *most <= period) continue;
     const bool known = most && *most <= most_told;
     throw UserError(
@@ -76,11 +80,40 @@ void check_fold(const Lowering &lowering, std::uint32_t f, const Box &box) {
   }
 }
 
+// A symbol for the larger one of two forms.
+Symbol larger(Lowering &lowering, const Affine &a, const Affine &b) {
+  const Symbol symbol = lowering.integers.new_symbol();
+  lowering.integers.set(symbol, lowering.write(Op::Max, lowering.integers.value_of(a), lowering.integers.value_of(b)));
+  lowering.symbols.set_range(symbol, {});
+  return symbol;
+}
+
+// In a loop with iterations before the first one: from where the first one begins on, or from where the iteration
+// before has ended. Before the first iteration that may be nothing.
+Region slid_row_by_row(Lowering &lowering, std::uint32_t f, Box box, const Earlier &earlier) {
+  const Sliding &sliding = *earlier.sliding;
+  const std::size_t d = sliding.functions.at(f).dimension;
+  const Affine first = (*sliding.first.at(f))[d].lower, next = (*sliding.before.at(f))[d].upper + 1;
+  const Affine later = greatest(box[d].lower, next);
+  const Symbol rest = larger(lowering, first, later.known() ? later : next), begin = lowering.integers.new_symbol();
+  const Value is_first =
+      lowering.write(Op::Equal, lowering.integers.value_of(*earlier.symbol), number(-sliding.warm_up));
+  lowering.integers.set(begin, lowering.write.operation(
+                                   {Op::Select,
+                                    ScalarType::Int32,
+                                    {is_first, lowering.integers.value_of(first), lowering.integers.value_of(rest)}}));
+  lowering.symbols.set_range(begin, {});
+  box[d].lower = begin;
+  return region_of(lowering, f, box);
+}
+
 // What the iteration before has left in storage outside of the loop is not computed again, where the part that is
 // needed moves forwards along one dimension.
 Region slid(Lowering &lowering, std::uint32_t f, Needs &needs) {
   Box box = needs.box(f);
-  check_fold(lowering, f, box);
+  check_fold(lowering, f, box, needs.earlier());
+  if (needs.earlier().sliding && needs.earlier().sliding->functions.contains(f))
+    return slid_row_by_row(lowering, f, box, needs.earlier());
   if (!needs.earlier().before || lowering.function(f).definitions.size() > 1) return region_of(lowering, f, box);
   // Of what is rounded up, less may have been computed than the box says.
   for (std::size_t d = 0; d < box.size(); ++d)
@@ -113,6 +146,19 @@ Region slid(Lowering &lowering, std::uint32_t f, Needs &needs) {
   lowering.integers.set(begin, slid);
   lowering.symbols.set_range(begin, {});
   dimension.lower = begin;
+  return region_of(lowering, f, box);
+}
+
+// Of a function that each iteration computes anew, what those need that compute their new parts alone.
+Box box_of_parts(std::uint32_t f, Needs &needs) {
+  return needs.earlier().sliding ? *needs.earlier().sliding->parts.at(f) : needs.box(f);
+}
+
+// Before the first iteration no more than that one needs.
+Region no_earlier_than_first(Lowering &lowering, std::uint32_t f, Box box, const Sliding &sliding) {
+  const Box &first = *sliding.first.at(f);
+  for (std::size_t d = 0; d < box.size(); ++d)
+    if (!(box[d].lower == first[d].lower)) box[d].lower = larger(lowering, box[d].lower, first[d].lower);
   return region_of(lowering, f, box);
 }
 
@@ -200,9 +246,32 @@ void together(Lowering &lowering, const Group &group, Needs &needs) {
 void compute_here(Lowering &lowering, const Group &group, Needs &needs) {
   compute_group(lowering, group, [&](std::uint32_t f) {
     const bool kept = lowering.storages.contains(f);
-    if (!kept && !lowering.schedules[f].folds.empty()) check_fold(lowering, f, needs.box(f));
-    return floored(lowering, f, kept ? slid(lowering, f, needs) : needs.region(f));
+    if (kept) return floored(lowering, f, slid(lowering, f, needs));
+    if (!lowering.schedules[f].folds.empty()) check_fold(lowering, f, needs.box(f));
+    const Region all = region_of(lowering, f, box_of_parts(f, needs));
+    if (!needs.earlier().sliding) return floored(lowering, f, all);
+    allocate(lowering, f, all);
+    return no_earlier_than_first(lowering, f, box_of_parts(f, needs), *needs.earlier().sliding);
   });
+}
+
+// Whether loops that follow each other, and no others, are between here and where a function is computed, on the CPU.
+bool computed_in_serial_loops(const Lowering &lowering, const Site &site, std::size_t from, std::uint32_t f) {
+  if (lowering.gpu || !lowering.kernel.open || lowering.open.threads || lowering.open.lanes) return false;
+  const Place *place = &lowering.schedules[f].compute;
+  for (; place->level == Place::Level::at && place->function != site.function;
+       place = &lowering.schedules[place->function].compute)
+    for (const DefinitionSchedule &schedule : lowering.schedules[place->function].definitions)
+      for (const Loop &loop : schedule.loops) {
+        if (loop.type != LoopType::serial) return false;
+        if (loop.name == place->loop) break;
+      }
+  if (place->level != Place::Level::at) return false;
+  for (std::size_t l = from; l < site.nest.loops.size(); ++l) {
+    if (site.nest.loops[l].type != LoopType::serial) return false;
+    if (site.nest.loops[l].name == place->loop) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -221,19 +290,25 @@ void produce_of(Lowering &lowering, const Site &site, std::size_t from, std::siz
         if (all[l].name == place.loop) return true;
     return false;
   };
+  // What is kept at the root, and computed in loops that follow each other, has its memory outside of all of these.
+  const auto at_root = [&](std::uint32_t f) {
+    return first == 0 && lowering.schedules[f].store.level == Place::Level::root &&
+           computed_in_serial_loops(lowering, site, from, f);
+  };
   std::vector<std::uint32_t> computed, stored;
   const std::set<std::uint32_t> candidates = reachable(lowering, site);
   for (const std::uint32_t f : lowering.algorithm.order) {
     if (!candidates.contains(f)) continue;
     const bool compute_here = here(lowering.schedules[f].compute);
     if (compute_here) computed.push_back(f);
-    if (!lowering.storages.contains(f) && (compute_here || here(lowering.schedules[f].store))) stored.push_back(f);
+    if (!lowering.storages.contains(f) && (compute_here || here(lowering.schedules[f].store) || at_root(f)))
+      stored.push_back(f);
   }
   if (computed.empty() && stored.empty()) return;
   Needs needs(lowering, site, from, earlier);
   for (const std::uint32_t f : stored) {
     const bool now = std::ranges::find(computed, f) != computed.end();
-    if (!now) allocate(lowering, f, needs.region(f));
+    if (!now) allocate(lowering, f, needs.region(f), folds_of_sliding(lowering, site, from, f));
   }
   while (!computed.empty()) {
     Group group;

@@ -1,7 +1,7 @@
 // Writes the functions that are computed inside of a definition's loops, before the calls that need them.
 #pragma once
 
-#include "samite/schedule/sites.h"
+#include "samite/schedule/sliding.h"
 
 namespace samite::schedules {
 
@@ -9,6 +9,7 @@ namespace samite::schedules {
 struct Earlier {
   const Site *before = nullptr;               // null in the first one
   std::optional<passes::Symbol> symbol = {};  // of a loop: 0 in the first iteration
+  const Sliding *sliding = nullptr;           // of a loop that has further iterations before the first one
 };
 
 // Computes what is to be computed in the loop before number `from`.

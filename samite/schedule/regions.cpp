@@ -237,14 +237,16 @@ Environment environment_of(const Lowering &lowering, const Definition &definitio
   return environment;
 }
 
-void follow(const Lowering &lowering, Boxes &boxes) {
+void follow(const Lowering &lowering, Boxes &boxes, const Trim &trim) {
   for (const std::uint32_t f : std::views::reverse(lowering.algorithm.order)) {
     const auto found = boxes.find(f);
     if (found == boxes.end() || has_values(lowering, f)) continue;
     complete(lowering, f, *found->second);
+    Box computed = *found->second;
+    if (trim) trim(f, computed);
     for (const Definition &definition : lowering.function(f).definitions)
-      add_calls(lowering, definition, Forms(definition.body), environment_of(lowering, definition, *found->second),
-                boxes, nullptr, &lowering.called);
+      add_calls(lowering, definition, Forms(definition.body), environment_of(lowering, definition, computed), boxes,
+                nullptr, &lowering.called);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "samite/schedule/forms.h"
 
+#include <functional>
 #include <optional>
 
 namespace samite::schedules {
@@ -41,9 +42,12 @@ void unite(std::optional<Box> &box, const Box &with, Integers *names = nullptr);
 // is no more.
 void add_calls(const Lowering &lowering, const Definition &definition, const Forms &forms,
                const Environment &environment, Boxes &boxes, Integers *names = nullptr, const Boxes *whole = nullptr);
+// Makes the box of a function that which is computed of it.
+using Trim = std::function<void(std::uint32_t f, Box &box)>;
 // From what calls on to what is called; of functions that have no values yet. Boxes grow by what a function's own
-// updates touch, and by what the schedule says of its bounds.
-void follow(const Lowering &lowering, Boxes &boxes);
+// updates touch, and by what the schedule says of its bounds. What is called is needed where the function that calls it
+// is computed: in its box, unless `trim` says otherwise.
+void follow(const Lowering &lowering, Boxes &boxes, const Trim &trim = {});
 // The same from the functions that fill arrays, before any loop: what is no short form is computed by the host and
 // named, so that forms do not grow from function to function. What is called of each function is kept as that of the
 // whole.

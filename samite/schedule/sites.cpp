@@ -227,11 +227,11 @@ Affine in_loops(const Lowering &lowering, const Site &site, const Value &index) 
   return lowering.symbols.as_known(in_nest(site.forms.form(index), site.nest));
 }
 
-Boxes needed(const Lowering &lowering, const Site &site, std::size_t from) {
+Boxes needed(const Lowering &lowering, const Site &site, std::size_t from, const Trim &trim) {
   Boxes boxes;
   for (const Site *of : all_sites(site)) add_needed(lowering, *of, from, boxes);
   for (const Site *of : all_sites(site)) boxes.erase(of->function);
-  follow(lowering, boxes);
+  follow(lowering, boxes, trim);
   return boxes;
 }
 

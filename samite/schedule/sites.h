@@ -49,7 +49,7 @@ void put(Site &site, const passes::Symbol &symbol, const passes::Affine &instead
 passes::Affine in_loops(const Lowering &lowering, const Site &site, const ir::Value &index);
 
 // What the loops from number `from` on, inside of those that are open, need of functions that have no values yet.
-Boxes needed(const Lowering &lowering, const Site &site, std::size_t from);
+Boxes needed(const Lowering &lowering, const Site &site, std::size_t from, const Trim &trim = {});
 
 // The functions that are called by a definition, or by those, and have no values yet.
 std::set<std::uint32_t> reachable(const Lowering &lowering, const Definition &definition, std::uint32_t self);

@@ -167,7 +167,7 @@ void allocate_temporary(Lowering &lowering, std::uint32_t f, const Region &regio
   lowering.storages.insert_or_assign(f, std::move(storage));
 }
 
-void allocate(Lowering &lowering, std::uint32_t f, const Region &region) {
+void allocate(Lowering &lowering, std::uint32_t f, const Region &region, const std::map<int, std::int64_t> &folds) {
   if (!lowering.kernel.open) return allocate_temporary(lowering, f, region);
   const Function &of = lowering.function(f);
   const FunctionSchedule &schedule = lowering.schedules[f];
@@ -181,11 +181,12 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region) {
   std::vector<Affine> extents;
   for (std::size_t d = 0; d < region.size(); ++d) {
     auto most = at_most(region[d].extent, lowering.symbols.range());
-    if (const auto fold = schedule.folds.find(static_cast<int>(d)); fold != schedule.folds.end()) {
-      storage.folds[d] = fold->second;
-      most = fold->second;
-    }
-    const bool unknown = !most || *most > most_elements;
+    const auto fold = schedule.folds.find(static_cast<int>(d)), found = folds.find(static_cast<int>(d));
+    if (fold != schedule.folds.end())
+      most = storage.folds[d] = fold->second;
+    else if (found != folds.end() && (!most || *most > found->second))
+      most = storage.folds[d] = found->second;
+    const bool unknown = !most || *most > (at_launch ? most_elements_of_block : most_elements);
     if (unknown && !at_launch &&
         (lowering.gpu || lowering.open.threads || lowering.open.lanes || schedule.space == MemorySpace::registers))
       throw UserError(schedule.compute.where,

@@ -24,6 +24,10 @@ struct Storage {
   int inside = 0;
 };
 
+// No GPU has more shared memory than for so many elements. A form that may be more, for all that its integers' types
+// say, is not known before a launch.
+inline constexpr std::int64_t most_elements_of_block = 1 << 18;
+
 // By function.
 using Storages = std::map<std::uint32_t, Storage>;
 
@@ -33,6 +37,7 @@ int inside_now(const Lowering &lowering);
 
 // Room for all elements of the region: in device memory, or inside of the kernel that is written.
 void allocate_temporary(Lowering &lowering, std::uint32_t f, const Region &region);
-void allocate(Lowering &lowering, std::uint32_t f, const Region &region);
+// `folds`: after how many elements it is used again, by dimension, where the schedule does not say.
+void allocate(Lowering &lowering, std::uint32_t f, const Region &region, const std::map<int, std::int64_t> &folds = {});
 
 }  // namespace samite::schedules

@@ -182,7 +182,8 @@ void thread_loops(Lowering &lowering, const Site &site, std::size_t i) {
                                   "threads are directly inside of each other",
                                   all[l].name, lowering.function(site.function).name));
     const auto most = at_most(all[l].extent, lowering.symbols.range());
-    const bool at_launch = !most || *most > most_iterations;
+    const bool at_launch =
+        !most || *most > (lowering.gpu && !of_block && !vector ? most_elements_of_block : most_iterations);
     if (at_launch && (of_block || vector))
       throw UserError(all[l].where,
                       fmt::format("loop '{}' of '{}' is one of threads and has a number of iterations that is known "
@@ -195,8 +196,9 @@ void thread_loops(Lowering &lowering, const Site &site, std::size_t i) {
     if (at_launch) continue;
     threads = nest.caps.back() > most_threads / threads ? most_threads : threads * nest.caps.back();
   }
-  // More than an integer holds, if the extents are as large as they may be.
-  nest.sized_at_launch = nest.sized_at_launch || (lowering.gpu && !of_block && end - i > 1 && threads == most_threads);
+  // Where the extents are as large as they may be, that is more than a block keeps, or than an integer holds.
+  nest.sized_at_launch =
+      nest.sized_at_launch || (lowering.gpu && !of_block && end - i > 1 && threads > most_elements_of_block);
   if (of_block) {
     if (threads > 1024)
       throw UserError(all[end - 1].where,

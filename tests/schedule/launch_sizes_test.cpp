@@ -1,5 +1,6 @@
 // Shared memory whose size is known at launch only: what is planned, and that the kernels compute with it what the CPU
 // computes. tests/jit/cuda_scheduled_test.cpp has what launches ask the driver for.
+#include "samite/ir/visit.h"
 #include "samite/passes/plan_tile_memory.h"
 #include "samite/samite.h"
 #include "tests/schedule/on_a_gpu.h"
@@ -125,6 +126,32 @@ TEST(SizesOfLaunches, ScalarsAndExtentsSayHowMuchThereIs) {
     const Filled filled = filled_by(pipeline.definition(), {{&out}, {&in}, {nullptr, static_cast<std::uint64_t>(n)}});
     EXPECT_EQ(filled.as_on_cuda, filled.by_default) << columns << " columns, n = " << n;
     EXPECT_EQ(filled.on_cpu, filled.by_default) << columns << " columns, n = " << n;
+  }
+}
+
+// How far two quotients are apart grows with the index: as far as a launch says, not as far as an integer may go.
+TEST(SizesOfLaunches, OfQuotientsThatMoveApart) {
+  for (const auto &[a, b] : {std::pair{3, 4}, {2, 3}, {4, 5}, {1, 9000}}) {
+    const auto pipeline = Pipeline{"apart", {"out", "in"}, [&](Array<float, 2> out, Array<const float, 2> in) {
+                                     Var y{"y"}, x{"x"}, xo{"xo"}, xi{"xi"};
+                                     Func table{"table"}, result{"result", out};
+                                     table(y, x) = in(y, x) * 3;
+                                     result(y, x) = table(y, x / a) + table(y, x / b);
+                                     schedule_cuda([&] {
+                                       result.split(x, xo, xi, 32).gpu_blocks(xo, y).gpu_threads(xi);
+                                       table.compute_at(result, xo).store_in(Memory::shared);
+                                     });
+                                   }};
+    const schedules::Program program = on_a_gpu(pipeline);
+    ir::for_each_statement(last_launch(program).kernel.body, [&](const ir::Stmt &stmt) {
+      const ir::For *loop = stmt.as<ir::For>();
+      if (loop && loop->end.is_constant()) EXPECT_LE(loop->end.as_int(), 1024) << a << ' ' << b;
+    });
+    std::vector<float> values;
+    for (int i = 0; i < 3 * 300; ++i) values.push_back(static_cast<float>(i * i % 11));
+    const AnyBuffer in = Buffer<float>(Device::cpu(), {3, 300}, values), out = Buffer<float>(Device::cpu(), {3, 300});
+    const Filled filled = filled_by(pipeline.definition(), {{&out}, {&in}});
+    EXPECT_EQ(filled.as_on_cuda, filled.by_default) << a << ' ' << b;
   }
 }
 

@@ -96,8 +96,8 @@ std::int64_t computed(const Operation &operation, const std::function<std::int64
 
 class Run {
  public:
-  Run(const schedules::Program &program, std::vector<InterpretedArray> &arguments, bool gpu)
-      : program_(program), arguments_(arguments), gpu_(gpu) {}
+  Run(const schedules::Program &program, std::vector<InterpretedArray> &arguments, bool gpu, StoreCounts *counts)
+      : program_(program), arguments_(arguments), gpu_(gpu), counts_(counts) {}
 
   void run() { steps(program_.steps); }
 
@@ -152,6 +152,8 @@ class Run {
 
   void launch(const schedules::KernelLaunch &launch) {
     kernel_ = &launch.kernel;
+    kept_.clear();
+    for (const schedules::KernelLaunch::Kept &kept : launch.kept) kept_.emplace(kept.array, kept.func);
     arrays_.clear();
     scalars_.assign(kernel_->parameters.size(), 0);
     arrays_.resize(kernel_->parameters.size());
@@ -225,6 +227,7 @@ class Run {
     } else if (const Store *store = stmt.as<Store>()) {
       Array &array = arrays_[store->array];
       const std::size_t at = element(stmt, array, store->indices);
+      if (counts_) ++(*counts_)[kernel_->parameters[store->array].name];
       // What is computed twice may be stored twice.
       if (!array.memory->known[at] || array.memory->values[at] != value(store->value) ||
           array.touched[at].writer == Touch::none)
@@ -254,6 +257,7 @@ class Run {
           std::vector<char>(all), std::vector<Touch>(all),  allocate->array, 0};
     } else if (const LocalStore *store = stmt.as<LocalStore>()) {
       const std::size_t at = local_element(stmt, local_arrays_[store->array], value(store->index));
+      if (counts_ && kept_.contains(store->array)) ++(*counts_)[kept_.at(store->array)];
       Local &array = local_arrays_[local_arrays_[store->array].memory];
       if (store->value.is_local() && ahead_[store->value.id()]) return start_copy(stmt, *store, array, at);
       const bool again = array.known[at] && array.values[at] == value(store->value);
@@ -418,6 +422,8 @@ class Run {
   const schedules::Program &program_;
   std::vector<InterpretedArray> &arguments_;
   const bool gpu_;
+  StoreCounts *const counts_;
+  std::map<LocalArrayId, std::string> kept_;  // the kernel's own memory: of which Func
   std::map<LocalId, std::int64_t> host_;
   std::map<std::uint32_t, InterpretedArray> temporaries_;
   const Kernel *kernel_ = nullptr;
@@ -432,8 +438,9 @@ class Run {
 
 }  // namespace
 
-void run_program(const schedules::Program &program, std::vector<InterpretedArray> &arguments, bool gpu) {
-  Run(program, arguments, gpu).run();
+void run_program(const schedules::Program &program, std::vector<InterpretedArray> &arguments, bool gpu,
+                 StoreCounts *counts) {
+  Run(program, arguments, gpu, counts).run();
 }
 
 }  // namespace samite::test

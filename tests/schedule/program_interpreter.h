@@ -9,6 +9,7 @@
 #include "samite/schedule/program.h"
 
 #include <cstdint>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -33,7 +34,11 @@ struct RequirementFailure : std::runtime_error {
 // It takes too long.
 struct ProgramTooLong {};
 
+// How many values of each Func a program stores, by name.
+using StoreCounts = std::map<std::string, std::int64_t>;
+
 // A scalar argument is an array of one element. The arrays are left as the program leaves them.
-void run_program(const schedules::Program &program, std::vector<InterpretedArray> &arguments, bool gpu);
+void run_program(const schedules::Program &program, std::vector<InterpretedArray> &arguments, bool gpu,
+                 StoreCounts *counts = nullptr);
 
 }  // namespace samite::test
