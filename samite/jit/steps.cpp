@@ -6,6 +6,7 @@
 #include "samite/ir/verify.h"
 #include "samite/jit/main_loops.h"
 #include "samite/passes/assign_roles.h"
+#include "samite/passes/clamped_edges.h"
 #include "samite/passes/clear_apart.h"
 #include "samite/passes/dead_elements.h"
 #include "samite/passes/fetch_ahead.h"
@@ -77,6 +78,8 @@ constexpr Step steps[] = {
      [](Kernel k, Context c) { return passes::place_arrays(std::move(k), c.target); }},
     {"interchange", Step::threads | Step::tiles, Step::cpu, optimised, {arrays_placed}, {},
      [](Kernel k, Context c) { return passes::interchange(std::move(k), c.arrays); }},
+    {"clamped_edges", Step::threads | Step::tiles, Step::cpu, optimised, {arrays_placed}, {},
+     [](Kernel k, Context) { return passes::clamped_edges(std::move(k)); }},
     {"share_loads", Step::scheduled, Step::any_target, optimised, {arrays_placed}, {},
      [](Kernel k, Context c) { return passes::share_loads(std::move(k), c.arrays); }},
     {"sum_over_lanes", Step::any_kernel, Step::cpu, optimised, {plain_thread_loops}, {sums_marked},
