@@ -56,7 +56,7 @@ struct Where {
   u32 file, line;
 };
 
-// Debugging's checks are in most lines of a kernel. What fails is a call, since the kernel would else take many times
+// Debugging's checks are in most lines of a kernel. They are calls, since the kernel would else take many times
 // as long to compile. Of an instance that is not known, `instance` is null.
 static __device__ __noinline__ bool index_outside(Failure *failure, i64 index, i64 extent, u32 array, u32 dimension,
                                                   Where where, const Instance *instance) {
@@ -66,8 +66,8 @@ static __device__ __noinline__ bool index_outside(Failure *failure, i64 index, i
 
 // Whether indices are inside of an array.
 template <class... Index>
-SAMITE_INLINE bool indices_inside(Failure *failure, const i64 *extent, u32 array, const Instance *instance, Where where,
-                                  Index... indices) {
+static __device__ __noinline__ bool indices_inside(Failure *failure, const i64 *extent, u32 array,
+                                                   const Instance *instance, Where where, Index... indices) {
   u32 d = 0;
   const auto is_inside = [&](i64 index) {
     const u32 dimension = d++;
