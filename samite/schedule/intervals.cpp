@@ -12,8 +12,6 @@ namespace samite::schedules {
 using namespace ir;
 using passes::Affine;
 using passes::Interval;
-using passes::Range;
-using passes::Symbol;
 
 namespace {
 
@@ -254,7 +252,7 @@ Interval Forms::interval(const Value &value, const Environment &environment, con
     case Op::Cast: {
       const ScalarType from = operation->operands[0].type().element();
       if (is_floating(from)) {
-        const Interval narrow = of_type(operation->type.element());
+        Interval narrow = of_type(operation->type.element());
         if (narrow.lower.known()) return narrow;
         const auto function = function_of_integer(value);
         if (!function) return {};
@@ -262,7 +260,7 @@ Interval Forms::interval(const Value &value, const Environment &environment, con
         return bounds.by_function(interval(leaf, environment, range, derive),
                                   std::make_shared<const IntegerFunction>(*function));
       }
-      const Interval of = operand(0);
+      Interval of = operand(0);
       if (of.lower.known() || of.upper.known()) return of;
       return of_type(from);
     }

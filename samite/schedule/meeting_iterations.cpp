@@ -70,7 +70,7 @@ class AtIteration {
       text += to_string(known) + ",";
     }
     if (all && info(copy.op).pure)
-      if (const auto folded = passes::fold(copy); folded && folded->is_constant()) return {*folded};
+      if (const auto folded = passes::fold(copy); folded && folded->is_constant()) return {folded};
     return {{}, text + ")"};
   }
 
