@@ -469,13 +469,10 @@ void Launch::set_scalar(std::size_t index, jit::HostScalar value, SourceLocation
 void Launch::set_bits(std::size_t index, std::uint64_t bits) {
   const jit::Turn turn(in_use_, *this, "Launch", definition_->where());
   const std::uint64_t before = std::exchange(arguments_[index].scalar, bits);
-  const bool plans_memory = cuda_ && variant_->tile_memory.depends_on(static_cast<std::uint32_t>(index));
-  const bool bounds_indices = (definition_->certain_accesses().scalars >> index & 1) != 0 && !variant_->key.debug;
+  if (!cuda_ || !variant_->tile_memory.depends_on(static_cast<std::uint32_t>(index)))
+    return jit::fill_argument(*variant_, index, arguments_[index].view(), block_.data());
   try {
-    if (plans_memory) return prepare();
-    if (bounds_indices)
-      jit::check_bounds(*definition_, extents_, views(), jit::arrays_touched(variant_->key, variant_->values_read));
-    jit::fill_argument(*variant_, index, arguments_[index].view(), block_.data());
+    prepare();
   } catch (...) {
     arguments_[index].scalar = before;
     throw;

@@ -50,21 +50,12 @@ class LaunchNumbers {
     switch (symbol.kind) {
       case passes::Symbol::Kind::ThreadIndex: return Bounds{0, Wide{extents_[symbol.dimension]} - 1};
       case passes::Symbol::Kind::Extent: return exactly(arguments_[symbol.id].buffer->extents()[symbol.dimension]);
-      case passes::Symbol::Kind::Parameter: return exactly(scalar(symbol.id));
       case passes::Symbol::Kind::Local: return bounds_of_loop(symbol.id);
       default: return std::nullopt;
     }
   }
 
   static Bounds exactly(Wide number) { return {number, number}; }
-
-  Wide scalar(std::uint32_t index) const {
-    const ScalarType type = definition_.parameters()[index].type;
-    const std::uint64_t bits = arguments_[index].scalar;
-    const auto unused = static_cast<unsigned>(64 - 8 * size_of(type));
-    if (class_of(type) == ScalarClass::Signed) return static_cast<std::int64_t>(bits << unused) >> unused;
-    return bits << unused >> unused;
-  }
 
   const KernelDefinition &definition_;
   const Extents &extents_;

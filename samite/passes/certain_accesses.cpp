@@ -76,6 +76,7 @@ class Finder {
           symbol = Symbol::local(static_cast<LocalId>(loop->second));
           break;
         }
+        case Symbol::Kind::Parameter:
         case Symbol::Kind::LaunchBegin:
         case Symbol::Kind::LaunchEnd: return std::nullopt;
         default: break;
@@ -92,16 +93,8 @@ class Finder {
       const auto dimension = static_cast<std::int32_t>(d);
       const Affine form = forms_(indices[d]).low_form();
       if (!seen_.emplace(array, dimension, around_, form).second) continue;
-      note_scalars(*index);
-      for (const std::size_t loop : around_)
-        note_scalars(found_.loops[loop].begin), note_scalars(found_.loops[loop].end);
       found_.accesses.push_back({array, dimension, writes, stmt.where(), std::move(*index), around_});
     }
-  }
-
-  void note_scalars(const LinearNumber &number) {
-    for (const LinearNumber::Term &term : number.terms)
-      if (term.symbol.kind == Symbol::Kind::Parameter) found_.scalars |= std::uint64_t{1} << term.symbol.id;
   }
 
   IndexForms forms_;
