@@ -68,7 +68,8 @@ TEST(Overlap, OfRowsInPlaceIsRightAndBesideThemRefused) {
   EXPECT_EQ(x.to_vector(), expected.to_vector());
   const auto all = buffer<float>({71, 70}, numbers(71 * 70));
   const int here = __LINE__ + 1;
-  EXPECT_THAT(message_of<UserError>([&] { ops::softmax(all.slice(0, 0, 70), all.slice(0, 1, 71)); }),
+  const auto beside = [&] { ops::softmax(all.slice(0, 0, 70), all.slice(0, 1, 71)); };
+  EXPECT_THAT(message_of<UserError>(beside),
               AllOf(HasSubstr("argument 1 ('y') is written, and shares memory with argument 0 ('x'), which is read or "
                               "written at other places of it"),
                     HasSubstr(line(here))));
