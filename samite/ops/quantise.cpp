@@ -1,5 +1,6 @@
 #include "samite/ops/quantise.h"
 
+#include "samite/base/error.h"
 #include "samite/jit/tile_kernel.h"
 #include "samite/lang/atomic.h"
 #include "samite/ops/kernels.h"
@@ -181,10 +182,28 @@ PlannedLaunch launch_back(const ScaleGroups &groups, std::int64_t rows, std::int
                                      name, cpp_name(x), cpp_name(q)));
 }
 
+// One scale along a dimension is that of a block where another one is, of at most as many numbers.
+ScaleGroups with_whole_blocks(ScaleGroups groups, std::int64_t rows, std::int64_t columns, SourceLocation where) {
+  const bool has_blocks = groups.rows == ScaleGroup::block || groups.columns == ScaleGroup::block;
+  if (!has_blocks) return groups;
+  for (const auto &[group, count] : {std::pair{&groups.rows, rows}, {&groups.columns, columns}}) {
+    if (*group != ScaleGroup::all) continue;
+    if (count > scale_block)
+      throw UserError(where,
+                      fmt::format("quantise: one scale for {} numbers along one dimension and all {} along the "
+                                  "other; expected ({}, {}), one for a block of {} by {}",
+                                  scale_block, count, detail::ceil_div(rows, std::int64_t{scale_block}),
+                                  detail::ceil_div(columns, std::int64_t{scale_block}), scale_block, scale_block));
+    *group = ScaleGroup::block;
+  }
+  return groups;
+}
+
 }  // namespace
 
-QuantiseLaunches quantise_launches(ScalarType x, ScalarType q, const ScaleGroups &groups, std::int64_t rows,
+QuantiseLaunches quantise_launches(ScalarType x, ScalarType q, const ScaleGroups &given, std::int64_t rows,
                                    std::int64_t columns, SourceLocation where) {
+  const ScaleGroups groups = with_whole_blocks(given, rows, columns, where);
 #define SAMITE_CASE(T, Q) \
   if (x == scalar_type_of<T> && q == scalar_type_of<Q>) return launches<T, Q>(groups, rows, columns);
   SAMITE_QUANTISED(SAMITE_CASE)

@@ -13,18 +13,6 @@
 namespace samite::test::operations {
 namespace {
 
-template <class F>
-void with_type(ScalarType type, const F &function) {
-  switch (type) {
-    case ScalarType::Float8E4M3: return function(f8e4m3());
-    case ScalarType::Float8E5M2: return function(f8e5m2());
-    case ScalarType::Float16: return function(half());
-    case ScalarType::BFloat16: return function(bfloat16());
-    case ScalarType::Float32: return function(float());
-    default: return function(double());
-  }
-}
-
 // The elements of an operand as its type has them.
 struct Memory {
   std::vector<std::byte> bytes;

@@ -54,6 +54,16 @@ TEST(Quantise, EachKindOfScales) {
     check_quantise<float, f8e4m3>(scales, rows, columns, 448, 1.0 / 16);
 }
 
+// One scale along a dimension of up to 128 numbers, where the other one has several blocks.
+TEST(Quantise, BlocksOfANarrowMatrix) {
+  check_quantise<float, f8e4m3>({2, 1}, 255, 7, 448, 1.0 / 16);
+  check_quantise<float, f8e4m3>({1, 3}, 100, 300, 448, 1.0 / 16);
+  const Buffer<float> x(device(), {255, 300}), scale(device(), {2, 1});
+  const Buffer<f8e4m3> q(device(), {255, 300});
+  EXPECT_THAT(message_of<UserError>([&] { ops::quantise(x, q, scale); }),
+              HasSubstr("all 300 along the other; expected (2, 3), one for a block of 128 by 128"));
+}
+
 TEST(Quantise, Types) {
   check_quantise<half, f8e4m3>({40, 1}, 40, 30, 448, 1.0 / 16);
   check_quantise<bfloat16, f8e5m2>({40, 1}, 40, 30, 57344, 1.0 / 8);

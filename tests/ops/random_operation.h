@@ -19,6 +19,19 @@
 
 namespace samite::test::operations {
 
+// Calls the function with a zero of this type.
+template <class F>
+auto with_type(ScalarType type, const F &function) {
+  switch (type) {
+    case ScalarType::Float8E4M3: return function(f8e4m3());
+    case ScalarType::Float8E5M2: return function(f8e5m2());
+    case ScalarType::Float16: return function(half());
+    case ScalarType::BFloat16: return function(bfloat16());
+    case ScalarType::Float32: return function(float());
+    default: return function(double());
+  }
+}
+
 // The number that an element of this type holds, and the distance of 1 from the next one.
 double held(ScalarType type, double value);
 double epsilon_of(ScalarType type);

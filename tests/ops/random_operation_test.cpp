@@ -31,18 +31,6 @@ Extents extents_of(const Operand &operand) {
   }
 }
 
-template <class F>
-void with_type(ScalarType type, const F &function) {
-  switch (type) {
-    case ScalarType::Float8E4M3: return function(f8e4m3());
-    case ScalarType::Float8E5M2: return function(f8e5m2());
-    case ScalarType::Float16: return function(half());
-    case ScalarType::BFloat16: return function(bfloat16());
-    case ScalarType::Float32: return function(float());
-    default: return function(double());
-  }
-}
-
 void write(const AnyBuffer &buffer, const std::vector<double> &values) {
   with_type(buffer.type(), [&](auto zero) {
     using T = decltype(zero);
