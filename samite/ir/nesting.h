@@ -6,6 +6,6 @@
 
 namespace samite::ir {
 
-inline constexpr int maximum_nesting = 256;
+inline constexpr int maximum_nesting = 320;
 
 }  // namespace samite::ir

@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/load_ahead.h"
+#include "samite/ir/nesting.h"
 #include "samite/ir/tokens.h"
 
 #include <fmt/format.h>
@@ -26,8 +27,6 @@ std::optional<T> read_number(std::string_view text, int base = 10) {
   return complete ? std::optional(value) : std::nullopt;
 }
 
-// Blocks inside one another. More would be more than the stack holds of whoever walks over them.
-constexpr int maximum_nesting = 256;
 // Locals, and local arrays, are numbered below it: who has a table of them makes room for as many.
 constexpr std::uint32_t number_limit = 1 << 20;
 

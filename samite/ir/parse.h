@@ -14,7 +14,7 @@ namespace samite::ir {
 
 // Throws UserError with line, column, what was expected and what was found. `local_count` is one more than the largest
 // local of the text, `local_array_count` likewise; a statement without an `at` has an unknown location. So that any
-// text is read in little memory, locals are numbered below 2^20, and blocks are nested at most 256 deep.
+// text is read in little memory, locals are numbered below 2^20, and blocks are nested at most 320 deep.
 Kernel parse_kernel(std::string_view text);
 
 }  // namespace samite::ir

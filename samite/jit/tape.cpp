@@ -92,13 +92,12 @@ void Tape::append(const HostOperation &operation) {
 
 Tape::Known &Tape::known(const AnyBuffer &buffer) {
   const std::shared_ptr<Storage> &storage = buffer.storage();
-  const auto [found, is_new] = known_.try_emplace(storage.get());
-  Known &known = found->second;
-  if (is_new) {
-    known.log = {&storage->watch(), [storage](const WriteLog *) { storage->unwatch(); }};
-    known.version = storage->version();
-  }
-  return known;
+  if (const auto found = known_.find(storage.get()); found != known_.end()) return found->second;
+  // Whole before it is in the map: any of these allocations may fail.
+  Known known;
+  known.log = {&storage->watch(), [storage](const WriteLog *) { storage->unwatch(); }};
+  known.version = storage->version();
+  return known_.emplace(storage.get(), std::move(known)).first->second;
 }
 
 // What an operation that throws has written all the same, others have written.

@@ -399,9 +399,9 @@ TEST(ParseError, TooMuchForMemoryOrTheStack) {
     return body + std::string(static_cast<std::size_t>(depth), '}');
   };
   const std::string head = "kernel @k() threads 1 {";
-  EXPECT_NO_THROW(parse_kernel(head + nested(255) + "}"));
+  EXPECT_NO_THROW(parse_kernel(head + nested(319) + "}"));
   EXPECT_EQ(error_of(head + nested(100'000) + "}"),
-            "kernel text:256: column 9: expected blocks that are nested at most 256 deep");
+            "kernel text:320: column 9: expected blocks that are nested at most 320 deep");
   EXPECT_EQ(error_of_body("%0: tile<f32, 65536, 32768> = copy 1"),
             "kernel text:2: column 5: expected a tile of one to four extents, each at least 1, and fewer than 2^31 "
             "elements, as in 'tile<f32, 8, 4>'");

@@ -63,13 +63,13 @@ TEST(DebugMode, ChecksTheAdjointToo) {
 }
 
 TEST(DebugMode, IsOnForAllLaunchesWhereAsked) {
-  Kernel outside{"outside", [](Array<float, 1> y) { y(5) = 0; }};
+  Kernel outside{"outside", [](Array<float, 1> y, Int at) { y(at) = 0; }};
   Buffer<float> y(device, {8});
   Buffer<float> part = y.slice(0, 0, 2);
-  outside.launch({1}, part);  // unchecked, and inside of the storage
+  outside.launch({1}, part, 5);  // unchecked, and inside of the storage
   set_debug_mode(true);
-  EXPECT_THROW(outside.launch({1}, part), UserError);
-  EXPECT_THROW(outside.record({1}, part).launch(), UserError);
+  EXPECT_THROW(outside.launch({1}, part, 5), UserError);
+  EXPECT_THROW(outside.record({1}, part, 5).launch(), UserError);
   set_debug_mode(false);
 }
 

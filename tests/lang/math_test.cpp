@@ -52,7 +52,8 @@ TEST(Math, EveryFunctionOfTheTableCanBeWritten) {
 
 TEST(Math, FusedMultiplyAddHasThreeArgumentsOfOneType) {
   EXPECT_EQ(recorded([](Float a, Float b, Float c) { return fma(a, b, c); }), "%0: f32 = fma @p0, @p1, @p2");
-  EXPECT_EQ(recorded([](Float a, Double b) { return fma(a, 2, b); }), "%0: f64 = cast @p0; %1: f64 = fma %0, 2.0, @p1");
+  EXPECT_EQ(recorded([](Float a, Double b) { return fma(a, 2, b); }),
+            "%0: f64 = cast @p0; %1: f64 = fma %0, 2.0:f64, @p1");
 }
 
 TEST(Math, BitsOfIntegersAreCountedInInt) {

@@ -238,6 +238,7 @@ class TileOperations {
       case ir::Typing::Select: return *x[x[0]->integer != 0 ? 1 : 2];
       case ir::Typing::Cast: return rounded(type, cast(type, from, *x[0]));
       default:
+        if (op == Op::Fma) return rounded(type, add(multiply(*x[0], *x[1]), *x[2]));
         return is_floating(type) ? rounded(type, of_floats(op, *x[0], *x[1]), is_function(op) ? 4 : 1)
                                  : of_integers(op, type, *x[0], *x[1]);
     }

@@ -161,7 +161,7 @@ TEST(DefaultSchedule, KeepsLoopsSerialWhereOthersAreComputed) {
   produce result:
     kernel pipeline_result:
       for result.y:
-        store rows in memory of its task: f32[y 2, x ?]
+        store rows in memory of its task: f32[y 2, x ?], 2 elements, 8 bytes, pitch 1, folded along x after 1
         for result.x:
           produce rows:
             for rows.y in 0 .. 2:

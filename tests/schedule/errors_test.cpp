@@ -82,7 +82,7 @@ TEST_F(ScheduleErrors, ALoopOfAFuncThatHasNone) {
       total.vectorize("x");
     });
   });
-  says("'total' has no loop 'x'", "it has no loops");
+  says("'total' has no loop 'x'", "it has none");
 }
 
 TEST_F(ScheduleErrors, ALoopThatHasBeenSplit) {
