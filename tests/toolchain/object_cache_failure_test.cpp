@@ -84,7 +84,7 @@ TEST(UnusableCache, ThatIsAFileGivesOneWarningThatSaysHowToMendIt) {
   }
   ASSERT_EQ(heard.texts().size(), 1u);
   EXPECT_THAT(heard.texts()[0], HasSubstr((folder.path() / "file").string()));
-  EXPECT_THAT(heard.texts()[0], HasSubstr("Not a directory"));
+  EXPECT_THAT(heard.texts()[0], HasSubstr("is not a folder"));
   EXPECT_THAT(heard.texts()[0], HasSubstr("Set SAMITE_CACHE_DIR to a folder"));
 }
 
