@@ -22,9 +22,9 @@ Range told_by(int bits, const Type &type) {
   return {0, (std::int64_t{1} << (bits - 1)) - 1};
 }
 
-class Finder {
+class AccessFinder {
  public:
-  explicit Finder(const Kernel &kernel) : forms_(kernel) { read(kernel.body); }
+  explicit AccessFinder(const Kernel &kernel) : forms_(kernel) { read(kernel.body); }
 
   CertainAccesses take() { return std::move(found_); }
 
@@ -106,6 +106,6 @@ class Finder {
 
 }  // namespace
 
-CertainAccesses certain_accesses(const Kernel &structured) { return Finder(structured).take(); }
+CertainAccesses certain_accesses(const Kernel &structured) { return AccessFinder(structured).take(); }
 
 }  // namespace samite::passes

@@ -129,9 +129,9 @@ bool calls_functions(const Block &body) {
   return found;
 }
 
-class Splitter {
+class EdgeSplitter {
  public:
-  explicit Splitter(Kernel &kernel) : kernel_(kernel) {}
+  explicit EdgeSplitter(Kernel &kernel) : kernel_(kernel) {}
 
   // Replaces the loop, which is the one of its block.
   void split(Block &block, std::size_t at) {
@@ -234,7 +234,7 @@ Block with_edges_apart(Kernel &kernel, Block block) {
     const For *loop = block[i].as<For>();
     if (!loop || loop->kind == LoopKind::Serial) continue;
     if (loop->kind == LoopKind::Thread) {
-      Splitter(kernel).split(block, i);
+      EdgeSplitter(kernel).split(block, i);
       return block;
     }
     For around = *loop;

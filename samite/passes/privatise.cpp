@@ -35,7 +35,7 @@ struct Access {
 };
 
 // The elements of one array that belong to an instance.
-struct Own {
+struct OwnElements {
   std::uint32_t array = 0;
   Type type;                                 // of the array's elements, or the one tile that the block has
   const Block *home = nullptr;               // the block where they are locals
@@ -159,7 +159,7 @@ class Privatiser {
     while (home.back().in_loop) home.pop_back();
     const std::size_t depth = home.size() - 1;
 
-    Own own{
+    OwnElements own{
         array, type, home.back().block, accesses[0].path[depth].statement, 0, false, accesses[0].indices, {}, {}, {},
         0,     {}};
     for (const Access &access : accesses) {
@@ -176,7 +176,7 @@ class Privatiser {
   }
 
   // The elements one by one, where the indices that differ are constants, and there are not too many.
-  static void find_elements(Own &own, const std::vector<Access> &accesses) {
+  static void find_elements(OwnElements &own, const std::vector<Access> &accesses) {
     for (const Access &access : accesses) {
       std::vector<Value> element = own.place;
       for (std::size_t d = 0; d < element.size(); ++d) {
@@ -257,7 +257,7 @@ class Privatiser {
   }
 
   // Replaces an access to an instance's own element by one to its local.
-  void access(const Own &own, const std::vector<Value> &indices, const Stmt &stmt) {
+  void access(const OwnElements &own, const std::vector<Value> &indices, const Stmt &stmt) {
     const Type type = own.type;
     const LocalId local = own.is_row() ? 0 : local_of(own, indices);
     const Value index = own.is_row() ? row_index(own, indices) : Value::zero(ScalarType::Int32);
@@ -277,7 +277,7 @@ class Privatiser {
       set(build_(Op::Add, {get(), accumulate->value}));
   }
 
-  static LocalId local_of(const Own &own, const std::vector<Value> &indices) {
+  static LocalId local_of(const OwnElements &own, const std::vector<Value> &indices) {
     std::vector<Value> element = own.place;
     for (std::size_t d = 0; d < element.size(); ++d)
       if (own.moves[d]) element[d] = indices[d];
@@ -286,7 +286,7 @@ class Privatiser {
   }
 
   // Row-major over the dimensions whose index differs.
-  Value row_index(const Own &own, const std::vector<Value> &indices) {
+  Value row_index(const OwnElements &own, const std::vector<Value> &indices) {
     std::optional<Value> index;
     for (std::size_t d = 0; d < indices.size(); ++d) {
       if (!own.moves[d]) continue;
@@ -297,9 +297,11 @@ class Privatiser {
   }
 
   // The tile as a load would give it: zero beyond the array.
-  Value within(const Own &own, const Value &value) { return within_array(build_, value, own.place, own.extents); }
+  Value within(const OwnElements &own, const Value &value) {
+    return within_array(build_, value, own.place, own.extents);
+  }
 
-  void enter(Own &own) {
+  void enter(OwnElements &own) {
     const Type type = own.type;
     for (std::size_t d = 0; d < own.place.size(); ++d) {
       if (!own.moves[d]) own.place[d] = have(own.place[d]);
@@ -326,7 +328,7 @@ class Privatiser {
     });
   }
 
-  void leave(const Own &own) {
+  void leave(const OwnElements &own) {
     const Type type = own.type;
     for_each_element(own, [&](const std::vector<Value> &indices, LocalId local) {
       Value last = own.is_row() ? build_.local_load(type, own.row, row_index(own, indices)) : Value::local(type, local);
@@ -336,7 +338,7 @@ class Privatiser {
 
   // For each element of an instance's own that is inside the array. Of a tile, loads and stores take the part inside.
   template <class Visit>
-  void for_each_element(const Own &own, Visit visit) {
+  void for_each_element(const OwnElements &own, Visit visit) {
     if (own.type.is_tile()) return visit(own.place, own.locals[0]);
     auto inside = [&](const std::vector<Value> &indices, bool moving, auto then) {
       std::optional<Value> condition;
@@ -380,11 +382,11 @@ class Privatiser {
 
   const Kernel &kernel_;
   IndexForms forms_;
-  std::vector<std::vector<Access>> accesses_;  // by parameter
-  std::vector<std::uint32_t> shared_;          // arrays that atomic operations touch
-  std::vector<const Let *> definition_;        // by local
-  std::vector<Step> defined_at_;               // by local
-  std::vector<std::optional<Own>> own_of_;     // by parameter
+  std::vector<std::vector<Access>> accesses_;       // by parameter
+  std::vector<std::uint32_t> shared_;               // arrays that atomic operations touch
+  std::vector<const Let *> definition_;             // by local
+  std::vector<Step> defined_at_;                    // by local
+  std::vector<std::optional<OwnElements>> own_of_;  // by parameter
   std::map<const Block *, std::vector<std::uint32_t>> homes_;
   Path here_;
   Builder build_;

@@ -11,9 +11,9 @@ using namespace ir;
 
 namespace {
 
-class Steps {
+class JointSteps {
  public:
-  Steps(const Function &function, const Definition &update)
+  JointSteps(const Function &function, const Definition &update)
       : function_(function), update_(update), forms_(update.body) {}
 
   std::optional<JointStep> found() const {
@@ -103,7 +103,7 @@ class Steps {
 }  // namespace
 
 std::optional<JointStep> joint_step_of(const Function &function, const Definition &update) {
-  return Steps(function, update).found();
+  return JointSteps(function, update).found();
 }
 
 std::optional<std::vector<Value>> identity_of(const JointStep &step, const std::vector<ScalarType> &types) {
