@@ -19,10 +19,10 @@
 //   });
 //
 // A graph holds the launches that are made while it is captured, and what the host does with buffers of its device:
-// fill, copy_from, set, clone, zero_gradient and the seeds of Tape::backward. All of it is replayed in that order, on the
-// CPU and on CUDA alike. Values that the host gives are those of the capture; a buffer that is made in a capture is
-// allocated there, once. A graph that is launched in the capture of another becomes a part of it, as it is then. On CUDA
-// the graph also holds what other libraries put into the stream.
+// fill, copy_from, set, clone, zero_gradient and the seeds of Tape::backward. All of it is replayed in that order, on
+// the CPU and on CUDA alike. Values that the host gives are those of the capture; a buffer that is made in a capture is
+// allocated there, once. A graph that is launched in the capture of another becomes a part of it, as it is then. On
+// CUDA the graph also holds what other libraries put into the stream.
 //
 // What waits for the stream cannot be captured, nor what reads a buffer that the graph writes, nor copies from or to
 // another device or pinned memory: UserError, or DeviceError with the driver's words.
@@ -57,8 +57,8 @@ class Graph {
   // Whether launch `number` is run.
   void enable(std::size_t number, bool enabled, SourceLocation where = std::source_location::current());
 
-  // "Graph of 3 launches on cuda:0", and a line for each and for each operation of the host, in order; what depends on a
-  // condition is indented below it.
+  // "Graph of 3 launches on cuda:0", and a line for each and for each operation of the host, in order; what depends on
+  // a condition is indented below it.
   std::string to_string() const;
 
   // For the library.

@@ -20,8 +20,8 @@
 // Linear holds modulo 2^bits: a lane may wrap around where its neighbour does not. That does no harm to sums, nor to
 // accesses, where a lane that has wrapped is outside of the array. But the cast of such a value to a wider type is
 // Varying, and so is the comparison of two such values. A value is `steady` if no lane wraps: the index of a thread
-// loop plus a constant of at most 2^16, which every launch leaves room for (jit/arguments.cpp). Only signed integers and
-// u64 can be Linear.
+// loop plus a constant of at most 2^16, which every launch leaves room for (jit/arguments.cpp). Only signed integers
+// and u64 can be Linear.
 #pragma once
 
 #include "samite/ir/kernel.h"

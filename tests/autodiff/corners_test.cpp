@@ -86,7 +86,7 @@ Real trigamma(Real x) {
   X("sign", sign(a), sign_of(x), 0, 0)
 // clang-format on
 
-struct Function {
+struct MeasuredFunction {
   const char *name;
   Real (*value)(const Real &, const Real &);
   Real (*partials[2])(const Real &, const Real &);
@@ -96,9 +96,9 @@ struct Function {
    [](const Real &x, const Real &y) -> Real { return (static_cast<void>(x), static_cast<void>(y), value); }, \
    {[](const Real &x, const Real &y) -> Real { return (static_cast<void>(x), static_cast<void>(y), by_x); }, \
     [](const Real &x, const Real &y) -> Real { return (static_cast<void>(x), static_cast<void>(y), by_y); }}},
-const Function functions[] = {SAMITE_FUNCTIONS(SAMITE_ROW)};
+const MeasuredFunction measured_functions[] = {SAMITE_FUNCTIONS(SAMITE_ROW)};
 #undef SAMITE_ROW
-constexpr int function_count = std::size(functions);
+constexpr int function_count = std::size(measured_functions);
 
 // All functions, each of operands of its own.
 template <class T>
@@ -167,7 +167,7 @@ std::array<std::vector<T>, 2> operands() {
 }
 
 // Where there is nothing to compare: no derivative, or none that the type's own numbers have.
-bool compared(const Function &function, const Real &x, const Real &y, const Real &value, const Real &derivative,
+bool compared(const MeasuredFunction &function, const Real &x, const Real &y, const Real &value, const Real &derivative,
               int lowest, int digits) {
   const std::string_view name = function.name;
   if (value.is_nan() || derivative.is_nan()) return false;
@@ -220,7 +220,7 @@ std::map<std::string, Errors> largest_errors() {
 
   std::map<std::string, Errors> errors;
   for (int f = 0; f < function_count; ++f) {
-    const Function &function = functions[f];
+    const MeasuredFunction &function = measured_functions[f];
     Errors &largest = errors[function.name];
     int shown = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -279,10 +279,22 @@ void expect_as_documented(std::size_t column) {
   }
 }
 
-TEST(Corners, OfFloat) { expect_as_documented<float>(0); }
-TEST(Corners, OfDouble) { expect_as_documented<double>(1); }
-TEST(Corners, OfHalf) { expect_as_documented<half>(2); }
-TEST(Corners, OfBFloat16) { expect_as_documented<bfloat16>(3); }
+TEST(Corners, OfFloat) {
+  SAMITE_ON_THE_CPU();
+  expect_as_documented<float>(0);
+}
+TEST(Corners, OfDouble) {
+  SAMITE_ON_THE_CPU();
+  expect_as_documented<double>(1);
+}
+TEST(Corners, OfHalf) {
+  SAMITE_ON_THE_CPU();
+  expect_as_documented<half>(2);
+}
+TEST(Corners, OfBFloat16) {
+  SAMITE_ON_THE_CPU();
+  expect_as_documented<bfloat16>(3);
+}
 
 }  // namespace
 }  // namespace samite::test

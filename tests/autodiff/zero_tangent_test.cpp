@@ -19,7 +19,7 @@ struct Clamped {
 
 void PrintTo(const Clamped &clamped, std::ostream *stream) { *stream << clamped.name; }
 
-const Clamped functions[] = {
+const Clamped clamped_functions[] = {
     {"acos", [](const Double &x) { return acos(clamp(x, -1, 1)); }, 1.5},
     {"asin", [](const Double &x) { return asin(clamp(x, -1, 1)); }, -1.5},
     {"sqrt", [](const Double &x) { return sqrt(max(x, 0)); }, -1},
@@ -49,7 +49,7 @@ TEST_P(ZeroTangent, AgreesWithTheAdjoint) {
   EXPECT_EQ(y.gradient().at(0), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Functions, ZeroTangent, testing::ValuesIn(functions),
+INSTANTIATE_TEST_SUITE_P(Functions, ZeroTangent, testing::ValuesIn(clamped_functions),
                          [](const auto &info) { return std::string(info.param.name); });
 
 TEST(ZeroTangents, OfAnExponentLeaveTheBase) {

@@ -8,6 +8,7 @@
 #include "samite/passes/clamped_edges.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/samite.h"
+#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
@@ -36,6 +37,7 @@ Image image(int rows, int columns) {
 const std::vector<int> widths{1, 2, 3, 4, 5, 8, 15, 16, 17, 18, 31, 33, 64, 100};
 
 TEST(ClampedStencil, InsideNothingIsClamped) {
+  SAMITE_ON_THE_CPU();
   const ir::Kernel lowered = passes::lower_threads(
       ir::parse_kernel("kernel @k(@y: array<f32, 1>, @x: array<const f32, 1>, @n: i32) threads 1 {"
                        "  %0: i32 = thread_index 0  %1: i32 = sub %0, 1  %2: i32 = max %1, 0  %3: i32 = sub @n, 1"
@@ -59,6 +61,7 @@ TEST(ClampedStencil, InsideNothingIsClamped) {
 }
 
 TEST(ClampedStencil, OfNeighboursInBothDimensions) {
+  SAMITE_ON_THE_CPU();
   Kernel stencil{"stencil", {"y", "x"}, [](Array<float, 2> y, Array<const float, 2> x) {
                    auto [i, j] = thread_index<2>();
                    Int h = x.extent(0), w = x.extent(1);
@@ -93,6 +96,7 @@ TEST(ClampedStencil, OfNeighboursInBothDimensions) {
 
 // A launch of fewer instances than the image has columns, and of more than clamps allow for.
 TEST(ClampedStencil, OfAnyLaunch) {
+  SAMITE_ON_THE_CPU();
   Kernel shifted{
       "shifted", {"y", "x", "low", "high"}, [](Array<float, 1> y, Array<const float, 1> x, Int low, Int high) {
         Int i = thread_index();
@@ -114,6 +118,7 @@ TEST(ClampedStencil, OfAnyLaunch) {
 
 // Functions, branches, loops and memory of an instance in the body.
 TEST(ClampedStencil, OfMoreThanSums) {
+  SAMITE_ON_THE_CPU();
   Kernel longer{"longer", {"y", "x"}, [](Array<float, 1> y, Array<const float, 1> x) {
                   Int i = thread_index();
                   Int n = x.extent(0);

@@ -3,6 +3,7 @@
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
+#include "tests/runtime/test_device.h"
 
 #include <gtest/gtest.h>
 
@@ -26,12 +27,14 @@ std::size_t bytes_of_stores(int stores) {
 }
 
 TEST(DebugCompiles, AStoreIsAFewCalls) {
+  SAMITE_ON_THE_CPU();
   const std::size_t few = bytes_of_stores(12), many = bytes_of_stores(36);
   EXPECT_LT((many - few) / 24, 2'500u);
 }
 
 // Of a kernel that loads neighbours, of which many share an index.
 TEST(DebugCompiles, ALoadIsACall) {
+  SAMITE_ON_THE_CPU();
   const auto bytes = [](Direction direction, int neighbours) {
     Kernel sums{"sums", [&](Array<float, 2> y, Array<const float, 2> x) {
                   auto [i, j] = thread_index<2>();
@@ -50,6 +53,7 @@ TEST(DebugCompiles, ALoadIsACall) {
 
 // An index that has been checked in one side of a branch has not been checked in the other, nor behind it.
 TEST(DebugCompiles, EachSideOfABranchIsChecked) {
+  SAMITE_ON_THE_CPU();
   for (const bool negative : {false, true}) {
     Kernel sides{"sides", {"y", "x"}, [](Array<float, 1> y, Array<const float, 1> x) {
                    Int i = thread_index();
@@ -62,6 +66,7 @@ TEST(DebugCompiles, EachSideOfABranchIsChecked) {
 }
 
 TEST(DebugCompiles, TheFirstOfSeveralAccessesAtOneIndexIsNamed) {
+  SAMITE_ON_THE_CPU();
   const int line = __LINE__ + 3;
   Kernel twice{"twice", {"y", "x"}, [](Array<float, 2> y, Array<const float, 2> x) {
                  auto [i, j] = thread_index<2>();

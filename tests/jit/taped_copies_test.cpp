@@ -14,14 +14,15 @@ using testing::HasSubstr;
 
 using on_device::device;
 
-const Kernel squares{"squares", {"y", "x"}, [](Array<float, 1> y, Array<const float, 1> x) {
-                       Int i = thread_index();
-                       y(i) = x(i) * x(i);
-                     }};
-const Kernel total{"total", {"sum", "x"}, [](Array<float, 1> sum, Array<const float, 1> x) {
-                     Int i = thread_index();
-                     atomic_add(sum(0), cast<Float>(i + 1) * x(i));
-                   }};
+const Kernel float_squares{"float_squares", {"y", "x"}, [](Array<float, 1> y, Array<const float, 1> x) {
+                             Int i = thread_index();
+                             y(i) = x(i) * x(i);
+                           }};
+const Kernel float_total_of_copies{
+    "float_total_of_copies", {"sum", "x"}, [](Array<float, 1> sum, Array<const float, 1> x) {
+      Int i = thread_index();
+      atomic_add(sum(0), cast<Float>(i + 1) * x(i));
+    }};
 
 struct TapedCopies : testing::Test {
   Buffer<float> x{device, {3}, {1, 2, 3}, Gradient::tracked}, y{device, {3}, Gradient::tracked},
@@ -34,7 +35,7 @@ struct TapedCopies : testing::Test {
     x.zero_gradient();
     tape.record([&] {
       work();
-      total.launch({3}, sum, z);
+      float_total_of_copies.launch({3}, sum, z);
     });
     tape.backward(sum);
     return x.gradient().to_vector();
@@ -43,11 +44,12 @@ struct TapedCopies : testing::Test {
 
 TEST_F(TapedCopies, HaveGradients) {
   EXPECT_THAT(gradient([&] {
-                squares.launch({3}, y, x);
+                float_squares.launch({3}, y, x);
                 z.copy_from(y);
               }),
               ElementsAre(2, 8, 18));
-  EXPECT_EQ(tape.to_string(), "Tape of 3 launches\n  0: squares over (3)\n  1: copy over (3)\n  2: total over (3)");
+  EXPECT_EQ(tape.to_string(),
+            "Tape of 3 launches\n  0: float_squares over (3)\n  1: copy over (3)\n  2: float_total_of_copies over (3)");
   EXPECT_THAT(gradient([&] { z.copy_from(x); }), ElementsAre(1, 2, 3)) << "of an input";
   EXPECT_THAT(gradient([&] { z = x.clone(Gradient::tracked); }), ElementsAre(1, 2, 3));
   EXPECT_THAT(gradient([&] { z = x.to(device, Gradient::tracked); }), ElementsAre(1, 2, 3));
@@ -118,7 +120,7 @@ TEST_F(TapedCopies, OfPinnedMemoryAreConstants) {
 TEST_F(TapedCopies, KeepWhatTheyOverwrite) {
   EXPECT_THAT(gradient([&] {
                 y.copy_from(x);
-                squares.launch({3}, z, y);
+                float_squares.launch({3}, z, y);
                 y.fill(100);
               }),
               ElementsAre(2, 8, 18));
@@ -153,13 +155,13 @@ TEST_F(TapedCopies, ThroughWhatTracksNothingAreRefused) {
   text = message([&] {
     line = __LINE__ + 1;
     const Buffer<float> clone = x.clone();
-    squares.launch({3}, z, clone);
+    float_squares.launch({3}, z, clone);
   });
   EXPECT_THAT(text, HasSubstr("copy 0 (" + std::string(__FILE__) + ":" + std::to_string(line)));
   EXPECT_THAT(gradient([&] {
                 plain.copy_from(x);
                 plain.fill(2);
-                squares.launch({3}, z, plain);
+                float_squares.launch({3}, z, plain);
               }),
               ElementsAre(0, 0, 0))
       << "nothing is lost that was overwritten";

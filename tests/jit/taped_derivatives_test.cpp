@@ -14,13 +14,13 @@ using testing::HasSubstr;
 
 using on_device::device;
 
-const Kernel squares{"squares", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
-                       Int i = thread_index();
-                       y(i) = x(i) * x(i);
-                     }};
-const Kernel total{"total", {"sum", "x"}, [](Array<double, 1> sum, Array<const double, 1> x) {
-                     atomic_add(sum(0), x(thread_index()));
-                   }};
+const Kernel squares_on_tape{"squares_on_tape", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
+                               Int i = thread_index();
+                               y(i) = x(i) * x(i);
+                             }};
+const Kernel total_on_tape{"total_on_tape", {"sum", "x"}, [](Array<double, 1> sum, Array<const double, 1> x) {
+                             atomic_add(sum(0), x(thread_index()));
+                           }};
 const Kernel total_of_squares{"total_of_squares", {"sum", "x"}, [](Array<double, 1> sum, Array<const double, 1> x) {
                                 Int i = thread_index();
                                 atomic_add(sum(0), x(i) * x(i));
@@ -35,8 +35,8 @@ struct TapedDerivatives : testing::Test {
 TEST_F(TapedDerivatives, ATangentLaunchRunsTheKernelToo) {
   x.gradient().fill(1);
   tape.record([&] {
-    squares.launch({2}, {.direction = Direction::tangent}, y, x);
-    total.launch({2}, sum, y);
+    squares_on_tape.launch({2}, {.direction = Direction::tangent}, y, x);
+    total_on_tape.launch({2}, sum, y);
   });
   EXPECT_THAT(y.gradient().to_vector(), ElementsAre(2, 4)) << "the tangents";
   x.zero_gradient();
@@ -48,8 +48,8 @@ TEST_F(TapedDerivatives, OfATangentAreSecondDerivatives) {
   x.gradient().fill(3);
   y.gradient().track_gradient();
   tape.record([&] {
-    squares.launch({2}, {.direction = Direction::tangent}, y, x);
-    total.launch({2}, sum, y.gradient());
+    squares_on_tape.launch({2}, {.direction = Direction::tangent}, y, x);
+    total_on_tape.launch({2}, sum, y.gradient());
   });
   x.zero_gradient();
   tape.backward(sum);
@@ -60,11 +60,11 @@ TEST_F(TapedDerivatives, OfATangentAreSecondDerivatives) {
 TEST_F(TapedDerivatives, OfAnAdjointAreThoseOfAPenalty) {
   x.gradient().track_gradient();
   const auto work = [&] {
-    squares.launch({2}, y, x);
+    squares_on_tape.launch({2}, y, x);
     y.gradient().fill(1);
-    squares.launch({2}, {.direction = Direction::adjoint}, y, x);
+    squares_on_tape.launch({2}, {.direction = Direction::adjoint}, y, x);
     total_of_squares.launch({2}, sum, x.gradient());
-    total.launch({1}, sum, y);
+    total_on_tape.launch({1}, sum, y);
   };
   tape.record(work);
   EXPECT_EQ(sum.at(0), 1 + 4 + 16);
@@ -72,7 +72,7 @@ TEST_F(TapedDerivatives, OfAnAdjointAreThoseOfAPenalty) {
   tape.backward(sum);
   EXPECT_THAT(x.gradient().to_vector(), ElementsAre(10, 16)) << "2 x₀ of the loss, 8 x of the penalty";
 
-  Launch adjoint = squares.record({2}, {.direction = Direction::adjoint}, y, x);
+  Launch adjoint = squares_on_tape.record({2}, {.direction = Direction::adjoint}, y, x);
   tape.clear();
   x.zero_gradient();
   tape.record([&] {
@@ -88,7 +88,7 @@ TEST_F(TapedDerivatives, OfAnAdjointAreThoseOfAPenalty) {
 TEST_F(TapedDerivatives, OfATapeThatGoesBackWhileAnotherRecords) {
   x.gradient().track_gradient();
   Tape inner;
-  inner.record([&] { squares.launch({2}, y, x); });
+  inner.record([&] { squares_on_tape.launch({2}, y, x); });
   tape.record([&] {
     inner.backward({{y, Buffer<double>(device, {2}, {1, 1})}});
     total_of_squares.launch({2}, sum, x.gradient());
@@ -103,7 +103,7 @@ TEST_F(TapedDerivatives, AreRefusedWhereTheGradientTracksNone) {
   tape.record([&] {
     y.gradient().fill(1);
     line = __LINE__ + 1;
-    squares.launch({2}, {.direction = Direction::adjoint}, y, x);
+    squares_on_tape.launch({2}, {.direction = Direction::adjoint}, y, x);
     total_of_squares.launch({2}, sum, x.gradient());
   });
   const std::string message = message_of<UserError>([&] { tape.backward(sum); });
@@ -129,7 +129,7 @@ TEST_F(TapedDerivatives, AreRefusedWhereBackwardChangesWhatIsNotKept) {
   Tape without{{.keep_values = false}};
   without.record([&] {
     y.gradient().fill(1);
-    squares.launch({2}, {.direction = Direction::adjoint}, y, x);
+    squares_on_tape.launch({2}, {.direction = Direction::adjoint}, y, x);
     total_of_squares.launch({2}, sum, x.gradient());
   });
   EXPECT_THAT(message_of<UserError>([&] { without.backward(sum); }), HasSubstr("backward changes it"));

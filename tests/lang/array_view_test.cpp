@@ -16,7 +16,7 @@ namespace {
 using test::recorded;
 using ::testing::HasSubstr;
 
-const Device device = test::device();
+const Device view_device = test::device();
 
 Double sum_of_squares(const Array<const double, 1> &values) {
   Double sum = 0;
@@ -62,7 +62,7 @@ TEST(ArrayView, IsAnArgumentOfAFunction) {
                   sums(i) = sum_of_squares(a.row(i)) + 100 * sum_of_squares(a.row(i).slice(0, 1, a.extent(1)));
                   scale(a.row(i).slice(0, i, i + 2), 10);
                 }};
-  Buffer<double> sums{device, {2}}, a{device, {2, 3}, {1, 2, 3, 4, 5, 6}};
+  Buffer<double> sums{view_device, {2}}, a{view_device, {2, 3}, {1, 2, 3, 4, 5, 6}};
   kernel.launch({2}, sums, a);
   EXPECT_EQ(sums.to_vector(), (std::vector<double>{14 + 1300, 77 + 6100}));
   EXPECT_EQ(a.to_vector(), (std::vector<double>{10, 20, 3, 4, 50, 60}));
@@ -76,8 +76,8 @@ TEST(ArrayView, OfVectorsAndThroughIndices) {
                   for (Int k : range(order.extent(0))) out.column(k)(i) = picked(k) * 2;
                   out.row(i)(0).x() += 1;
                 }};
-  Buffer<double> out{device, {2, 2, 2}}, in{device, {2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}};
-  Buffer<std::int32_t> order{device, {2}, {1, 0}};
+  Buffer<double> out{view_device, {2, 2, 2}}, in{view_device, {2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}};
+  Buffer<std::int32_t> order{view_device, {2}, {1, 0}};
   kernel.launch({2}, out, in, order);
   EXPECT_EQ(out.to_vector(), (std::vector<double>{7, 8, 2, 4, 15, 16, 10, 12}));
 }
@@ -90,7 +90,7 @@ TEST(ArrayView, HasDerivatives) {
                 }};
   std::vector<double> numbers(9);
   for (int k = 0; k < 9; ++k) numbers[static_cast<std::size_t>(k)] = std::sin(1.7 * k);
-  Buffer<double> y{device, {2}, Gradient::tracked}, x{device, {3, 3}, numbers, Gradient::tracked};
+  Buffer<double> y{view_device, {2}, Gradient::tracked}, x{view_device, {3, 3}, numbers, Gradient::tracked};
   GradientReport report = gradcheck(kernel, {2}, y, x);
   EXPECT_TRUE(report.passed) << report;
 
@@ -124,7 +124,7 @@ TEST(ArrayView, IsRefusedWhereAWholeArrayIsNeeded) {
 // Debug mode tells where an index of a view leaves the array.
 TEST(ArrayView, OutsideOfTheArrayIsFoundByDebugMode) {
   Kernel kernel{"outside", {"a"}, [](Array<float, 2> a) { a.row(thread_index())(5) = 1; }};
-  Buffer<float> a{device, {1, 3}};
+  Buffer<float> a{view_device, {1, 3}};
   EXPECT_THAT(message_of<UserError>([&] { kernel.launch({1}, {.debug = true}, a); }),
               HasSubstr("index 5 is outside of dimension 1 of array 'a', whose extent is 3"));
 }

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const Device device = test::device();
+const Device component_device = test::device();
 
 template <class F>
 std::string error_of(const F &function) {
@@ -35,8 +35,8 @@ TEST(Component, IsReadByATracedIndex) {
                   const Vec4d &same = v;
                   out(i) = 10 * v[at(i)] + same[i - 1];
                 }};
-  Buffer<double> out{device, {6}}, in{device, {1, 4}, {1, 2, 3, 4}};
-  Buffer<std::int32_t> at{device, {6}, {3, 2, 1, 0, -1, 4}};
+  Buffer<double> out{component_device, {6}}, in{component_device, {1, 4}, {1, 2, 3, 4}};
+  Buffer<std::int32_t> at{component_device, {6}, {3, 2, 1, 0, -1, 4}};
   kernel.launch({6}, out, in, at);
   // Beyond the components it is zero.
   EXPECT_EQ(out.to_vector(), (std::vector<double>{40 + 0, 30 + 1, 20 + 2, 10 + 3, 0 + 4, 0}));
@@ -53,15 +53,15 @@ TEST(Component, IsAssignedByATracedIndex) {
                   reference += reference;
                   out(i) = v;
                 }};
-  Buffer<double> out{device, {4, 3}};
+  Buffer<double> out{component_device, {4, 3}};
   kernel.launch({4}, out);
   EXPECT_EQ(out.to_vector(), (std::vector<double>{22, 10, 3, 2, 20, 15, 2, 2, 20, 2, 2, 3}));
 }
 
 TEST(Component, OfAMatrixByOneTracedIndexOrTwo) {
-  Buffer<double> out{device, {2, 3}};
+  Buffer<double> out{component_device, {2, 3}};
   const std::vector<double> given{1, 2, 3, 4, 5, 6};
-  Buffer<double> from{device, {1, 1, 6}, given};
+  Buffer<double> from{component_device, {1, 1, 6}, given};
   Kernel kernel{"matrix", [](Array<double, 2> sums, Array<Matrix<Double, 2, 3>, 2> to,
                              Array<const Matrix<Double, 2, 3>, 2> from) {
                   auto [r, c] = thread_index<2>();
@@ -72,7 +72,7 @@ TEST(Component, OfAMatrixByOneTracedIndexOrTwo) {
                   m(0, c) *= 2;
                   to(r, c) = m;
                 }};
-  Buffer<double> to{device, {2, 3, 6}};
+  Buffer<double> to{component_device, {2, 3, 6}};
   kernel.launch({2, 3}, out, to, from);
   std::vector<double> sums, expected;
   for (int r = 0; r < 2; ++r)
@@ -97,20 +97,20 @@ TEST(Component, ByATracedIndexHasDerivatives) {
                   for (Int k : range(3)) m(k % 2, 1) += v[k] * v[k];
                   y(i) = m(0, 0) * m(at(i) % 2, 1) + m(1, 0);
                 }};
-  Buffer<double> x{device, {3, 3}, {0.3, -1.2, 0.7, 1.1, 0.4, -0.6, 0.9, 0.2, 1.3}, Gradient::tracked};
-  Buffer<double> y{device, {3}, Gradient::tracked};
-  Buffer<std::int32_t> at{device, {3}, {1, 0, 2}};
+  Buffer<double> x{component_device, {3, 3}, {0.3, -1.2, 0.7, 1.1, 0.4, -0.6, 0.9, 0.2, 1.3}, Gradient::tracked};
+  Buffer<double> y{component_device, {3}, Gradient::tracked};
+  Buffer<std::int32_t> at{component_device, {3}, {1, 0, 2}};
   GradientReport report = gradcheck([&] { kernel.launch({3}, y, x, at); }, {x}, {y});
   EXPECT_TRUE(report.passed) << report;
 
   // A tangent and an adjoint agree on the product with both directions.
   std::vector<double> direction{1, -2, 3, -4, 5, -6, 7, -8, 9}, weights{2, -3, 5};
   x.zero_gradient();
-  y.gradient().copy_from(Buffer<double>(device, {3}, weights));
+  y.gradient().copy_from(Buffer<double>(component_device, {3}, weights));
   kernel.launch({3}, {.direction = Direction::adjoint}, y, x, at);
   double by_adjoint = 0, by_tangent = 0;
   for (std::size_t k = 0; k < 9; ++k) by_adjoint += x.gradient().to_vector()[k] * direction[k];
-  x.gradient().copy_from(Buffer<double>(device, {3, 3}, direction));
+  x.gradient().copy_from(Buffer<double>(component_device, {3, 3}, direction));
   kernel.launch({3}, {.direction = Direction::tangent}, y, x, at);
   for (std::size_t k = 0; k < 3; ++k) by_tangent += y.gradient().to_vector()[k] * weights[k];
   EXPECT_NEAR(by_adjoint, by_tangent, 1e-12 * std::abs(by_adjoint));
@@ -147,9 +147,9 @@ TEST(Component, OfAnElementOfAnArrayHasDerivatives) {
                   y(i).y() = sin(x(i)[i]) * m(i)(i, 1);
                   y(i)[2] = m(i)(0, 0) * x(i).x();
                 }};
-  Buffer<double> x{device, {2, 3}, {0.3, -1.2, 0.7, 1.1, 0.4, -0.6}, Gradient::tracked};
-  Buffer<double> m{device, {2, 4}, {0.9, 0.2, 1.3, 0.5, -0.4, 0.8, 0.1, -0.7}, Gradient::tracked};
-  Buffer<double> y{device, {2, 3}, Gradient::tracked};
+  Buffer<double> x{component_device, {2, 3}, {0.3, -1.2, 0.7, 1.1, 0.4, -0.6}, Gradient::tracked};
+  Buffer<double> m{component_device, {2, 4}, {0.9, 0.2, 1.3, 0.5, -0.4, 0.8, 0.1, -0.7}, Gradient::tracked};
+  Buffer<double> y{component_device, {2, 3}, Gradient::tracked};
   kernel.launch({2}, y, x, m);
   EXPECT_DOUBLE_EQ(y.at(0, 0), -1.2 * 0.7);
   EXPECT_DOUBLE_EQ(y.at(0, 1), std::sin(0.3) * 0.2);
@@ -167,8 +167,8 @@ TEST(Component, AtomicUpdatesOfVectorsAreThoseOfTheirComponents) {
                   atomic_max(out(2), in(i));
                   atomic_max(out(3).y(), in(i).x());
                 }};
-  Buffer<double> out{device, {4, 2}, {100, 100, 3, 3, 3, 3, 0, 0}};
-  Buffer<double> in{device, {4, 2}, counted(8)};
+  Buffer<double> out{component_device, {4, 2}, {100, 100, 3, 3, 3, 3, 0, 0}};
+  Buffer<double> in{component_device, {4, 2}, counted(8)};
   kernel.launch({4}, out, in);
   EXPECT_EQ(out.to_vector(), (std::vector<double>{100 - 16, 100 - 20, 1, 2, 7, 8, 0, 7}));
 }
@@ -178,7 +178,8 @@ TEST(Component, AtomicSubtractionOfVectorsHasAGradient) {
                   Int i = thread_index();
                   atomic_sub(out(0), in(i)*in(i));
                 }};
-  Buffer<double> out{device, {1, 2}, Gradient::tracked}, in{device, {3, 2}, counted(6), Gradient::tracked};
+  Buffer<double> out{component_device, {1, 2}, Gradient::tracked},
+      in{component_device, {3, 2}, counted(6), Gradient::tracked};
   kernel.launch({3}, out, in);
   out.gradient().fill(1);
   kernel.launch({3}, {.direction = Direction::adjoint}, out, in);
@@ -195,8 +196,9 @@ TEST(Component, LargeVectorsAndMatrices) {
                   y(i) = transpose(m(0)) * x(0);
                   sums(i) = dot(w(0), w(0)) + w(0)[i];
                 }};
-  Buffer<double> y{device, {1, 12}, Gradient::tracked}, m{device, {1, 144}, counted(144)},
-      x{device, {1, 12}, counted(12), Gradient::tracked}, sums{device, {1}}, w{device, {1, 16}, counted(16)};
+  Buffer<double> y{component_device, {1, 12}, Gradient::tracked}, m{component_device, {1, 144}, counted(144)},
+      x{component_device, {1, 12}, counted(12), Gradient::tracked}, sums{component_device, {1}},
+      w{component_device, {1, 16}, counted(16)};
   kernel.launch({1}, y, m, x, sums, w);
   for (int c = 0; c < 12; ++c) {
     double sum = 0;
@@ -229,8 +231,8 @@ TEST(Component, DeterminantAndInverseOfALargeMatrix) {
                   d(0) = determinant(m(0));
                   product(0) = inverse(m(0)) * m(0);
                 }};
-  Buffer<double> d{device, {1}, Gradient::tracked}, product{device, {1, n * n}};
-  Buffer<double> m{device, {1, n * n}, std::vector<double>(host.begin(), host.end()), Gradient::tracked};
+  Buffer<double> d{component_device, {1}, Gradient::tracked}, product{component_device, {1, n * n}};
+  Buffer<double> m{component_device, {1, n * n}, std::vector<double>(host.begin(), host.end()), Gradient::tracked};
   kernel.launch({1}, d, product, m);
   EXPECT_NEAR(d.at(0), expected, 1e-12 * std::abs(expected));
   for (int k = 0; k < n * n; ++k) EXPECT_NEAR(product.at(0, k), k % (n + 1) == 0 ? 1 : 0, 1e-12) << k;

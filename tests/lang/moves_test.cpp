@@ -17,7 +17,7 @@
 namespace samite {
 namespace {
 
-const Device device = test::device();
+const Device moves_device = test::device();
 
 // What traced objects and their counterparts on the host are written with.
 struct OnHost {
@@ -206,7 +206,7 @@ TYPED_TEST(Moves, AreThoseOfScalars) {
                     const std::vector<Int> numbers = program(InKernel{i}, i);
                     for (std::size_t k = 0; k < numbers.size(); ++k) out(i, k) = numbers[k];
                   }};
-    Buffer<std::int32_t> out{device, {16, 12}};
+    Buffer<std::int32_t> out{moves_device, {16, 12}};
     kernel.launch({16}, out);
     std::vector<std::int32_t> expected;
     for (std::int32_t i = 0; i < 16; ++i)
@@ -223,8 +223,8 @@ TEST(Moves, OfLocalArraysHaveGradients) {
                   for ([[maybe_unused]] Int k : range(i)) std::swap(a, b);
                   y(i) = a(0) * 2 + b(0) * b(0);
                 }};
-  Buffer<double> y{device, {3}, Gradient::tracked};
-  Buffer<double> x{device, {3, 2}, {1, 2, 3, 4, 5, 6}, Gradient::tracked};
+  Buffer<double> y{moves_device, {3}, Gradient::tracked};
+  Buffer<double> x{moves_device, {3, 2}, {1, 2, 3, 4, 5, 6}, Gradient::tracked};
   auto [forward, adjoint] = kernel.record_with_adjoint({3}, y, x);
   forward.launch();
   EXPECT_EQ(y.to_vector(), (std::vector<double>{2 + 4, 8 + 9, 10 + 36}));
@@ -243,7 +243,7 @@ TEST(Moves, OfElementsExchangeWhatIsInTheArrays) {
                   std::swap(one, other);
                   swap(b(2), b(3));
                 }};
-  Buffer<std::int32_t> a{device, {4}, {1, 2, 3, 4}}, b{device, {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}};
+  Buffer<std::int32_t> a{moves_device, {4}, {1, 2, 3, 4}}, b{moves_device, {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}};
   kernel.launch({1}, a, b);
   EXPECT_EQ(a.to_vector(), (std::vector<std::int32_t>{2, 1, 4, 3}));
   EXPECT_EQ(b.to_vector(), (std::vector<std::int32_t>{3, 4, 1, 2, 7, 8, 5, 6}));
@@ -255,7 +255,7 @@ TEST(Moves, OfATileToItselfKeepIt) {
                       std::swap(tile, tile);
                       tile::store(a, {0}, tile + tile);
                     }};
-  Buffer<float> a{device, {4}, {1, 2, 3, 4}};
+  Buffer<float> a{moves_device, {4}, {1, 2, 3, 4}};
   kernel.launch({1}, a);
   EXPECT_EQ(a.to_vector(), (std::vector<float>{2, 4, 6, 8}));
 }

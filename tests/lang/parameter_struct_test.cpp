@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const Device device = test::device();
+const Device struct_device = test::device();
 
 struct Cloth {
   Array<double, 1> places;
@@ -44,9 +44,9 @@ const auto step = [](const Cloth &cloth, Array<double, 1> out) {
 
 class ParameterStruct : public testing::Test {
  protected:
-  Buffer<double> places{device, {2}, {3, 4}, Gradient::tracked};
-  Buffer<double> forces{device, {2, 2}, {1, 2, 3, 4}, Gradient::tracked};
-  Buffer<double> out{device, {2}, Gradient::tracked};
+  Buffer<double> places{struct_device, {2}, {3, 4}, Gradient::tracked};
+  Buffer<double> forces{struct_device, {2, 2}, {1, 2, 3, 4}, Gradient::tracked};
+  Buffer<double> out{struct_device, {2}, Gradient::tracked};
   HostCloth cloth{places, forces, {10, 100}, 2};
 };
 
@@ -71,7 +71,7 @@ TEST_F(ParameterStruct, MayHoldStructsAndDistinctArrays) {
 TEST_F(ParameterStruct, CountsAsOneParameterForEachFieldInALaunch) {
   Kernel kernel{"step", {"cloth", "out"}, step};
   Launch launch = kernel.record({2}, cloth, out);
-  launch.set("cloth_0", Buffer<double>{device, {2}, {1, 2}, Gradient::tracked});
+  launch.set("cloth_0", Buffer<double>{struct_device, {2}, {1, 2}, Gradient::tracked});
   launch.set("cloth_4", 0.0);
   launch.launch();
   EXPECT_THAT(out.to_vector(), ElementsAre(1, 4));
@@ -86,7 +86,7 @@ TEST_F(ParameterStruct, HasGradients) {
   tape.record([&] { kernel.launch({2}, cloth, out); });
   places.zero_gradient();
   forces.zero_gradient();
-  tape.backward({{out, Buffer<double>{device, {2}, {1, 10}}}});
+  tape.backward({{out, Buffer<double>{struct_device, {2}, {1, 10}}}});
   EXPECT_THAT(places.gradient().to_vector(), ElementsAre(6, 80));
   EXPECT_THAT(forces.gradient().to_vector(), ElementsAre(20, 200, 200, 2000));
 
@@ -99,7 +99,8 @@ TEST_F(ParameterStruct, HasGradients) {
 // The derivative with respect to the struct takes a gradient for each floating array in it.
 TEST_F(ParameterStruct, DerivativeKernelsTakeAnArrayForEachOfItsArrays) {
   Kernel kernel{"step", step};
-  Buffer<double> places_bar{device, {2}}, forces_bar{device, {2, 2}}, out_bar{device, {2}, {1, 10}};
+  Buffer<double> places_bar{struct_device, {2}}, forces_bar{struct_device, {2, 2}},
+      out_bar{struct_device, {2}, {1, 10}};
   kernel.adjoint<0, 1>().launch({2}, cloth, out, places_bar, forces_bar, out_bar);
   EXPECT_THAT(places_bar.to_vector(), ElementsAre(6, 80));
   EXPECT_THAT(forces_bar.to_vector(), ElementsAre(20, 200, 200, 2000));

@@ -12,7 +12,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t most_of_32_bits = std::numeric_limits<std::int32_t>::max();
 
 class LargeLoops : public testing::Test {
  protected:
@@ -44,7 +44,8 @@ class LargeLoops : public testing::Test {
 };
 
 TEST_F(LargeLoops, PiecesOfAnyLength) {
-  for (const std::int64_t factor : {most, most - 1, std::int64_t{1} << 30, (std::int64_t{1} << 30) + 7})
+  for (const std::int64_t factor :
+       {most_of_32_bits, most_of_32_bits - 1, std::int64_t{1} << 30, (std::int64_t{1} << 30) + 7})
     for (const Tail tail : {Tail::guard, Tail::shift_inwards}) {
       const std::string what = std::to_string(factor);
       expect_right(pipeline([&](auto &f, auto &output) {
@@ -67,15 +68,17 @@ TEST_F(LargeLoops, PiecesOfAnyLength) {
 
 TEST_F(LargeLoops, PiecesOfPieces) {
   constexpr std::int64_t million = 1 << 20;
-  expect_right(pipeline([&](auto &f, auto &output) {
-                 f.compute_root().split("x", "xo", "xi", million).split("xo", "xoo", "xoi", million);
-                 output.split("x", "xo", "xi", 4).split("xo", "xoo", "xoi", most).split("xoo", "a", "b", million);
-               }),
-               "pieces of pieces");
+  expect_right(
+      pipeline([&](auto &f, auto &output) {
+        f.compute_root().split("x", "xo", "xi", million).split("xo", "xoo", "xoi", million);
+        output.split("x", "xo", "xi", 4).split("xo", "xoo", "xoi", most_of_32_bits).split("xoo", "a", "b", million);
+      }),
+      "pieces of pieces");
 }
 
 TEST_F(LargeLoops, AFactorThatNoLoopHas) {
-  for (const std::int64_t factor : {most + 1, std::int64_t{1} << 32, std::int64_t{1} << 40, std::int64_t{1} << 62}) {
+  for (const std::int64_t factor :
+       {most_of_32_bits + 1, std::int64_t{1} << 32, std::int64_t{1} << 40, std::int64_t{1} << 62}) {
     const unsigned line = __LINE__ + 2;
     const std::string message =
         message_of<UserError>([&] { pipeline([&](auto &, auto &output) { output.split("x", "xo", "xi", factor); }); });
@@ -96,7 +99,8 @@ TEST_F(LargeLoops, DimensionsBeyond32Bits) {
               HasSubstr("bound: the extent is 8589934592, but is at most 2147483647"));
   EXPECT_THAT(message([&](const Stage &f) { f.bound("x", large, 8); }),
               HasSubstr("bound: 8 elements from 8589934592 on have indices outside of -2147483648 to 2147483647"));
-  EXPECT_THAT(message([&](const Stage &f) { f.bound("x", 10, most); }), HasSubstr("have indices outside of"));
+  EXPECT_THAT(message([&](const Stage &f) { f.bound("x", 10, most_of_32_bits); }),
+              HasSubstr("have indices outside of"));
   EXPECT_THAT(message([&](const Stage &f) { f.pad("x", large); }), HasSubstr("pad: the number of elements is"));
 }
 
