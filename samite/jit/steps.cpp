@@ -103,7 +103,10 @@ constexpr Step steps[] = {
     {"reuse_registers", Step::tiles, Step::gpu, always, {tiles_placed}, {},
      [](Kernel k, Context) { return passes::reuse_registers(std::move(k)); }},
     {"stage_loads", Step::tiles, Step::gpu, always, {tiles_placed}, {loads_staged},
-     [](Kernel k, Context c) { return passes::stage_loads(std::move(k), facts_for_staging(k, c)); }},
+     [](Kernel k, Context c) {
+       const passes::FactsOfArrays facts = facts_for_staging(k, c);
+       return passes::stage_loads(std::move(k), facts);
+     }},
     {"spread_tiles", Step::tiles, Step::gpu, always, {tiles_placed, loads_staged}, {tiles_spread},
      [](Kernel k, Context c) { return passes::spread_tiles(std::move(k), c.target); }},
     {"insert_barriers", Step::tiles, Step::gpu, not_in_trials, {tiles_placed, loads_staged, tiles_spread},

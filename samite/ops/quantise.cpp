@@ -145,7 +145,7 @@ QuantiseLaunches launches(const ScaleGroups &groups, std::int64_t rows, std::int
   if (groups == ScaleGroups{}) {
     static const auto find = largest_of_all<T>();
     static const auto divide = [] {
-      const auto made = divide_all<T, Q>();
+      auto made = divide_all<T, Q>();
       detail::expect_apart(made, detail::all_arrays);
       return made;
     }();

@@ -177,7 +177,7 @@ Kernel forward_stores(Kernel structured) {
   if (!forwarder.any()) return structured;
   structured.body = std::move(body);
   structured.local_count = forwarder.local_count();
-  return simplify(std::move(structured));
+  return simplify(structured);
 }
 
 }  // namespace samite::passes
