@@ -57,11 +57,12 @@ void Tape::append(const std::shared_ptr<jit::KernelDefinition> &definition, cons
                   const LaunchOptions &options, std::span<const jit::Argument> arguments,
                   const std::function<void()> &run) {
   moved_.check("Tape", extents.where());
-  Entry entry{.definition = definition,
-              .extents = extents,
-              .options = options,
-              .written = definition->written(),
-              .where = extents.where()};
+  Entry entry;
+  entry.definition = definition;
+  entry.extents = extents;
+  entry.options = options;
+  entry.written = definition->written();
+  entry.where = extents.where();
   entry.options.direction = Direction::adjoint;
   entry.options.check_finite = entry.options.check_finite || options_.check_finite;
   for (const jit::Argument &argument : arguments)
@@ -79,12 +80,13 @@ void Tape::append(const HostOperation &operation) {
   const bool copies = operation.kind == HostOperation::Kind::copy && is_floating(target.type());
   if (reads || target.count() == 0 || !(concerns_tape(target) || (copies && concerns_tape(source))))
     return run(operation);
-  Entry entry{.kind = copies ? Kind::copy : Kind::overwrite,
-              .extents = target.extents(),
-              .arguments = {{target, 0}},
-              .written = 1,
-              .where = operation.where,
-              .overwrites_storage = is_whole_storage(target)};
+  Entry entry;
+  entry.kind = copies ? Kind::copy : Kind::overwrite;
+  entry.extents = target.extents();
+  entry.arguments = {{target, 0}};
+  entry.written = 1;
+  entry.where = operation.where;
+  entry.overwrites_storage = is_whole_storage(target);
   entry.options.direction = Direction::adjoint;
   if (copies) entry.arguments.push_back({source, 0});
   put_down(std::move(entry), [&] { samite::run(operation); });
