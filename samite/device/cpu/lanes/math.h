@@ -23,13 +23,13 @@ namespace samite::SAMITE_LANES_NAMESPACE {
     return r;                     \
   }
 
-#if !SAMITE_LIBMVEC
 #define SAMITE_LOOP_1(function)                                 \
   {                                                             \
     V r;                                                        \
     for (int k = 0; k < lane_count; ++k) r[k] = function(x[k]); \
     return r;                                                   \
   }
+#if !SAMITE_LIBMVEC
 #define SAMITE_LOOP_2(function)                                       \
   {                                                                   \
     V r;                                                              \
@@ -155,22 +155,18 @@ SAMITE_INLINE F32 fmod(F32 x, F32 y) { return __builtin_elementwise_fmod(x, y); 
 SAMITE_INLINE F64 fmod(F64 x, F64 y) { return __builtin_elementwise_fmod(x, y); }
 
 // No library has these for vectors.
-SAMITE_INLINE F32 lgamma(F32 x) {
-  for (int k = 0; k < lane_count; ++k) x[k] = samite::lgamma(x[k]);
-  return x;
-}
-SAMITE_INLINE F64 lgamma(F64 x) {
-  for (int k = 0; k < lane_count; ++k) x[k] = samite::lgamma(x[k]);
-  return x;
-}
-SAMITE_INLINE F32 digamma(F32 x) {
-  for (int k = 0; k < lane_count; ++k) x[k] = samite::digamma(x[k]);
-  return x;
-}
-SAMITE_INLINE F64 digamma(F64 x) {
-  for (int k = 0; k < lane_count; ++k) x[k] = samite::digamma(x[k]);
-  return x;
-}
+#define SAMITE_VECTOR_BY_LANES(name) \
+  SAMITE_INLINE F32 name(F32 x) {    \
+    typedef F32 V;                   \
+    SAMITE_LOOP_1(samite::name)      \
+  }                                  \
+  SAMITE_INLINE F64 name(F64 x) {    \
+    typedef F64 V;                   \
+    SAMITE_LOOP_1(samite::name)      \
+  }
+SAMITE_VECTOR_BY_LANES(lgamma)
+SAMITE_VECTOR_BY_LANES(digamma)
+#undef SAMITE_VECTOR_BY_LANES
 
 #undef SAMITE_HALVES_1
 #undef SAMITE_HALVES_2
