@@ -354,7 +354,7 @@ void Launch::prepare(std::span<const jit::Argument> arguments) {
 
   // All at once: what throws before leaves the launch as it was.
   variant_ = std::move(variant);
-  stream_ = std::move(stream);
+  stream_ = stream;
   block_ = std::move(block);
   cuda_ = std::move(cuda);
   partition_ = partition;
