@@ -76,11 +76,13 @@ void CudaMemory::used_by(const std::shared_ptr<CudaStream> &stream) {
   auto same = [&](const auto &other) { return other->stream() == stream->stream(); };
   if (std::any_of(others_.begin(), others_.end(), same)) return;
   others_.reserve(others_.size() + 1);
-  // A stream that is being captured must not wait for work outside of the capture.
-  if (stream->capturing())
+  // A stream that is being captured must not wait for work outside of the capture: the host waits instead.
+  if (stream->capturing()) {
+    const driver::AllowedInCaptures allowed(device_->context());
     home_->stream().synchronize();
-  else
+  } else {
     order(home_->stream(), stream->stream());
+  }
   others_.push_back(stream);
 }
 

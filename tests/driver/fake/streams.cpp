@@ -29,6 +29,7 @@ Result StreamSynchronize(CUstream handle) {
   Stream *stream = use(handle);
   if (stream == nullptr) return Result::invalid_handle;
   if (const Result code = refuse_in_capture(*stream); code != Result::success) return code;
+  if (refused_in_capture()) return Result::stream_capture_unsupported;
   state().host.join(stream->clock);
   return Result::success;
 }
@@ -122,6 +123,7 @@ Result EventSynchronize(CUevent handle) {
   const Event *event = use(handle);
   if (event == nullptr) return Result::invalid_handle;
   if (event->capture) return Result::captured_event;
+  if (refused_in_capture()) return Result::stream_capture_unsupported;
   state().host.join(event->at);
   return Result::success;
 }
