@@ -102,7 +102,8 @@ Tape::Known &Tape::known(const AnyBuffer &buffer) {
   return known_.emplace(storage.get(), std::move(known)).first->second;
 }
 
-// What an operation that throws has written all the same, others have written.
+// Writes of an operation that throws count as writes by others. After it has run nothing may throw: it would have
+// written without being on the tape. So everything that allocates comes before.
 void Tape::put_down(Entry entry, const std::function<void()> &run) {
   for (const jit::OwnedArgument &argument : entry.arguments) {
     if (argument.buffer.valid()) known(argument.buffer);
@@ -113,23 +114,24 @@ void Tape::put_down(Entry entry, const std::function<void()> &run) {
     find_values_read(entry);
     keep_what_changes(entry);
   }
+  Room room = make_room(entry);
   {
     const PlainHostOperations as_they_are;
     run();
   }
   const std::size_t number = entries_.size();
+  accumulators_.merge(room.accumulators);
   for (std::size_t i = 0; i < entry.arguments.size(); ++i) {
     const AnyBuffer &buffer = entry.arguments[i].buffer;
     entry.after.push_back(buffer.version());
     if (!buffer.valid()) continue;
     Known &known = known_.at(buffer.storage().get());
     // Of several views of one storage, the first does this for all.
-    for (std::uint64_t version = entry.before[i] + 1; version <= buffer.version(); ++version)
-      if (known.own.empty() || known.own.back() < version) known.own.push_back(version);
+    const std::uint64_t first = std::max(entry.before[i], known.own.empty() ? 0 : known.own.back().last) + 1;
+    if (first <= buffer.version()) known.own.push_back({first, buffer.version()});
     known.version = buffer.version();
-    known.used.try_emplace(region_of(buffer), entry.before[i]);
+    known.used.merge(room.used[i]);
     if (entry.overwrites_storage && i == 0) known.overwritten = known.version;
-    if (const Storage *gradient = buffer.storage()->gradient_pointer()) accumulators_.insert(gradient);
   }
   for (std::uint32_t i : entry.values_read) {
     if (entry.arguments[i].values.valid())
@@ -140,12 +142,38 @@ void Tape::put_down(Entry entry, const std::function<void()> &run) {
   entries_.push_back(std::move(entry));
 }
 
+Tape::Room Tape::make_room(Entry &entry) {
+  const auto make_room_in = [](auto &vector, std::size_t count) {
+    if (vector.capacity() - vector.size() < count) vector.reserve(std::max(2*vector.size(), vector.size() + count));
+  };
+  make_room_in(entries_, 1);
+  const std::size_t count = entry.arguments.size();
+  entry.after.reserve(count);
+  Room room;
+  room.used.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const AnyBuffer &buffer = entry.arguments[i].buffer;
+    if (!buffer.valid()) continue;
+    Known &known = known_.at(buffer.storage().get());
+    make_room_in(known.own, count);
+    make_room_in(known.needed, entry.values_read.size());
+    room.used[i].emplace(region_of(buffer), entry.before[i]);
+    if (const Storage *gradient = buffer.storage()->gradient_pointer()) room.accumulators.insert(gradient);
+  }
+  return room;
+}
+
+bool Tape::Known::made(std::uint64_t version) const {
+  const auto it = std::ranges::lower_bound(own, version, {}, &Versions::last);
+  return it != own.end() && it->first <= version;
+}
+
 bool Tape::written_by_others(const AnyBuffer &buffer) const {
   const Known &known = known_.at(buffer.storage().get());
   if (!known.written_by_others && known.version == buffer.version()) return false;
   const ElementRegion region = region_of(buffer);
   for (const std::uint64_t version : known.log->writes(region, known.overwritten)) {
-    if (std::ranges::binary_search(known.own, version)) continue;
+    if (known.made(version)) continue;
     for (const auto &[used, first] : known.used)
       if (first < version && share_elements(used, region) &&
           std::ranges::binary_search(known.log->writes(used, version - 1), version))

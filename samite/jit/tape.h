@@ -36,8 +36,8 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace samite {
 
@@ -108,22 +108,33 @@ class Tape {
 
     bool writes(std::size_t argument) const { return (written >> argument & 1) != 0; }
   };
+  struct Versions {
+    std::uint64_t first, last;
+  };
   // What the tape knows of one storage.
   struct Known {
     std::shared_ptr<const WriteLog> log;  // watched as long as this is held
     std::uint64_t version = 0;            // after the last operation of the tape that used it
     bool written_by_others = false;       // since the first one
     std::uint64_t overwritten = 0;        // when the tape last overwrote all of it with a copy or with constants
-    std::vector<std::uint64_t> own;       // versions that the tape's operations made, in order
+    std::vector<Versions> own;            // that the tape's operations made, in order
     // Elements that the tape used, with the version when it first did.
     std::map<ElementRegion, std::uint64_t> used;
     // Elements that adjoints need as they are now: which entries' arguments.
     std::vector<std::pair<std::size_t, std::uint32_t>> needed;
+
+    bool made(std::uint64_t version) const;
+  };
+  // What an entry adds to the tape when it has run, allocated before it runs.
+  struct Room {
+    std::vector<std::map<ElementRegion, std::uint64_t>> used;  // of each argument
+    std::set<const Storage *> accumulators;
   };
   struct Seed;
 
   Known &known(const AnyBuffer &buffer);
   void put_down(Entry entry, const std::function<void()> &run);
+  Room make_room(Entry &entry);
   void find_foreign_write(Entry &entry);
   // Whether others have written elements of the buffer since the tape first used them.
   bool written_by_others(const AnyBuffer &buffer) const;
@@ -160,7 +171,7 @@ class Tape {
   TapeOptions options_;
   std::vector<Entry> entries_;
   std::unordered_map<const Storage *, Known> known_;
-  std::unordered_set<const Storage *> accumulators_;  // gradients of arrays on the tape, which `backward` adds to
+  std::set<const Storage *> accumulators_;  // gradients of arrays on the tape, which `backward` adds to
   std::int64_t kept_bytes_ = 0;
   bool ended_halfway_ = false;  // the last backward(): gradients hold some of it
 };
