@@ -87,6 +87,7 @@ SAMITE_INLINE f32 f32_of_bits(u32 bits) { return __builtin_bit_cast(f32, bits); 
 SAMITE_INLINE f64 f64_of_bits(u64 bits) { return __builtin_bit_cast(f64, bits); }
 SAMITE_INLINE u32 bits_of(f32 value) { return __builtin_bit_cast(u32, value); }
 SAMITE_INLINE u64 bits_of(f64 value) { return __builtin_bit_cast(u64, value); }
+SAMITE_INLINE i32 negated(i32 x) { return i32(0u - u32(x)); }
 SAMITE_INLINE i32 set_bits(u32 x) { return __builtin_popcount(x); }
 SAMITE_INLINE i32 set_bits(u64 x) { return __builtin_popcountll(x); }
 SAMITE_INLINE i32 leading_zeros(u32 x) { return x == 0 ? 32 : __builtin_clz(x); }

@@ -16,6 +16,13 @@ SAMITE_INLINE i32 set_bits(u64 x) { return __popcll(x); }
 SAMITE_INLINE i32 leading_zeros(u32 x) { return __clz(i32(x)); }
 SAMITE_INLINE i32 leading_zeros(u64 x) { return __clzll(i64(x)); }
 
+// In 32 bits, which the compiler does not narrow.
+SAMITE_INLINE i32 negated(i32 x) {
+  i32 result;
+  asm("neg.s32 %0, %1;" : "=r"(result) : "r"(x));
+  return result;
+}
+
 // To nearest, ties to even.
 SAMITE_INLINE u16 f16_bits(f32 value) {
   u16 bits;

@@ -33,9 +33,13 @@ template <class T>
 SAMITE_INLINE T wrapping_mul(T a, T b) {
   return T(Unsigned<T>(a) * Unsigned<T>(b));
 }
+// The assembler widens a 16-bit negation before it negates, so that -32768 would become 32768.
 template <class T>
 SAMITE_INLINE T wrapping_neg(T a) {
-  return T(Unsigned<T>(0) - Unsigned<T>(a));
+  if constexpr (same_type<T, i16>)
+    return T(negated(i32(a)));
+  else
+    return T(Unsigned<T>(0) - Unsigned<T>(a));
 }
 
 template <class T>
