@@ -12,7 +12,8 @@ std::vector<CUgraphNode> raw_nodes(std::span<const GraphNode> nodes) {
   return raw;
 }
 
-// What the stream's next work would wait for; nothing where the stream captures nothing.
+}  // namespace
+
 std::vector<GraphNode> last_nodes(const Stream &stream) {
   CaptureStatus status = CaptureStatus::none;
   std::uint64_t id = 0;
@@ -25,8 +26,6 @@ std::vector<GraphNode> last_nodes(const Stream &stream) {
   for (std::size_t i = 0; i < count; ++i) last.push_back({nodes[i], graph});
   return last;
 }
-
-}  // namespace
 
 Capture::Capture(const Stream &stream) : stream_(stream) {
   stream.context().call<Entry::StreamBeginCapture>(stream.raw(), CaptureMode::thread_local_);
@@ -72,6 +71,25 @@ void Capture::keep_in(const Graph &graph) {
   const Captures::Kept kept = stream_.context().captures().end(id_);
   std::lock_guard lock(graph.state_->contents->mutex);
   for (const auto &[kernel, owner] : kept) graph.state_->contents->add_kernel(kernel, owner);
+  for (const std::shared_ptr<const void> &child : children_) graph.state_->contents->keep(child);
+}
+
+void Capture::add(const Graph &child) {
+  Graph::Contents &its = *child.state_->contents;
+  std::lock_guard lock(its.mutex);
+  children_.push_back(child.state_->contents);
+  for (const char *kernel : its.kernels) stream_.context().captures().keep(id_, {kernel, child.state_->contents});
+  const std::vector<GraphNode> last = last_nodes(stream_);
+  const std::vector<CUgraphNode> after = raw_nodes(last);
+  CUgraph graph = nullptr;
+  CaptureStatus status = CaptureStatus::none;
+  stream_.context().call<Entry::StreamGetCaptureInfo>(stream_.raw(), &status, static_cast<std::uint64_t *>(nullptr),
+                                                      &graph, static_cast<const CUgraphNode **>(nullptr),
+                                                      static_cast<std::size_t *>(nullptr));
+  CUgraphNode node = nullptr;
+  stream_.context().call<Entry::GraphAddChildGraphNode>(&node, graph, after.data(), after.size(), child.raw());
+  stream_.context().call<Entry::StreamUpdateCaptureDependencies>(stream_.raw(), &node, std::size_t{1},
+                                                                 set_capture_dependencies);
 }
 
 Result Capture::end_in_driver(CUgraph &raw) noexcept {

@@ -20,6 +20,9 @@ class Capture {
   Capture &operator=(const Capture &) = delete;
   ~Capture();
 
+  // Puts a copy of `child`, as it is now, into the stream. The driver refuses one that has conditional nodes.
+  void add(const Graph &child);
+
   struct Captured {
     Graph graph;
     std::vector<GraphNode> last;  // what the stream's next work would have waited for
@@ -35,6 +38,7 @@ class Capture {
 
   Stream stream_;
   std::optional<Graph> into_;  // that the caller has
+  std::vector<std::shared_ptr<const void>> children_;  // what their kernels need
   std::uint64_t id_ = 0;
   bool ended_ = false;
 };
@@ -67,8 +71,11 @@ class AllowedInCaptures {
   CaptureMode mode_ = CaptureMode::relaxed;
 };
 
-// The work that `stream` has captured last, a kernel or any other, as long as the capture's graph lives. None where the
-// stream captures nothing, or its next work would wait for none or for several.
+// The nodes that the next work of `stream` would wait for, as long as the capture's graph lives. None where the stream
+// captures nothing.
+std::vector<GraphNode> last_nodes(const Stream &stream);
+
+// The same where it is one, a kernel or any other work.
 std::optional<GraphNode> last_captured(const Stream &stream);
 
 }  // namespace samite::driver

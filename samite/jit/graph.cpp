@@ -67,6 +67,7 @@ void edit(Graph::Contents &contents, std::size_t number, Graph::Contents::Step s
     }
     throw;
   }
+  step.edited = !contents.has_conditions;
   before = std::move(step);
 }
 

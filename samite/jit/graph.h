@@ -22,7 +22,8 @@
 // fill, copy_from, set, clone, zero_gradient and the seeds of Tape::backward. All of it is replayed in that order, on
 // the CPU and on CUDA alike. Values that the host gives are those of the capture; a buffer that is made in a capture is
 // allocated there, once. A graph that is launched in the capture of another becomes a part of it, as it is then. On
-// CUDA the graph also holds what other libraries put into the stream.
+// CUDA the graph also holds what other libraries put into the stream; one that has conditions as well cannot become a
+// part of another.
 //
 // What waits for the stream cannot be captured, nor what reads a buffer that the graph writes, nor copies from or to
 // another device or pinned memory: UserError, or DeviceError with the driver's words.

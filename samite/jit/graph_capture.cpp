@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/base/thread_mode.h"
 #include "samite/driver/launch.h"
+#include "samite/ir/visit.h"
 #include "samite/jit/cuda_launch.h"
 #include "samite/jit/host_operations.h"
 #include "samite/runtime/captured_operation.h"
@@ -25,6 +26,7 @@ GraphCapture::GraphCapture(const Stream &stream)
     : stream_(stream), contents_(std::make_shared<Graph::Contents>()), block_(&contents_->block) {
   if (current_capture) throw UserError("this thread captures a graph already; end that capture before another begins");
   if (const CudaStream *cuda = stream.cuda()) part_.emplace(cuda->stream());
+  remember_last();
   current_capture = this;
   begin(ThreadMode::captures_graph);
   handle_host_operations();
@@ -47,7 +49,9 @@ void GraphCapture::add(const Launch &launch) {
   launch.for_each_written([&](Storage &storage, const AnyBuffer &) { written_.insert(&storage); });
   const std::size_t steps_before = contents_->steps.size();
   try {
+    look_for_work_of_others();
     if (const CudaLaunch *cuda = step.launch.cuda()) cuda->run_into(step.launch.arguments(), &step.nodes);
+    remember_last();
     contents_->steps.push_back(std::move(step));
     block_->emplace_back(contents_->steps.size() - 1);
   } catch (...) {
@@ -61,12 +65,22 @@ void GraphCapture::add(const Launch &launch) {
 void GraphCapture::put_in(const std::function<void()> &put) {
   if (!part_) throw UserError("it cannot be captured: an earlier part of the capture has failed");
   try {
+    look_for_work_of_others();
     put();
+    remember_last();
   } catch (...) {
     // The driver may have some of it.
     part_.reset();
     throw;
   }
+}
+
+void GraphCapture::look_for_work_of_others() {
+  if (part_ && driver::last_nodes(stream_.cuda()->stream()) != last_) contents_->has_work_of_others = true;
+}
+
+void GraphCapture::remember_last() {
+  if (part_) last_ = driver::last_nodes(stream_.cuda()->stream());
 }
 
 void GraphCapture::check(const HostOperation &operation) const {
@@ -114,8 +128,46 @@ void GraphCapture::add(const Graph::Contents &graph, const Stream &stream) {
                     "; launch it on the stream that is captured");
   std::unique_ptr<Graph::Contents> inner = graph.snapshot();
   inner->for_each_written([&](Storage &storage, const AnyBuffer &) { written_.insert(&storage); });
-  if (graph.executable) put_in([&] { graph.executable->launch(stream.cuda()->stream()); });
+  if (stream_.cuda() && graph.has_conditions && graph.has_work_of_others)
+    throw UserError(
+        "the graph has conditions and work that another library has put into its stream, so that it cannot become a "
+        "part of another graph; capture both in one");
+  const bool had_conditions = contents_->has_conditions;
+  if (stream_.cuda() && graph.has_conditions)
+    put_parts(graph, graph.block);
+  else if (stream_.cuda())
+    put_in([&] { put_child(graph); });
+  contents_->has_conditions = had_conditions || graph.has_conditions;
+  contents_->has_work_of_others = contents_->has_work_of_others || graph.has_work_of_others;
   block_->emplace_back(std::move(inner));
+}
+
+void GraphCapture::put_child(const Graph::Contents &graph) {
+  driver::Graph child = *graph.graph;
+  for (const Graph::Contents::Step &step : graph.steps) {
+    if (!step.edited) continue;
+    if (step.enabled)
+      step.launch.cuda()->put_in(child, step.nodes, step.launch.arguments());
+    else
+      step.launch.cuda()->put_nothing_in(child, step.nodes);
+  }
+  part_->add(child);
+}
+
+void GraphCapture::put_parts(const Graph::Contents &graph, const Graph::Contents::Block &block) {
+  const auto put_step = [&](std::size_t number) {
+    const Graph::Contents::Step &step = graph.steps[number];
+    if (step.enabled) put_in([&] { step.launch.cuda()->run(step.launch.arguments()); });
+  };
+  for (const Graph::Contents::Part &part : block)
+    std::visit(
+        ir::Overloaded{
+            put_step, [&](const HostOperation &operation) { put_in([&] { put_into_stream(operation); }); },
+            [&](const std::unique_ptr<Graph::Contents::Condition> &condition) {
+              capture_body(*condition, [&] { put_parts(graph, condition->body); }, SourceLocation{});
+            },
+            [&](const std::unique_ptr<Graph::Contents> &inner) { put_parts(*inner, inner->block); }},
+        part);
 }
 
 void GraphCapture::check_condition(const AnyBuffer &value, SourceLocation where) const {
@@ -130,6 +182,7 @@ void GraphCapture::check_condition(const AnyBuffer &value, SourceLocation where)
 
 driver::Capture::Captured GraphCapture::end_part() {
   try {
+    look_for_work_of_others();
     driver::Capture::Captured captured = part_->end();
     part_.reset();
     return captured;
@@ -185,6 +238,7 @@ void GraphCapture::capture_body(const Graph::Contents::Condition &condition, con
       condition.repeats ? before.graph.add_while(holds, {{asked}}) : before.graph.add_if(holds, {{asked}});
   part_.emplace(queue, node.body, std::span<const driver::GraphNode>());
   try {
+    remember_last();
     body();
     if (!part_) throw UserError(where, "a part of the condition's body has failed, and so the capture has");
     driver::Capture::Captured inside = end_part();
@@ -194,6 +248,7 @@ void GraphCapture::capture_body(const Graph::Contents::Condition &condition, con
     throw;
   }
   part_.emplace(queue, before.graph, std::span<const driver::GraphNode>(&node.node, 1));
+  remember_last();
 }
 
 std::shared_ptr<Graph::Contents> GraphCapture::finish() {

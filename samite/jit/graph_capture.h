@@ -45,6 +45,13 @@ class GraphCapture {
   void put_into_stream(const HostOperation &operation);
   // Runs `put`, which puts something into the captured stream. Where that fails, so does the capture.
   void put_in(const std::function<void()> &put);
+  // Puts a graph without conditions into the stream as one node.
+  void put_child(const Graph::Contents &graph);
+  // Puts the parts of a graph into the stream: the driver takes no graph with conditions for a node.
+  void put_parts(const Graph::Contents &graph, const Graph::Contents::Block &block);
+  // Before and after this puts something into the stream.
+  void look_for_work_of_others();
+  void remember_last();
   bool writes(const Storage *storage) const { return written_.contains(storage); }
 
   Stream stream_;
@@ -52,6 +59,7 @@ class GraphCapture {
   Graph::Contents::Block *block_;  // that launches are added to
   std::unordered_set<const Storage *> written_;
   std::optional<driver::Capture> part_;  // of CUDA; none after a failure
+  std::vector<driver::GraphNode> last_;  // the stream's last nodes after what this has put into it
 };
 
 }  // namespace samite::jit

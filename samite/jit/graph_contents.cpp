@@ -37,6 +37,7 @@ std::unique_ptr<Contents> Graph::Contents::snapshot() const {
   for (const Step &step : steps) copy->steps.push_back({step.launch, {}, step.enabled});
   copy->block = copied(block);
   copy->has_conditions = has_conditions;
+  copy->has_work_of_others = has_work_of_others;
   copy->kept = kept;
   return copy;
 }

@@ -18,6 +18,7 @@ struct Graph::Contents {
     Launch launch;
     std::vector<driver::GraphNode> nodes = {};  // on CUDA
     bool enabled = true;
+    bool edited = false;  // in the executable, and not in the graph
   };
 
   struct Condition;
@@ -35,6 +36,7 @@ struct Graph::Contents {
   Block block;
   bool has_conditions = false;
   bool broken = false;  // an edit failed, and so did taking it back
+  bool has_work_of_others = false;  // that another library has put into the captured stream
   // None on the CPU.
   std::optional<driver::Graph> graph;
   std::optional<driver::GraphExecutable> executable;

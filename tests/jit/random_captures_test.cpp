@@ -73,7 +73,7 @@ class World {
   // Captures what graphs in it need, before the capture of the program itself.
   void prepare(const ModelProgram &program) {
     for (const ModelOperation &operation : program) {
-      if (operation.has_body() && operation.kind != Kind::graph) prepare(operation.body);
+      if (operation.has_body()) prepare(operation.body);
       if (operation.kind == Kind::graph)
         graphs_.emplace(&operation, capture(stream_, [&] { perform(operation.body); }));
       const bool of_clones = std::max(operation.y.array, operation.x.array) >= first_arrays;

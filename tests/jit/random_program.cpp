@@ -99,6 +99,7 @@ ModelProgram RandomPrograms::program(int &arrays, int depth, bool may_clone) {
     } else if (choice == 2) {
       ModelOperation graph{.kind = Kind::graph};
       for (int k = number(1, 3); k > 0; --k) graph.body.push_back(simple_operation(arrays_before_));
+      if (number(0, 2) == 0 && depth < model_conditions) add_loop(graph.body, arrays_before_, depth);
       program.push_back(std::move(graph));
     } else {
       program.push_back(simple_operation(arrays));

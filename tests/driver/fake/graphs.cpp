@@ -179,6 +179,8 @@ Result GraphAddChildGraphNode(CUgraphNode *handle, CUgraph graph_handle, const C
   Graph *graph = use(graph_handle);
   const Graph *child = use(child_handle);
   if (graph == nullptr || child == nullptr) return Result::invalid_handle;
+  if (std::ranges::any_of(child->nodes, [](const auto &one) { return one->type == GraphNodeType::conditional; }))
+    return Result::not_supported;
   Node &node = add_node(*graph, GraphNodeType::child_graph, nodes_of(dependencies, count));
   node.child = &state().graphs.add();
   node.child->owned_by_node = true;
@@ -304,12 +306,9 @@ Result GraphLaunch(CUgraphExec handle, CUstream stream_handle) {
       if (condition.assign) condition.value = condition.initial;
     return run_nodes(in, now.nodes);
   };
-  if (!stream->capture)
-    return submit(*stream, GraphNodeType::child_graph, [=](Stream &in) { return run(in, *executable); });
-  // A capture has the graph as it is now.
-  const auto now = std::make_shared<GraphExec>();
-  copy_nodes(executable->nodes, *now, now->nodes);
-  return submit(*stream, GraphNodeType::child_graph, [=](Stream &in) { return run(in, *now); });
+  // A driver of CUDA 13 refuses it: a capture takes a graph as a child.
+  if (const Result code = refuse_in_capture(*stream); code != Result::success) return code;
+  return submit(*stream, GraphNodeType::child_graph, [=](Stream &in) { return run(in, *executable); });
 }
 
 }  // namespace samite::driver::fake
