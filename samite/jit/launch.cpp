@@ -67,7 +67,7 @@ void check_index(const Callee &callee, std::size_t index) {
 
 namespace {
 
-// Arrays whose elements or gradients a launch touches, as bits; an adjoint reads the elements of some alone.
+// Arrays whose elements or gradients a launch touches, as bits. An adjoint reads the elements of some alone.
 std::uint64_t arrays_touched(const VariantKey &key, std::span<const std::uint32_t> values_read) {
   if (key.direction != Direction::adjoint) return ~std::uint64_t{0};
   std::uint64_t arrays = key.active;
@@ -469,10 +469,12 @@ void Launch::set_scalar(std::size_t index, jit::HostScalar value, SourceLocation
 void Launch::set_bits(std::size_t index, std::uint64_t bits) {
   const jit::Turn turn(in_use_, *this, "Launch", definition_->where());
   const std::uint64_t before = std::exchange(arguments_[index].scalar, bits);
-  if (!cuda_ || !variant_->tile_memory.depends_on(static_cast<std::uint32_t>(index)))
-    return jit::fill_argument(*variant_, index, arguments_[index].view(), block_.data());
+  const bool changes_memory = cuda_ && variant_->tile_memory.depends_on(static_cast<std::uint32_t>(index));
   try {
-    prepare();
+    if (changes_memory) return prepare();
+    if (!variant_->key.debug && jit::bounds_depend_on(*definition_, index))
+      jit::check_bounds(*definition_, extents_, views(), jit::arrays_touched(variant_->key, variant_->values_read));
+    jit::fill_argument(*variant_, index, arguments_[index].view(), block_.data());
   } catch (...) {
     arguments_[index].scalar = before;
     throw;

@@ -50,12 +50,20 @@ class LaunchNumbers {
     switch (symbol.kind) {
       case passes::Symbol::Kind::ThreadIndex: return Bounds{0, Wide{extents_[symbol.dimension]} - 1};
       case passes::Symbol::Kind::Extent: return exactly(arguments_[symbol.id].buffer->extents()[symbol.dimension]);
+      case passes::Symbol::Kind::Parameter:
+        return exactly(integer(definition_.parameters()[symbol.id].type, arguments_[symbol.id].scalar));
       case passes::Symbol::Kind::Local: return bounds_of_loop(symbol.id);
       default: return std::nullopt;
     }
   }
 
   static Bounds exactly(Wide number) { return {number, number}; }
+
+  static Wide integer(ScalarType type, std::uint64_t bits) {
+    const auto unused = static_cast<unsigned>(64 - 8 * size_of(type));
+    if (class_of(type) == ScalarClass::Signed) return static_cast<std::int64_t>(bits << unused) >> unused;
+    return (bits << unused) >> unused;
+  }
 
   const KernelDefinition &definition_;
   const Extents &extents_;
@@ -107,6 +115,16 @@ void check_bounds(const KernelDefinition &definition, const Extents &extents, st
         std::ranges::all_of(access.loops, [&](std::size_t loop) { return numbers.bounds_of_loop(loop).has_value(); });
     if (runs) refuse(definition, extents, arguments, access, *index);
   }
+}
+
+bool bounds_depend_on(const KernelDefinition &definition, std::size_t scalar) {
+  const passes::Symbol wanted = passes::Symbol::parameter(static_cast<std::uint32_t>(scalar));
+  const auto has = [&](const passes::LinearNumber &number) {
+    return std::ranges::any_of(number.terms, [&](const auto &term) { return term.symbol == wanted; });
+  };
+  const passes::CertainAccesses &certain = definition.certain_accesses();
+  return std::ranges::any_of(certain.accesses, [&](const auto &access) { return has(access.index); }) ||
+         std::ranges::any_of(certain.loops, [&](const auto &loop) { return has(loop.begin) || has(loop.end); });
 }
 
 }  // namespace samite::jit

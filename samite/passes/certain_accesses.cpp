@@ -76,7 +76,6 @@ class AccessFinder {
           symbol = Symbol::local(static_cast<LocalId>(loop->second));
           break;
         }
-        case Symbol::Kind::Parameter:
         case Symbol::Kind::LaunchBegin:
         case Symbol::Kind::LaunchEnd: return std::nullopt;
         default: break;

@@ -1,10 +1,10 @@
 // Which elements every launch of a kernel touches, as far as indices are sums of multiples of thread indices, loop
-// indices and extents of arrays. Scalar arguments are no part of them: they may change with each launch.
+// indices, extents of arrays and integer arguments.
 //
 // An access counts where nothing decides whether it happens: it stands in no branch, in no while_, and in no loop but
 // those that count from one number to another that are the same for all instances. All indices in the box of the launch
 // and of those loops then occur, so that the least and the greatest index are known exactly once the launch's extents
-// and arrays are. A launch compares them with the arrays' extents (jit/out_of_bounds.h).
+// and arguments are. A launch compares them with the arrays' extents (jit/out_of_bounds.h).
 #pragma once
 
 #include "samite/passes/index_forms.h"

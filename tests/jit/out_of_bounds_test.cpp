@@ -122,12 +122,60 @@ TEST(OutOfBounds, ARecordedLaunchIsCheckedWhenItIsEdited) {
   EXPECT_THAT(y.to_vector(), ElementsAre(0, 3, 4));
 }
 
-// Scalar arguments may change with each launch, and are not asked.
-TEST(OutOfBounds, AnIndexThatDependsOnAScalarArgumentIsNotRefused) {
-  Kernel set{"set", {"y", "n"}, [](Array<float, 1> y, Int n) { y(thread_index() + n - n) = 1; }};
-  Buffer<float> y{device, {3}};
-  set.launch({3}, y, 1 << 20);
+TEST(OutOfBounds, AnIndexThatAScalarArgumentShiftsIsRefused) {
+  Kernel shifted{"shifted", {"y", "x", "by"}, [](Array<float, 1> y, Array<const float, 1> x, Int by) {
+                   Int i = thread_index();
+                   y(i) = x(i + by);
+                 }};
+  Buffer<float> y{device, {3}}, x{device, {5}, {1, 2, 3, 4, 5}};
+  shifted.launch({3}, y, x, 2);
+  EXPECT_THAT(y.to_vector(), ElementsAre(3, 4, 5));
+  EXPECT_THAT(message_of<UserError>([&] { shifted.launch({3}, y, x, 3); }),
+              AllOf(HasSubstr("argument 1 ('x') has extent 5 in dimension 0"), HasSubstr("at indices 3 to 5"),
+                    HasSubstr("out_of_bounds_test.cpp:")));
+  EXPECT_THAT(message_of<UserError>([&] { shifted.launch({3}, y, x, -1); }), HasSubstr("at indices -1 to 1"));
+  EXPECT_THROW(shifted.record({3}, y, x, 3), UserError);
+  Kernel same{"same", {"y", "n"}, [](Array<float, 1> y, Int n) { y(thread_index() + n - n) = 1; }};
+  same.launch({3}, y, 1 << 20);
   EXPECT_THAT(y.to_vector(), ElementsAre(1, 1, 1));
+}
+
+TEST(OutOfBounds, ScalarArgumentsOfEveryWidthAreReadAsTheyAre) {
+  const auto check = [](auto zero) {
+    using T = decltype(zero);
+    Kernel shifted{"shifted", {"x", "by"}, [](Array<float, 1> x, Traced<T> by) { x(thread_index() + by) = 1; }};
+    Buffer<float> x{device, {5}};
+    shifted.launch({3}, x, T(2));
+    EXPECT_THAT(x.to_vector(), ElementsAre(0, 0, 1, 1, 1));
+    EXPECT_THAT(message_of<UserError>([&] { shifted.launch({3}, x, T(4)); }), HasSubstr("at indices 4 to 6"));
+    if constexpr (std::is_signed_v<T>)
+      EXPECT_THAT(message_of<UserError>([&] { shifted.launch({3}, x, T(-2)); }), HasSubstr("at indices -2 to 0"));
+  };
+  check(std::int32_t{}), check(std::int64_t{});
+}
+
+// An edited scalar is checked where it is edited, so that launch() checks nothing.
+TEST(OutOfBounds, AScalarOfARecordedLaunchIsCheckedWhenItIsEdited) {
+  Kernel shifted{"shifted", {"y", "x", "by", "count"}, [](Array<float, 1> y, Array<const float, 1> x, Int by, Int count) {
+                   Int i = thread_index();
+                   y(i) = 0;
+                   for (Int k : range(count)) y(i) += x(i + k + by);
+                 }};
+  Buffer<float> y{device, {2}, Gradient::tracked}, x{device, {4}, {1, 2, 3, 4}, Gradient::tracked};
+  Launch launch = shifted.record({2}, y, x, 0, 2);
+  EXPECT_THAT(message_of<UserError>([&] { launch.set("by", 2); }),
+              AllOf(HasSubstr("at indices 2 to 4"), HasSubstr("set at")));
+  EXPECT_THROW(launch.set("count", 4), UserError);
+  launch.launch();
+  EXPECT_THAT(y.to_vector(), ElementsAre(3, 5)) << "as it was";
+  launch.set("by", 1);
+  launch.launch();
+  EXPECT_THAT(y.to_vector(), ElementsAre(5, 7));
+  launch.set("count", 0);
+  launch.set("by", 100);
+  Launch adjoint = shifted.record({2}, {.direction = Direction::adjoint}, y, x, 0, 2);
+  EXPECT_THROW(adjoint.set("by", 2), UserError);
+  adjoint.set("by", 1);
 }
 
 TEST(OutOfBounds, AnAdjointIsAskedForWhatItTouches) {
@@ -149,13 +197,14 @@ TEST(OutOfBounds, DebugModeNamesTheInstanceInstead) {
   EXPECT_THAT(message_of<UserError>([&] { copy.launch({3}, {.debug = true}, y, x); }), Not(HasSubstr("at indices")));
 }
 
-// An index as a sum of multiples: of both thread indices, a loop's index and three extents.
+// An index as a sum of multiples: of both thread indices, a loop's index, three extents and a scalar argument.
 struct Sum {
   std::int64_t constant = 0, i = 0, j = 0, k = 0, n = 0, m = 0, extent = 0;  // n and m are of arrays beside it
+  std::int64_t scalar = 0;
 
   std::int64_t at(std::int64_t i_, std::int64_t j_, std::int64_t k_, std::int64_t n_, std::int64_t m_,
-                  std::int64_t extent_) const {
-    return constant + i * i_ + j * j_ + k * k_ + n * n_ + m * m_ + extent * extent_;
+                  std::int64_t extent_, std::int64_t scalar_) const {
+    return constant + i * i_ + j * j_ + k * k_ + n * n_ + m * m_ + extent * extent_ + scalar * scalar_;
   }
 };
 
@@ -175,22 +224,24 @@ struct RandomAccess {
              place == Place::in_loop ? number(-2, 2) : 0,
              number(-1, 1),
              number(-1, 1),
-             number(0, 3) == 0 ? number(-1, 1) : 0};
+             number(0, 3) == 0 ? number(-1, 1) : 0,
+             number(0, 1) == 0 ? number(-2, 2) : 0};
     in_64_bits = number(0, 1);
     writes = number(0, 1);
     begin = {.constant = number(-2, 2), .n = number(0, 1)};
-    end = {.constant = number(-2, 5), .m = number(0, 1)};
+    end = {.constant = number(-2, 5), .m = number(0, 1), .scalar = number(0, 2) == 0 ? 1 : 0};
     step = number(0, 1) ? number(1, 3) : number(-3, -1);
   }
 
   template <class Integer>
-  void capture_as(Array<float, 1> y, Int i, Int j, Int n, Int m) const {
+  void capture_as(Array<float, 1> y, Int i, Int j, Int n, Int m, Int scalar) const {
     const auto value = [&](const Sum &sum, const Integer &k) {
       const auto times = [](std::int64_t factor, const auto &of) {
         return static_cast<typename Integer::value_type>(factor) * cast<Integer>(of);
       };
       return Integer(static_cast<typename Integer::value_type>(sum.constant)) + times(sum.i, i) + times(sum.j, j) +
-             times(sum.k, k) + times(sum.n, n) + times(sum.m, m) + times(sum.extent, y.extent(0));
+             times(sum.k, k) + times(sum.n, n) + times(sum.m, m) + times(sum.extent, y.extent(0)) +
+             times(sum.scalar, scalar);
     };
     const auto access = [&](const Integer &k) {
       if (writes)
@@ -207,12 +258,12 @@ struct RandomAccess {
         for (Integer k : range(value(begin, zero), value(end, zero), static_cast<int>(step))) access(k);
     }
   }
-  void capture(Array<float, 1> y, Array<const float, 1> n, Array<const float, 1> m) const {
+  void capture(Array<float, 1> y, Array<const float, 1> n, Array<const float, 1> m, Int scalar) const {
     auto [i, j] = thread_index<2>();
     if (in_64_bits)
-      capture_as<Int64>(y, i, j, n.extent(0), m.extent(0));
+      capture_as<Int64>(y, i, j, n.extent(0), m.extent(0), scalar);
     else
-      capture_as<Int>(y, i, j, n.extent(0), m.extent(0));
+      capture_as<Int>(y, i, j, n.extent(0), m.extent(0), scalar);
   }
 
   // Loops in larger steps are rewritten to count their iterations, and what follows from their bounds is not seen; nor
@@ -220,18 +271,19 @@ struct RandomAccess {
   bool is_exact() const { return (place != Place::in_loop || step * step == 1) && !in_64_bits; }
 
   // Whether it happens for certain, and leaves an array of `extent` elements.
-  bool leaves(std::int64_t rows, std::int64_t columns, std::int64_t n, std::int64_t m, std::int64_t extent) const {
+  bool leaves(std::int64_t rows, std::int64_t columns, std::int64_t n, std::int64_t m, std::int64_t extent,
+              std::int64_t scalar) const {
     if (place == Place::in_branch || place == Place::after_return) return false;
     std::vector<std::int64_t> ks{0};
     if (place == Place::in_loop) {
       ks.clear();
-      const std::int64_t first = begin.at(0, 0, 0, n, m, 0), last = end.at(0, 0, 0, n, m, 0);
+      const std::int64_t first = begin.at(0, 0, 0, n, m, 0, scalar), last = end.at(0, 0, 0, n, m, 0, scalar);
       for (std::int64_t k = first; step > 0 ? k < last : k > last; k += step) ks.push_back(k);
     }
     for (std::int64_t i = 0; i < rows; ++i)
       for (std::int64_t j = 0; j < columns; ++j)
         for (const std::int64_t k : ks) {
-          const std::int64_t at = index.at(i, j, k, n, m, extent);
+          const std::int64_t at = index.at(i, j, k, n, m, extent, scalar);
           if (at < 0 || at >= extent) return true;
         }
     return false;
@@ -245,17 +297,17 @@ TEST(OutOfBounds, IsRefusedExactlyWhereSomeInstanceLeaves) {
   for (int round = 0; round < 400; ++round) {
     const RandomAccess access(random);
     const Kernel kernel{
-        "random", {"y", "n", "m"}, [&](Array<float, 1> y, Array<const float, 1> n, Array<const float, 1> m) {
-          access.capture(y, n, m);
-        }};
+        "random", {"y", "n", "m", "s"},
+        [&](Array<float, 1> y, Array<const float, 1> n, Array<const float, 1> m, Int s) { access.capture(y, n, m, s); }};
     for (int launch = 0; launch < 8; ++launch) {
       const auto number = [&](int from, int to) {
         return std::uniform_int_distribution<std::int64_t>(from, to)(random);
       };
-      const std::int64_t rows = number(0, 4), columns = number(1, 4), n = number(0, 4), m = number(0, 4);
+      const std::int64_t rows = number(0, 4), columns = number(1, 4), n = number(0, 4), m = number(0, 4),
+                         scalar = number(-3, 3);
       Buffer<float> y{Device::cpu(), {number(1, 12)}}, of_n{Device::cpu(), {n}}, of_m{Device::cpu(), {m}};
-      const jit::Argument arguments[] = {{&y, 0}, {&of_n, 0}, {&of_m, 0}};
-      const bool leaves = access.leaves(rows, columns, n, m, y.extent(0));
+      const jit::Argument arguments[] = {{&y, 0}, {&of_n, 0}, {&of_m, 0}, {nullptr, static_cast<std::uint32_t>(scalar)}};
+      const bool leaves = access.leaves(rows, columns, n, m, y.extent(0), scalar);
       bool is_refused = false;
       try {
         jit::check_bounds(*kernel.definition(), Extents{rows, columns}, arguments);
