@@ -4,6 +4,7 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/accesses.h"
 #include "samite/passes/builder.h"
+#include "samite/passes/privatise_tiles.h"
 #include "samite/passes/promote.h"
 #include "samite/passes/simplify.h"
 #include "samite/passes/within_array.h"
@@ -395,7 +396,13 @@ class Privatiser {
 }  // namespace
 
 Privatised privatise(const Kernel &structured, const std::vector<bool> &arrays) {
-  return Privatiser(structured, arrays).run();
+  Privatised result = Privatiser(structured, arrays).run();
+  if (!is_tile_kernel(structured)) return result;
+  std::vector<bool> left = arrays;
+  for (std::size_t array = 0; array < left.size(); ++array) left[array] = left[array] && !result.done[array];
+  Privatised tiles = privatise_tiles(result.kernel, left);
+  for (std::size_t array = 0; array < left.size(); ++array) tiles.done[array] = tiles.done[array] || result.done[array];
+  return tiles;
 }
 
 }  // namespace samite::passes

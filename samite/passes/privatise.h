@@ -6,7 +6,7 @@
 // tile that a block loads and stores becomes a local tile, which holds zeros beyond the array, as a load does. Elements
 // inside of the array's extents are loaded before the first access and stored after the last one, and every access in
 // between uses the local. The kernel computes the same results, but it may load and store elements that no access
-// reached.
+// reached. Where a block accesses several tiles, passes/privatise_tiles.h does the rest.
 //
 // Runs before differentiation: an adjoint can undo writes to locals, and the new kernel never reads an array element
 // after writing it.

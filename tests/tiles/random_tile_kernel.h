@@ -3,7 +3,8 @@
 //
 // A step takes what steps before it have made, brings it to the type and extents that it needs, and makes one more
 // tile. Numbers stay of moderate size: what may have become large is divided by a power of two. What an in-place step
-// has loaded is stored at the same place in the end, changed.
+// has loaded is stored at the same place in the end, changed. An own step stores into an array whose elements belong to
+// the block, adds to it, or loads from it: all or parts of what steps before have stored there, in loops or not.
 #pragma once
 
 #include "samite/lang/trace.h"
@@ -24,8 +25,8 @@ namespace samite::test::tiles {
 #define SAMITE_TILE_STEPS(X)                                                                                          \
   X(load) X(view) X(make) X(random) X(unary) X(binary) X(compare) X(cast) X(reshape) X(transpose) X(slice)            \
   X(concatenate) X(insert) X(reduce) X(rows) X(total) X(position) X(scan) X(recur) X(sort) X(take) X(gather)          \
-  X(scatter) X(multiply) X(accumulate) X(product_loop) X(solve) X(fourier) X(tree) X(thread) X(in_place) X(element)   \
-  X(shift) X(store) X(add) X(assign) X(loop) X(branch)
+  X(scatter) X(multiply) X(accumulate) X(product_loop) X(solve) X(fourier) X(tree) X(thread) X(in_place) X(own)       \
+  X(element) X(shift) X(store) X(add) X(assign) X(loop) X(branch)
 // clang-format on
 
 enum class StepKind : std::uint8_t {
@@ -432,6 +433,7 @@ class RandomTileBody {
       case StepKind::tree: return tree(any_real(a), b);
       case StepKind::thread: return thread(any_real(a), b);
       case StepKind::in_place: return in_place(a, b, c);
+      case StepKind::own: return own(a, b, c, d);
       case StepKind::element: return element(any_number(a), b, c);
       case StepKind::shift: return shift(a, b, c);
       case StepKind::store: return store(any(a), b, c);
@@ -975,6 +977,30 @@ class RandomTileBody {
     in_place_.push_back({array, indices, loaded});
     make(record(Op::Copy, type, {loaded}), 1);
   }
+  // Rows are those of a tile that moves in steps of 8, or any few; columns may be any.
+  void own(unsigned a, unsigned b, unsigned c, unsigned d) {
+    const bool moving = d % 3 != 0;
+    const std::uint32_t array = moving ? wd : wf;
+    const ScalarType element = moving ? Float64 : Float32;
+    constexpr int rows[] = {8, 4, 2, 1};
+    const int height = rows[b % 4], from = height == 8 ? 0 : static_cast<int>((b >> 2) % 2) * 4;
+    const ir::Type type = type_of(element, {height, 3 + static_cast<std::int64_t>((b >> 4) % 9)});
+    const Index row = !moving             ? Index(static_cast<int>((c >> 4) % 14) - 2)
+                      : (c >> 3) % 4 == 0 ? Index(static_cast<int>((c >> 5) % 3) * 8 + from)
+                                          : Index(Int(counter(c >> 5) * 8 + from), where());
+    const std::vector<ir::Value> place{counters_[0].value(where()), row.value(),
+                                       ir::Value::constant(Int32, static_cast<int>((c >> 8) % 14) - 3)};
+    switch (c % 5) {
+      case 0:
+      case 1: return lang::store_tile(array, place, tame(fitted(any_number(a), type), 1).value, where());
+      case 2:
+        if (counters_.size() > 1) break;
+        return lang::add_tile(array, place, tame(fitted(any_number(a), type), 1).value, where());
+      default: break;
+    }
+    make(from_array(array, type, place), 8);
+  }
+
   int recipe_depth() const {
     for (const Step &step : recipe_.steps)
       if (step.number == number_) return step.depth;
