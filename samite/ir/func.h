@@ -1,19 +1,19 @@
-// Pipelines as they are captured: Funcs, their definitions, and the schedules beside them.
+// Captured pipelines: Funcs, their definitions, and their schedules.
 //
 // A Func is a function on a grid of integers. Its first definition gives its value everywhere: blur(y, x) = …, where
-// the indices are different variables. Each further one updates some of its elements, in order, for each point of the
-// domains of the reduction variables in it.
+// the indices are different variables. Each further definition updates some of its elements, in order, for each point
+// of the domains of its reduction variables.
 //
-// The algorithm is captured as a kernel. Behind the pipeline's own parameters it has an array for each value of each
-// Func: `load @blur[%3, %4]` is a call, `store @blur[%3, %4] = %9` a definition. The indices of variables are locals
-// that nothing defines. A schedule is a list of directives, kept apart from the algorithm.
+// The algorithm is captured as a kernel. After the pipeline's own parameters it has an array for each value of each
+// Func: `load @blur[%3, %4]` is a call, `store @blur[%3, %4] = %9` a definition. Indices that are variables are locals
+// without a definition. A schedule is a list of directives, kept apart from the algorithm.
 //
-// A definition is what its store's operands depend on, which may stand anywhere before the store: statements of several
-// definitions, and of conditions in schedules, may be mixed. Of several values there is a store for each, one directly
-// after another. In an update, an index that is the same variable as that of the first definition at that place goes
-// through all of the Func; no other variables occur but those of domains.
+// A definition consists of the statements that its store's operands depend on. They may be anywhere before the store,
+// and may be mixed with those of other definitions and of conditions in schedules. A Func with several values has one
+// store for each, directly after each other. In an update, an index that is the same variable as in the first
+// definition, in the same position, covers the whole Func; all other variables belong to domains.
 //
-// A parameter that is a Func's value has the Func's rank, 0 to 8, and a name that need not be the Func's.
+// A parameter for a Func's value has the Func's rank, 0 to 8, and a name that may differ from the Func's.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -26,15 +26,15 @@ namespace samite::ir {
 
 inline constexpr int maximum_func_rank = 8;
 
-// A variable, an i32: the local that it is in the captured kernel.
+// A variable, an i32: its local in the captured kernel.
 struct Variable {
   std::string name;
   LocalId local;
   SourceLocation where;
 };
 
-// Variables that go through begin, begin + 1, …, begin + extent - 1, the first one outermost, where the condition
-// holds.
+// Variables that take the values begin, begin + 1, …, begin + extent - 1, the first one outermost, restricted to the
+// points where the condition holds.
 struct ReductionDomain {
   struct Range {
     Variable variable;
@@ -47,21 +47,20 @@ struct ReductionDomain {
 
 struct Func {
   std::string name;
-  std::vector<ScalarType> types;  // of its values: one, or more
-  std::uint32_t array;            // the parameter of the captured kernel that is its first value; then the others
-  int rank = -1;                  // -1: it was never called or defined
-  std::optional<std::uint32_t>
-      output;                     // the array parameter that it fills, or the first one of as many as it has values
-  bool inline_reduction = false;  // made by sum(r, …) and its like
-  bool of_schedule = false;  // made by a directive in, clone_in, rfactor: a schedule's, with no store in the kernel
+  std::vector<ScalarType> types;        // of its values: one, or more
+  std::uint32_t array;                  // the parameter of the captured kernel that is its first value; then the others
+  int rank = -1;                        // -1: never called or defined
+  std::optional<std::uint32_t> output;  // the array parameter that it fills, or the first of several for its values
+  bool inline_reduction = false;        // made by sum(r, …) and similar functions
+  bool of_schedule = false;  // made by a directive (in, clone_in, rfactor) of a schedule, without a store in the kernel
   SourceLocation where;
 };
 
 enum class Tail : std::uint8_t {
   automatic,      // guarded
-  guard,          // nothing is computed beyond the extent
-  shift_inwards,  // the last piece begins earlier, so that some elements are computed twice
-  round_up,       // the last piece is whole: more is computed than asked for
+  guard,          // computes nothing beyond the extent
+  shift_inwards,  // the last chunk begins earlier, so that some elements are computed twice
+  round_up,       // the last chunk is full: computes more than required
 };
 
 // One call of a Func's scheduling functions.
@@ -85,7 +84,7 @@ struct Directive {
     store_at,         // other, names of its loop
     store_in,         // space
     reorder_storage,  // names, the innermost one first
-    pad,              // names of a dimension; numbers elements that follow each row of it
+    pad,              // names of a dimension; numbers of elements added to each row of it
     fold_storage,     // names of a dimension; numbers its period
     bound,            // names of a dimension; numbers begin, extent
     align_bounds,     // names of a dimension; numbers modulus
@@ -113,7 +112,7 @@ struct Directive {
   std::uint32_t other_definition = 0;
   std::optional<std::uint32_t> array{};    // one of the pipeline's own parameters
   std::vector<std::uint32_t> consumers{};  // Funcs
-  // About the copy of the definition that the schedule's directive of this number makes, which is a specialize.
+  // The number of the directive in the schedule, a specialize, whose copy of the definition this directive changes.
   std::optional<std::uint32_t> specialization{};
 };
 
@@ -126,8 +125,8 @@ struct CapturedSchedule {
 
 struct CapturedPipeline {
   Kernel algorithm;                 // in captured form; its parameters are the pipeline's own, then the Funcs' values
-  std::uint32_t parameters;         // how many are the pipeline's own
-  std::vector<Variable> variables;  // those of no domain
+  std::uint32_t parameters;         // how many of them are the pipeline's own
+  std::vector<Variable> variables;  // that belong to no domain
   std::vector<ReductionDomain> domains;
   std::vector<Func> funcs;
   std::vector<CapturedSchedule> schedules;

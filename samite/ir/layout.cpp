@@ -16,7 +16,7 @@ int narrow(std::int64_t value) { return static_cast<int>(value); }
 
 int first_of_all(int, int) { return 0; }
 
-// A row for each unit of fragments.
+// A row for each kind of fragment.
 struct UnitRow {
   FragmentLayout::Unit unit;
   std::string_view name;

@@ -1,15 +1,14 @@
-// Where the elements of a tile lie: one value that says it for all. Passes choose it, the memory plan counts its bytes,
-// the verifier and the interpreter ask it for places, the emitter spells it, and the device code that it spells
-// computes places by the same functions (device/tile/place.h).
+// The layout of a tile: where its elements are. Passes choose it, the memory plan counts its bytes, the verifier and
+// the interpreter compute places from it, the emitter prints it, and the emitted device code computes places by the
+// same functions (device/tile/place.h).
 //
-//   linear                                 row by row, one element after another
+//   linear                                 row by row, contiguous
 //   rows(64, 8, swizzled)                  in shared memory: rows of 64 elements, each in 8 units of 16 bytes, whose
 //                                          places are swizzled with the row's number
-//   panels(64, 256)                        in shared memory: 64 rows of 256 elements, in panels that are 128 bytes
-//   wide,
-//                                          as bulk copies of tensors bring them
-//   fragments(matrices, 128, 64, 2, 4)     in the registers of a block's threads: 128 rows and 64 columns, in pieces as
-//                                          tensor cores have them, on 2 by 4 warps
+//   panels(64, 256)                        in shared memory: 64 rows of 256 elements, in panels of 128 bytes of
+//                                          columns, the layout of bulk tensor copies
+//   fragments(matrices, 128, 64, 2, 4)     in the registers of a block's threads: 128 rows and 64 columns, in the
+//                                          fragments of tensor cores, on 2 by 4 warps
 #pragma once
 
 #include "samite/base/scalar_type.h"
@@ -27,10 +26,10 @@ struct LinearLayout {
 };
 
 struct RowLayout {
-  std::int64_t columns, units;  // elements of a row, and the units of 16 bytes that it takes
+  std::int64_t columns, units;  // elements of a row, and its units of 16 bytes
   bool swizzled;
 
-  // Of an element, in elements of so many bytes from the tile's first.
+  // The place of an element, counted in elements of so many bytes from the tile's first.
   std::int64_t place(std::int64_t row, std::int64_t column, std::size_t bytes) const;
   friend bool operator==(const RowLayout &, const RowLayout &) = default;
 };
@@ -38,51 +37,51 @@ struct RowLayout {
 struct PanelLayout {
   std::int64_t rows, columns;
 
-  // Of an element, in elements of so many bytes from the tile's first.
+  // The place of an element, counted in elements of so many bytes from the tile's first.
   std::int64_t place(std::int64_t row, std::int64_t column, std::size_t bytes) const;
   friend bool operator==(const PanelLayout &, const PanelLayout &) = default;
 };
 
-// Each warp, or each group of four warps, has whole pieces of the tile, and each of its threads some elements of each
-// piece. What reaches beyond the tile means nothing.
+// Each warp, or each warp group, has whole fragments of the tile, and each of its threads some elements of each
+// fragment. Elements of a fragment beyond the tile's edge are unspecified.
 struct FragmentLayout {
   enum class Unit : std::uint8_t {
     fours,                      // 16 by 32 elements: each thread has 4 by 4
     singles,                    // 4 by 8: each thread has one
-    matrices,                   // 16 by 8, as tensor cores have their sums
-    transposed_matrices,        // 8 by 16, as they have those of the transposed product
+    matrices,                   // 16 by 8, the sums of mma.sync
+    transposed_matrices,        // 8 by 16, the sums of its transposed product
     rows,                       // 1 by 128: each thread has 4 elements of a row
-    group_matrices,             // 64 by 8, of the four warps of a group, as their tensor cores have the sums
-    transposed_group_matrices,  // 8 by 64, as they have those of the transposed product
-    group_rows,  // 64 by 1: of each row that a thread has a part of in those, one value, which four threads have
-    everywhere,  // 1 by 1: one value, which each thread has
+    group_matrices,             // 64 by 8, the sums of wgmma in a warp group
+    transposed_group_matrices,  // 8 by 64, the sums of its transposed product
+    group_rows,  // 64 by 1: one value for each row of such a fragment, in each of the four threads that share the row
+    everywhere,  // 1 by 1: one value, in every thread
   };
 
   Unit unit;
   std::int64_t rows, columns;
-  std::int64_t down, across;  // warps, or groups of them where a piece is that of a group
+  std::int64_t down, across;  // warps, or warp groups if the fragment is a group's
 
-  std::int64_t registers() const;  // elements of each thread
-  std::int64_t together() const;   // of one row, which lie next to each other
+  std::int64_t registers() const;  // elements in each thread
+  std::int64_t together() const;   // contiguous elements of one row
   std::int64_t threads() const;    // of the block
   std::int64_t row(int thread, std::int64_t element) const;
   std::int64_t column(int thread, std::int64_t element) const;
-  // Whether that element of that thread is one of the tile's.
+  // Whether this element of this thread is inside the tile.
   bool holds(int thread, std::int64_t element) const;
 
-  // Whether several threads have the same element.
+  // Whether several threads hold the same element.
   bool repeats() const { return unit == Unit::group_rows || in_every_thread(); }
-  // Whether all of them have the one element that there is.
+  // Whether every thread holds the only element.
   bool in_every_thread() const { return unit == Unit::everywhere; }
-  // How the threads have one value for each row of such a tile, where each row is of one warp; and which of these is
-  // that of an element's row.
+  // The layout of one value for each row of such a tile, if each row belongs to one warp; and the index of the value
+  // for an element's row.
   std::optional<FragmentLayout> of_rows() const;
   std::int64_t register_of_row(std::int64_t element) const;
   friend bool operator==(const FragmentLayout &, const FragmentLayout &) = default;
 };
 
-// A piece of a fragment layout: its extents, how many elements of it a thread has, how many of these lie next to each
-// other in a row, and the threads that have the piece: those of a warp, or of a group of warps.
+// A fragment: its extents, the elements that a thread has of it, how many of these are contiguous in a row, and the
+// threads that hold it: a warp, or a warp group.
 struct FragmentPiece {
   std::int64_t rows, columns, registers, together;
   int threads = 32;
@@ -94,17 +93,16 @@ std::optional<FragmentLayout::Unit> fragment_unit_from_name(std::string_view nam
 
 using Layout = std::variant<LinearLayout, RowLayout, PanelLayout, FragmentLayout>;
 
-// Bytes that so many elements take in memory. Not of fragments, which take none.
+// The bytes of so many elements in memory. Not for fragments, which take none.
 std::int64_t bytes_of(const Layout &layout, ScalarType type, std::int64_t elements);
 
-// Where a tile in shared memory may begin: at a multiple of what any access wants; of the swizzle's period where bulk
-// copies write it.
+// The alignment of a tile in shared memory: that of its widest access, or the swizzle's period if bulk copies write it.
 std::int64_t memory_alignment(const Layout &layout);
 
-// Of one of so many buffers of a tile, one after another: where there are several, each begins at such a multiple.
+// The bytes of one of several consecutive buffers of a tile. Each of several buffers begins at such an alignment.
 std::int64_t buffer_bytes(const Layout &layout, ScalarType type, std::int64_t elements, int buffers);
 
-// As in the list above.
+// The text of the list above.
 std::string to_string(const Layout &layout);
 
 }  // namespace samite::ir

@@ -1,7 +1,7 @@
 // How deep the branches and loops of a kernel may nest.
 //
-// Passes, derivatives and compilers walk nested statements by recursion; at this depth all of them fit a thread's
-// stack, also with the larger frames of a sanitized build.
+// Passes, derivatives and compilers recurse over nested statements; this depth fits a thread's stack for all of them,
+// even with the larger frames of a sanitized build.
 #pragma once
 
 namespace samite::ir {

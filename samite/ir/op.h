@@ -31,15 +31,15 @@ enum class Typing : std::uint8_t {
   Reduce,      // a tile -> a scalar, or a tile with some extents of 1
   Position,    // the same, to i32
   Reshape,     // as many elements in other extents
-  Transpose,   // `attribute` says which dimension of the operand each of the result's is: see tile_axis
+  Transpose,   // `attribute` has the operand's dimension for each of the result's: see tile_axis
   Window,      // a tile, and an i32 or i64 for each of its dimensions -> a tile of the same rank
-  MatMul,      // two matrices, or as many pairs of them as the first dimension says, and what is added to their product
-  Scan,        // tiles of the result's type; `attribute` is a dimension and how it is gone along
-  Cholesky,    // a square matrix, or as many of them as the first dimension says, of the result's type
-  Solve,       // the same, and a matrix with as many rows, or as many of them
+  MatMul,      // two matrices, or a batch of pairs, and the addend
+  Scan,        // tiles of the result's type; `attribute` has the dimension and the direction
+  Cholesky,    // a square matrix of the result's type, or a batch of them
+  Solve,       // the same, and a matrix with as many rows, or a batch of them
   Order,       // a tile -> one of i32 of the same extents
-  Take,        // a tile, and one of i32 that has the result's extents and, but for the last one, the operand's
-  Put,         // a tile, and one of i32 of the same extents -> a tile whose extents are these but for the last one
+  Take,        // a tile, and one of i32 with the result's extents, which equal the operand's but for the last one
+  Put,         // a tile, and one of i32 of the same extents -> a tile that differs from these in the last extent
   Fourier,     // a tile of the result's type, whose last extent is 2
 };
 
@@ -151,52 +151,53 @@ enum class Typing : std::uint8_t {
   X(TrailingZeros, "ctz", 1, Integer, true)                              \
   X(BitCast, "bit_cast", 1, Cast, true)
 
-// `Norm` of any number of operands is the root of the sum of their squares, of which none overflows or loses digits.
-// `LeadingZeros` and `TrailingZeros` of 0 are the number of bits. `BitCast` keeps the bits: of numbers of 8 and 16 bits
-// that are floating, which are wider in registers, there is none.
+// `Norm` of any number of operands is the root of the sum of their squares, computed without overflow or loss of
+// digits. `LeadingZeros` and `TrailingZeros` of 0 are the number of bits. `BitCast` keeps the bits; it does not take 8-
+// and 16-bit floats, which are wider in registers.
 
-// `Exchange` reads an element and leaves zero there, in one atomic step where `attribute` is 0, or as a plain load and
-// store where it is 1 because no other instance touches the element; its operands are the indices.
+// `Exchange` reads an element and stores zero there: in one atomic step if `attribute` is 0, as a plain load and store
+// if it is 1, because no other instance accesses the element. Its operands are the indices.
 //
-// The atomic operations combine an element with a value in one step and give what was there before. `AtomicExchange`
-// stores the value; `AtomicCompareExchange` has two, and stores the second where the element has the bits of the first.
+// The atomic operations combine an element with a value in one step and return the previous value. `AtomicExchange`
+// stores the value; `AtomicCompareExchange` has two values, and stores the second if the element has the bits of the
+// first.
 //
-// `Unavailable` stands in an adjoint for a value of the forward run that cannot be had again; `attribute` is a number
-// of the deriver's. It must be gone after dead code is removed: where it is not, the adjoint is refused.
+// `Unavailable` is a placeholder in an adjoint for an unavailable value of the forward run; `attribute` is a number of
+// the deriver's. If dead-code removal leaves one, the adjoint is refused.
 
-// Tiles. `Coordinate` is each element's own index along a dimension. A reduction takes together what lies along the
-// dimensions whose extent becomes 1, or all where the result is a scalar; the arg ones give the first position along
-// the one dimension, or of all elements. Element i of a `Window` is element i + offset of the operand, and zero outside
-// of it: a slice, or a tile with a margin of zeros. `MatMul` gives A B + C, of the type of C; `attribute` says whether
-// A and B are transposed.
+// Tiles. `Coordinate` is each element's own index along a dimension. A reduction combines the elements along the
+// dimensions whose extent becomes 1, or all elements if the result is a scalar; the arg ones return the first position
+// along the one dimension, or among all elements. Element i of a `Window` is element i + offset of the operand, and
+// zero outside of it: it slices or pads. `MatMul` computes A B + C, of the type of C; `attribute` says whether A and B
+// are transposed.
 inline constexpr std::int32_t transposed_a = 1, transposed_b = 2, tf32_factors = 4;
 
-// A scan takes each element together with all before it along a dimension, or with all after it (`scan_backwards`);
-// `scan_exclusive` leaves out the element itself, so that the first one is the neutral element: 0, 1, or what is
-// greater or less than all. `ScanLinear` of A and B begins with b and goes on with b + a * (the element before); it is
-// never exclusive. The first element of A is not read.
+// A scan combines each element with all before it along a dimension, or with all after it (`scan_backwards`);
+// `scan_exclusive` leaves out the element itself, so that the first result is the neutral element: 0, 1, the least or
+// the greatest value. `ScanLinear` of A and B begins with b and continues with b + a * (the previous element); it is
+// never exclusive. It does not read the first element of A.
 inline constexpr std::int32_t scan_dimension = 15, scan_backwards = 16, scan_exclusive = 32;
 
-// `Cholesky` is the lower factor L of A = L Lᵀ, of whose elements the lower ones are read; where A is not positive
-// definite, what depends on the root is NaN. `TriangularSolve` of A and B is X of A X = B, where A is triangular: only
-// that half of it is read. `attribute` says which half, and whether it is Aᵀ X = B.
+// `Cholesky` is the lower factor L of A = L Lᵀ and reads only the lower half of A; if A is not positive definite, the
+// elements that depend on the failing root are NaN. `TriangularSolve` of A and B is X of A X = B and reads only one
+// half of A. `attribute` says which half, and whether it solves Aᵀ X = B.
 inline constexpr std::int32_t solve_upper = 1, solve_transposed = 2;
 
-// `SortOrder` gives where each element of a sorted row comes from: of equal elements the first one first, NaN last.
-// Element [.., i] of a `Take` is element [.., index[.., i]] of the operand, zero where there is none; `PutAdd` is the
-// opposite, and adds up what goes to one place. `Fourier` is the transform of rows of complex numbers, whose two parts
-// lie along the last dimension: the sum over k of x[k] exp(-2πi j k / n), of its conjugate, and divided by n.
+// `SortOrder` has the source position of each element of a sorted row; the sort is stable, NaN last. Element [.., i] of
+// a `Take` is element [.., index[.., i]] of the operand, or zero for an index outside. `PutAdd` is its adjoint: it adds
+// all elements with the same index. `Fourier` transforms rows of complex numbers, whose two parts are the last
+// dimension: the sum over k of x[k] exp(-2πi j k / n), optionally its conjugate, and divided by n.
 inline constexpr std::int32_t sort_descending = 1, fourier_conjugate = 1, fourier_scaled = 2;
 inline constexpr std::int32_t put_in_order = 1;  // of a call: elements are added in the order of their indices
 
-// Which dimension of the operand of a `Transpose` the result's is, packed as attribute.
+// The dimension of the operand of a `Transpose` for each dimension of the result, packed as attribute.
 inline constexpr int tile_axis(std::int32_t attribute, int dimension) { return attribute >> (4 * dimension) & 15; }
 
-// `Load` reads an element as it is; in an adjoint, where `attribute` has `load_afterwards`, as the forward run has left
-// it rather than as it found it. The two differ where the kernel writes to the array.
+// `Load` reads the current element. In an adjoint, `load_afterwards` in `attribute` reads the value after the forward
+// run, not before it. The two differ if the kernel writes to the array.
 //
-// `load_by_warp`, in a loop that the threads of a warp go through together (`For::by_warp`): all of them load the same
-// element, so that one of them loads it for all. The bits above are of `ir/load_ahead.h`.
+// `load_by_warp`, in a loop that the threads of a warp run together (`For::by_warp`): all of them load the same
+// element, so that one of them loads it for all. The higher bits belong to `ir/load_ahead.h`.
 inline constexpr std::int32_t load_afterwards = 1, load_by_warp = 2;
 
 enum class Op : std::uint8_t {
@@ -214,8 +215,8 @@ struct OpInfo {
 
 const OpInfo &info(Op op);
 
-// What an atomic operation makes of the element and the value: `Add` of `AtomicAdd`. `Copy` of those that store the
-// value itself.
+// The operation that combines element and value in an atomic operation: `Add` for `AtomicAdd`, `Copy` for those that
+// store the value itself.
 Op combination(Op atomic);
 
 std::optional<Op> op_from_name(std::string_view name);

@@ -27,7 +27,7 @@ std::optional<T> read_number(std::string_view text, int base = 10) {
   return complete ? std::optional(value) : std::nullopt;
 }
 
-// Locals, and local arrays, are numbered below it: who has a table of them makes room for as many.
+// The limit of the numbers of locals and of local arrays: tables of them have this size at most.
 constexpr std::uint32_t number_limit = 1 << 20;
 
 class Parser {
@@ -68,8 +68,8 @@ class Parser {
   }
 
  private:
-  // A header may name a local that its block defines further down (`then %12`), so the locals' types are read off
-  // their definitions before anything else.
+  // A statement's header may name a local that its block defines later (`then %12`), so the types of locals are
+  // collected first.
   void collect_locals() {
     for (std::size_t i = 0; i + 2 < tokens_.size(); ++i) {
       if (tokens_[i].kind != TokenKind::Local) continue;
@@ -83,7 +83,7 @@ class Parser {
     }
   }
 
-  // Nothing where there is no type.
+  // Empty if there is no type at `place`.
   std::optional<Type> type_at(std::size_t place) {
     if (tokens_[place].kind != TokenKind::Word) return std::nullopt;
     if (tokens_[place].text != "tile" && !scalar_type_from_name(tokens_[place].text)) return std::nullopt;
@@ -163,7 +163,7 @@ class Parser {
   }
 
   void parse_parameters() {
-    std::vector<std::pair<std::size_t, Token>> primals;  // a gradient may stand before its primal
+    std::vector<std::pair<std::size_t, Token>> primals;  // a gradient may come before its primal
     if (!accept(")")) {
       do {
         Parameter parameter{expect(TokenKind::Name, "a parameter, as in '@name: f32'").text, ScalarType::Float32};
@@ -884,13 +884,13 @@ class Parser {
       if (auto number = read_number<std::uint64_t>(token.text)) value = Value::from_bits(type, *number);
     } else if (is_integer(type)) {
       if (auto number = read_number<std::int64_t>(token.text)) value = Value::constant(type, *number);
-      if (value && fmt::format("{}", value->as_int()) != token.text) value.reset();  // wrapped round
+      if (value && fmt::format("{}", value->as_int()) != token.text) value.reset();  // it overflowed
     }
     if (!value) fail_at(token, fmt::format("expected a constant of type {}, found {}", name(type), describe(token)));
     return *value;
   }
 
-  // The word `nan` is read. Bits other than those of the usual quiet NaN follow it.
+  // After the word `nan`: the bits, if they are not those of the usual quiet NaN.
   Value parse_nan() {
     std::uint64_t bits = 0x7ff8'0000'0000'0000;
     const Token &token = peek();

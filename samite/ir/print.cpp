@@ -43,10 +43,10 @@ std::string digits(ScalarType type, double value) {
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   auto bits = std::bit_cast<std::uint64_t>(value);
   if (std::isnan(value)) return bits == quiet_nan ? "nan" : fmt::format("nan({:#x})", bits);
-  // The shortest digits of an f32 are those that tell it from other floats, not from other doubles.
+  // The shortest digits of an f32 distinguish it from other floats, not from other doubles.
   std::string text =
       type == ScalarType::Float64 ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
-  // A point or an exponent is what tells a floating constant from an integer.
+  // A point or an exponent distinguishes a floating constant from an integer.
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text;
 }
@@ -123,7 +123,7 @@ std::string_view part_words(TileCall::Part part) {
   return "unknown ";
 }
 
-// What is said of a loop after its step.
+// The attributes of a loop, after its step.
 std::string notes(const For &loop) {
   const std::string rolled = loop.rolled ? " rolled" : "";
   const std::string instances = loop.instances == 1 ? "" : fmt::format(" instances {}", loop.instances);
@@ -141,7 +141,7 @@ class Printer {
   Printer(const std::vector<Parameter> &parameters, PrintOptions options)
       : parameters_(parameters), options_(options) {}
 
-  // Gives the locals and local arrays that `block` defines new numbers, in the order of their definitions.
+  // Renumbers the locals and local arrays that `block` defines, in the order of their definitions.
   void renumber(const Block &block) {
     if (!options_.renumber) return;
     for_each_statement(block, [&](const Stmt &stmt) {

@@ -10,10 +10,10 @@
 //     store @out[%0] = %2
 //   }
 //
-// A constant is written so that reading it gives the same bits: `2` is an i32, `2.0` an f32, `true` a bool, and every
-// other type is named, as in `2.0:f64`. Floating constants have the fewest digits that round-trip.
+// The text of a constant preserves its bits: `2` is an i32, `2.0` an f32, `true` a bool; other types are named, as in
+// `2.0:f64`. Floating constants have the fewest digits that round-trip.
 //
-// An ill-formed kernel prints too (the verifier prints what it rejects), but what it prints may then not parse.
+// An ill-formed kernel prints too (the verifier prints what it rejects), but the text may then not parse.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -31,8 +31,8 @@ struct PrintOptions {
 
 std::string to_string(const Kernel &kernel, PrintOptions options = {});
 
-// Parts of a kernel; `parameters` are the kernel's, for their names. A statement has no newline at its end, a block has
-// one after each statement.
+// Parts of a kernel; `parameters` are the kernel's, for their names. A statement does not end with a newline; a block
+// has one after each statement.
 std::string to_string(const Stmt &stmt, const std::vector<Parameter> &parameters, PrintOptions options = {});
 std::string to_string(const Block &block, const std::vector<Parameter> &parameters, PrintOptions options = {});
 std::string to_string(const Value &value, const std::vector<Parameter> &parameters);

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 10> names{
     "plain_thread_loops", "arrays_placed", "sums_marked",     "tiles_placed",   "loads_staged",
     "tiles_spread",       "synchronised",  "loops_pipelined", "roles_assigned", "memory_planned"};
 
-// Looks for the first violation.
+// Finds the first violation.
 class Search {
  public:
   explicit Search(Properties properties) : properties_(properties) {}

@@ -1,6 +1,6 @@
-// What the steps after lowering have established about a kernel, so that a step can require it (jit/steps.h).
+// Properties of a kernel that the steps after lowering establish, so that a step can require them (jit/steps.h).
 //
-// A property is recorded on the kernel when its step has run, whether or not the step found anything to change.
+// A step's property is recorded on the kernel after the step, even if the step changed nothing.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 namespace samite::ir {
 
 enum class Property : std::uint8_t {
-  plain_thread_loops,  // no thread loop is inside of another
-  arrays_placed,       // each local array of an instance has its space
+  plain_thread_loops,  // no thread loop is inside another one
+  arrays_placed,       // each local array of an instance has its memory space
   sums_marked,         // sums over the launch, over lanes and over warps are marked
   tiles_placed,        // each tile is in registers or in shared memory, and has a layout
-  loads_staged,        // the statements that loops run ahead are known
-  tiles_spread,        // tiles that only one thread touches at a time are in the registers of all threads
-  synchronised,        // threads wait wherever one reads what another has written
-  loops_pipelined,     // loops that run ahead are written out
-  roles_assigned,      // producer threads, if there are any, are apart from the body
+  loads_staged,        // the statements that loops prefetch are known
+  tiles_spread,        // tiles accessed element by element are in the registers of all threads
+  synchronised,        // barriers are wherever a thread reads another thread's writes
+  loops_pipelined,     // prefetching loops are written out
+  roles_assigned,      // the code of producer threads, if any, is separate from the body
   memory_planned,      // each tile in shared memory has its offset
 };
 
@@ -33,7 +33,7 @@ class Properties {
   constexpr bool has(Property property) const { return (bits_ & bit(property)) != 0; }
   constexpr bool has_all(Properties of) const { return (of.bits_ & ~bits_) == 0; }
   constexpr bool empty() const { return bits_ == 0; }
-  // Those of these that `others` lacks.
+  // The properties of this set that `others` lacks.
   constexpr Properties without(Properties others) const { return Properties(bits_ & ~others.bits_); }
   constexpr Properties with(Properties others) const { return Properties(bits_ | others.bits_); }
 
@@ -48,7 +48,7 @@ class Properties {
 
 struct Kernel;
 
-// Checks the properties that can be read off a lowered kernel: plain_thread_loops, tiles_placed, loops_pipelined and
+// Checks the properties that a lowered kernel shows: plain_thread_loops, tiles_placed, loops_pipelined and
 // memory_planned. Throws InternalError with `after`, the step that ran last, and the first violation.
 void verify_properties(const Kernel &kernel, std::string_view after);
 

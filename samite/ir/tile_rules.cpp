@@ -10,7 +10,7 @@ bool holds_indices(const Type &type) {
   return type.element() == ScalarType::Int32 || type.element() == ScalarType::Int64;
 }
 
-// The extents of a factor as (batch,) rows and columns, once it is no longer transposed.
+// The extents of a factor as (batch,) rows and columns, after undoing its transposition.
 struct Matrix {
   std::int64_t batch = 1, rows = 0, columns = 0;
 };
@@ -114,7 +114,7 @@ std::string fourier_error(const Operation &operation) {
   return fmt::format("{} is no transform of {}", name(type), name(operation.operands[0].type()));
 }
 
-// The 8-bit floating types are types of memory.
+// The 8-bit floating types are storage types.
 std::string float8_error(const Operation &operation) {
   if (operation.operands.empty() || !is_float8(operation.operands[0].type())) return "";
   switch (info(operation.op).typing) {
@@ -137,7 +137,7 @@ std::string float8_error(const Operation &operation) {
   }
 }
 
-// Of the operations that are done element by element.
+// For element-wise operations.
 std::string elements_error(const Operation &operation) {
   for (const Value &operand : operation.operands)
     if (operand.type().shape() != operation.type.shape())

@@ -1,4 +1,4 @@
-// What types the operations on tiles take.
+// Type rules of the operations on tiles.
 #pragma once
 
 #include "samite/ir/stmt.h"
@@ -7,26 +7,26 @@
 
 namespace samite::ir {
 
-// What is wrong with the types and the attribute of an operation on tiles, as "operand 1 has extents 8x4, expected …";
-// empty where nothing is. Also of operations on elements whose operands are tiles.
+// The error in the types or the attribute of an operation on tiles, as "operand 1 has extents 8x4, expected …"; empty
+// if there is none. Covers element-wise operations whose operands are tiles.
 std::string tile_type_error(const Operation &operation);
 
-// The same of an access to an array of this rank: indices and what is loaded or stored.
+// The same for an access to an array of this rank: its indices and the loaded or stored value.
 std::string tile_access_error(const std::vector<Value> &indices, int rank, const Type &value);
 
-// Whether the accesses name an element for each of the tile's, rather than the first of them all.
+// Whether the indices name an element for each of the tile's, rather than only its first one.
 bool is_gather(std::span<const Value> indices);
 
-// Whether `from` becomes `to` when some of its dimensions of extent 1 are repeated. A scalar becomes anything.
+// Whether repeating dimensions of extent 1 turns `from` into `to`. A scalar broadcasts to anything.
 bool broadcasts(const Type &from, const Type &to);
 
-// What the second operand of a product must be for the first: rows, columns, inner extent and how many products.
+// The required shape of a product's second factor, given the first: rows, columns, inner extent and batch.
 struct MatMulExtents {
   std::int64_t rows, columns, inner, batch;
 };
 MatMulExtents matmul_extents(const Type &a, const Type &result, std::int32_t attribute);
 
-// What lies before, along and after the dimension of a scan.
+// The number of elements before, along and after the dimension of a scan.
 struct ScanExtents {
   std::int64_t outer, extent, inner;
 };

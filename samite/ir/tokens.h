@@ -26,11 +26,11 @@ struct Token {
   std::uint32_t line, column;  // from 1; columns count bytes
 };
 
-// Of a name that needs no quotes.
+// Letters of names that need no quotes.
 inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The tokens of `text`, with an `End` last. Throws UserError where a character begins none.
+// The tokens of `text`, with an `End` last. Throws UserError for a character that begins no token.
 std::vector<Token> tokenize(std::string_view text);
 
 // As an error message shows it: 'store', '%12', '@next', the end of the text.

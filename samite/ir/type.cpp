@@ -10,7 +10,7 @@
 namespace samite::ir {
 namespace {
 
-// Shapes by their number, from 1. A deque, so that a shape stays where it is.
+// Shapes by their number, from 1. A deque, so that shapes do not move.
 struct Shapes {
   std::mutex mutex;
   std::deque<TileShape> known{TileShape()};

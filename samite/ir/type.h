@@ -1,8 +1,8 @@
 // The type of a value: a scalar, or a tile of scalars that the threads of a block hold together.
 //
 // A tile has one to four extents, which are part of its type. Two types with equal extents are equal: extents are
-// interned, so that a type is three bytes and copying one is free. An operation on elements (`add`, `exp`, `select`) is
-// one on tiles of equal extents, too; whatever asks about elements takes a Type for the scalar type that these have.
+// interned, so that a type is three bytes and copying one is free. An element-wise operation (`add`, `exp`, `select`)
+// also takes tiles of equal extents; a Type converts to the scalar type of its elements.
 #pragma once
 
 #include "samite/base/scalar_type.h"
@@ -26,7 +26,7 @@ class TileShape {
 
   int rank() const { return rank_; }
   std::int64_t operator[](int dimension) const { return extents_[static_cast<std::size_t>(dimension)]; }
-  std::int64_t count() const;     // elements; 1 of a scalar
+  std::int64_t count() const;     // elements; 1 for a scalar
   std::string to_string() const;  // "8x4"
 
   const std::int64_t *begin() const { return extents_.data(); }
@@ -42,24 +42,24 @@ class TileShape {
 class Type {
  public:
   Type(ScalarType element) : element_(element) {}
-  // The shapes of a process are kept for its life; thread-safe.
+  // Shapes live as long as the process; thread-safe.
   Type(ScalarType element, const TileShape &shape);
 
   ScalarType element() const { return element_; }
   bool is_tile() const { return shape_ != 0; }
   TileShape shape() const;
   std::int64_t count() const { return is_tile() ? shape().count() : 1; }
-  // As many elements of another type.
+  // The same extents with another element type.
   Type of(ScalarType element) const {
     Type type = *this;
     type.element_ = element;
     return type;
   }
-  // Of the elements, for whatever asks about these.
+  // The type of the elements.
   operator ScalarType() const { return element_; }
 
   friend bool operator==(const Type &, const Type &) = default;
-  // Whether it is that scalar, and no tile.
+  // Whether it is that scalar, not a tile.
   friend bool operator==(const Type &a, ScalarType b) { return !a.is_tile() && a.element_ == b; }
 
  private:

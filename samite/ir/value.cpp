@@ -6,7 +6,7 @@ namespace samite::ir {
 
 Value Value::constant(Type type, double value) {
   if (!is_floating(type)) return constant(type, static_cast<std::int64_t>(value));
-  // Rounded here, so that two spellings of one number are one constant.
+  // Rounded here, so that equal numbers are equal constants.
   switch (type.element()) {
     case ScalarType::Float32: value = static_cast<float>(value); break;
     case ScalarType::Float8E4M3: value = static_cast<float>(f8e4m3(value)); break;

@@ -1,9 +1,8 @@
-// An atom: what an operation or a statement can take as an operand. A constant of tile type is a tile whose elements
-// are all that constant.
+// An atom: the possible operand of an operation or a statement. A constant of tile type is a tile with equal elements.
 //
 // The IR is in A-normal form: an operand is a constant, a scalar parameter of the kernel or a local, never a nested
-// expression. Each intermediate result therefore has a number, a type and a source line, which is what the adjoint,
-// the analyses and the emitter all want to hang their own facts on.
+// expression. Each intermediate result therefore has a number, a type and a source line, to which the adjoint, the
+// analyses and the emitter attach their facts.
 #pragma once
 
 #include "samite/ir/type.h"
@@ -12,7 +11,7 @@
 
 namespace samite::ir {
 
-// The number of a local. Dense from 0 in each kernel, so that facts about locals live in vectors.
+// The number of a local. Dense from 0 in each kernel, so that vectors can hold facts about locals.
 using LocalId = std::uint32_t;
 
 // The number of a local array. Dense from 0 in each kernel.
@@ -26,7 +25,7 @@ class Value {
   enum class Kind : std::uint8_t { Constant, Parameter, Local };
 
   static Value constant(Type type, double value);        // floating types
-  static Value constant(Type type, std::int64_t value);  // any type; converted as C++ converts
+  static Value constant(Type type, std::int64_t value);  // any type; converted as in C++
   static Value constant(Type type, int value) { return constant(type, std::int64_t{value}); }
   static Value boolean(bool value) { return {Kind::Constant, ScalarType::Bool, value ? 1u : 0u}; }
   static Value zero(Type type) { return constant(type, std::int64_t{0}); }
@@ -41,7 +40,7 @@ class Value {
   LocalId id() const { return static_cast<LocalId>(payload_); }                           // of a local
   std::uint32_t parameter_index() const { return static_cast<std::uint32_t>(payload_); }  // of a parameter
 
-  // Of a constant. Floating constants are kept as the bits of a double, integers as two's complement.
+  // For a constant. Floating constants are stored as the bits of a double, integers as two's complement.
   std::uint64_t bits() const { return payload_; }
   double as_double() const;
   std::int64_t as_int() const;

@@ -19,7 +19,7 @@ namespace {
 
 bool is_index_type(ScalarType type) { return type == ScalarType::Int32 || type == ScalarType::Int64; }
 
-// The constant that `Value` would make of the same number has the same bits.
+// Whether `Value` would give the same number the same bits.
 bool is_canonical(const Value &constant) {
   switch (class_of(constant.type())) {
     case ScalarClass::Boolean: return constant.bits() <= 1;
@@ -28,7 +28,7 @@ bool is_canonical(const Value &constant) {
   }
 }
 
-// Of a tile, and of a layout: as many elements as an i32 counts.
+// Limits of tiles and layouts: element counts fit an i32.
 constexpr int most_in_cluster = 16;
 constexpr std::int64_t most_extent = (std::int64_t{1} << 31) - 1;
 
@@ -76,7 +76,7 @@ class Verifier {
     std::size_t outer_, outer_arrays_;
   };
 
-  // While it lives, and where it `holds`, nothing leaves a label from outside of it.
+  // While it exists, if it `holds`, no jump leaves a label outside of it.
   class JumpBarrier {
    public:
     JumpBarrier(Verifier &verifier, bool holds) : verifier_(verifier), outer_(verifier.first_in_reach_) {
@@ -96,7 +96,7 @@ class Verifier {
     std::string message = fmt::format("kernel '{}' is ill-formed after {}: ", kernel_.name, pass_);
     message += fmt::format(format, std::forward<Arguments>(arguments)...);
     if (statement_) {
-      // The head of a branch or a loop says enough, and its blocks may be long.
+      // The header of a branch or a loop suffices; its blocks may be long.
       std::string text = to_string(*statement_, kernel_.parameters);
       message += fmt::format("\n  in: {}", text.substr(0, text.find('\n')));
     }
@@ -158,7 +158,7 @@ class Verifier {
     std::size_t end = index;
     for (std::size_t steps = 0; kernel_.parameters[end].role == Role::Gradient; ++steps) {
       end = kernel_.parameters[end].primal;
-      if (end >= kernel_.parameters.size()) break;  // reported for the parameter it belongs to
+      if (end >= kernel_.parameters.size()) break;  // reported for its own parameter
       if (steps == kernel_.parameters.size()) fail("@{} is a gradient of itself", gradient.name);
     }
     const Parameter &primal = kernel_.parameters[gradient.primal];
@@ -181,8 +181,8 @@ class Verifier {
     check_steps(block);
   }
 
-  // A window is kept for the next product of the same ring in the same block of statements, which finds it. While a
-  // product runs on, the next one begins, and nothing needs its sums.
+  // A window is kept for the next product of the same ring in the same block of statements, which finds it loaded.
+  // While a product overlaps the next one, its sums must not be used.
   void check_steps(const Block &block) const {
     std::map<LocalArrayId, const TileCall *> kept;
     std::set<LocalArrayId> on_their_way;
@@ -216,7 +216,7 @@ class Verifier {
     if (!kept.empty()) fail("a window that is kept for no other product");
     if (next) fail("a product that runs into ${}, and nothing follows", *next);
   }
-  // Windows are brought and released in one block of statements, and products in a stage are between.
+  // Windows are loaded and released in one block of statements, and products in a stage are between.
   void check_stages(const Block &block) const {
     std::map<LocalArrayId, const BringWindows *> open;  // by their barriers
     for (const Stmt &stmt : block) {
@@ -251,7 +251,7 @@ class Verifier {
       fail("%{} is {}", id, locals_[id].defined ? "defined, but not in scope here" : "read before it is defined");
   }
 
-  // That the value exists. Its type is for the caller to check.
+  // Checks that the value exists; the caller checks its type.
   void check_value(const Value &value) const {
     Type type = value.type();
     if (form_ == Form::lowered && type.is_tile()) fail("the lowered form has no values of type {}", name(type));
@@ -304,7 +304,7 @@ class Verifier {
     for (const Value &index : indices) check_index(index, "an index");
   }
 
-  // Its element type.
+  // Returns its element type.
   Type check_local_array(LocalArrayId id) const {
     if (id >= local_arrays_.size())
       fail("${} is not below the kernel's local_array_count of {}", id, local_arrays_.size());
@@ -402,14 +402,14 @@ class Verifier {
     check_result(operation, size_of(from) == size_of(operation.type), "as many bytes as its operand");
   }
 
-  // A warp has loaded what several iterations of the loop need.
+  // A load by warp needs a loop that a warp runs together.
   void check_by_warp(const Parameter &from) const {
     check_lowered("load by a warp");
     if (loops_.empty() || loops_.back()->by_warp < 2)
       fail("a warp loads of @{} where no loop goes through several iterations at once", from.name);
   }
 
-  // What is on its way is stored to shared memory, once.
+  // An asynchronously copied value is stored to shared memory, once.
   void check_loads_ahead() {
     std::map<LocalId, int> stores;
     std::set<LocalArrayId> shared;
@@ -528,7 +528,7 @@ class Verifier {
     return std::find(in_scope_.begin(), end, value.id()) != end;
   }
 
-  // Instances of a thread loop share what is allocated outside of it.
+  // Instances of a thread loop share memory that is allocated outside of it.
   void check_whose_element(LocalArrayId array, const Value &index) const {
     const auto space = shared_by_instances_[array];
     if (form_ != Form::lowered || !space) return;
@@ -543,7 +543,7 @@ class Verifier {
     }
   }
 
-  // A group has its turn where an iteration begins and ends: it gives it once, and then takes it once.
+  // A group has its turn at the start and end of each iteration: it passes it once, and then takes it once.
   void check_turns(const For &loop) const {
     std::string turns;
     for (const Stmt &stmt : loop.body)
@@ -553,7 +553,7 @@ class Verifier {
       fail("a loop in turns that does not give its turn and then takes it again");
   }
 
-  // Vectors side by side go one way.
+  // Jammed vectors take the same path.
   void check_jammed(const Block &block) const {
     for (const Stmt &stmt : block) {
       if (const If *branch = stmt.as<If>(); branch && branch->else_block.empty() && branch->results.empty())
@@ -563,7 +563,7 @@ class Verifier {
     }
   }
 
-  // Where memory of a block lies, and how.
+  // The memory space and layout of a block's memory.
   void check_memory(const Allocate &allocate) {
     if (allocate.of_block()) check_lowered("memory of a block");
     if (allocate.space == MemorySpace::workspace) check_lowered("memory in the workspace");
@@ -615,7 +615,7 @@ class Verifier {
     if (!allocate.size.is_constant()) fail("memory of a strip whose size is no constant");
   }
 
-  // One of several buffers, as large as it, and laid out like it.
+  // A buffer has the size and layout of the allocation that it aliases.
   void check_buffer(const Allocate &allocate) {
     check_index(allocate.buffer->number, "the number of a buffer");
     const Type element = check_local_array(allocate.buffer->of);
@@ -627,7 +627,7 @@ class Verifier {
       fail("a buffer that is not as ${} says its buffers are", allocate.buffer->of);
   }
 
-  // A constant number of elements: of so many rows, or of whole ones.
+  // A constant number of elements: of so many rows, or of whole rows.
   void check_size(const Allocate &allocate, std::optional<std::int64_t> rows, std::int64_t columns) const {
     if (!allocate.size.is_constant()) fail("a layout of memory whose size is no constant");
     const std::int64_t size = allocate.size.as_int();
@@ -679,7 +679,7 @@ class Verifier {
     }
     const OpInfo &op = info(call.op);
     for (const TileMemory &operand : call.operands) operation.operands.push_back(Value::zero(operand.type));
-    // The sum that a product is added to is its result, and steps need memory for what lies between them.
+    // The addend of a product is its result, and steps need memory for intermediate sums.
     if (call.is_product_loop()) {
       check_windows(call);
       operation.operands.pop_back();
@@ -689,7 +689,7 @@ class Verifier {
     if (call.op == Op::MatMul) operation.operands.push_back(Value::zero(call.result.type));
     const bool between = op.typing == Typing::Reduce || op.typing == Typing::Fourier;
     if (between && operation.operands.size() == 2) {
-      // Sums of 16 bits have parts of 32.
+      // Sums of 16 bits have 32-bit parts.
       const ScalarType parts = operation.operands[1].type().element(), results = call.result.type.element();
       if (parts != results && (size_of(results) != 2 || parts != ScalarType::Float32))
         fail("memory of type {} between the steps of {}", name(operation.operands[1].type()), op.name);
@@ -700,7 +700,7 @@ class Verifier {
     if (const std::string error = tile_type_error(operation); !error.empty()) fail("{}: {}", op.name, error);
   }
 
-  // A loop of products: a buffer of each factor and two barriers for each stage.
+  // A main loop: a buffer of each factor and two barriers for each stage.
   void check_windows(const TileCall &call) const {
     check_loop_of_products(call);
     if (call.operands.size() != 3 || call.windows.size() > 2)
@@ -746,7 +746,7 @@ class Verifier {
       fail("windows of @{} of type {} for a factor of type {}", from.name, name(from.type), name(factor.type));
   }
 
-  // The same where the threads copy both factors.
+  // The same if the threads copy both factors.
   void check_copied_windows(const TileCall &call) const {
     check_loop_of_products(call);
     if (kernel_.producers != 0 || call.windows.size() != 2 || call.terms)
@@ -760,8 +760,8 @@ class Verifier {
     }
   }
 
-  // Windows of arrays that the kernel does not write to, in rings of one number of stages, of at least two, since one
-  // is filled while another is read.
+  // The arrays are read-only, and all rings have the same number of stages, at least two, since one is filled while
+  // another is read.
   void check(const BringWindows &bring) const {
     if (!is_tile_kernel(kernel_)) fail("windows that bulk copies bring, and the kernel has no tiles");
     check_lowered("bulk copy of windows");
@@ -795,7 +795,7 @@ class Verifier {
     if (!fetch.type.is_tile() || fetch.type.shape().rank() > 2 || fetch.type.element() != from.type)
       fail("a prefetch of type {} from @{} of type {}", name(fetch.type), from.name, name(from.type));
   }
-  // Of threads that do what is checked now.
+  // The role of the threads whose code is being checked.
   TileCall::Part expected_part() const {
     return kernel_.producers == 0      ? TileCall::Part::whole
            : kernel_.producing.empty() ? TileCall::Part::copies
@@ -807,7 +807,7 @@ class Verifier {
     });
   }
 
-  // A load of the next window of a stream: into memory like that which the stream is for.
+  // A load of the next window of a stream: into memory like the stream's.
   void check_next(const TileCall &call) const {
     check_local_array(*call.stream);
     const auto known = streams_.find(*call.stream);
@@ -829,7 +829,7 @@ class Verifier {
     define(stream.inside, ScalarType::Int32);
   }
 
-  // Neighbours that one access moves.
+  // Neighbours of one wide access.
   void check_pack(const Parameter &of, std::span<const Value> indices, std::size_t count) const {
     check_lowered("access to several elements");
     if (is_tile_kernel(kernel_) && !kernel_.scheduled)
@@ -861,7 +861,7 @@ class Verifier {
     if (wait.groups < 0) fail("a wait for all copies but {} groups", wait.groups);
   }
 
-  // What the threads of a block do one and all.
+  // Statements that all threads of a block run together.
   void check_of_all_threads(std::string_view what) const {
     if (!is_tile_kernel(kernel_)) fail("a {}, and the kernel has no blocks", what);
     check_lowered(what);
@@ -879,7 +879,7 @@ class Verifier {
   void check_sums(const TileCall &call) const {
     check_fragments(*call.sums);
     if (call.op != Op::MatMul) fail("sums of an operation that is no product");
-    // One product may be a batch of one.
+    // A single product may be a batch of one.
     const TileShape shape = call.result.type.shape();
     const bool one_product = shape.count() == call.sums->rows * call.sums->columns;
     if (!one_product || call.sums->columns != shape[shape.rank() - 1])
@@ -887,7 +887,7 @@ class Verifier {
            name(call.result.type));
   }
 
-  // What only lowered kernels have.
+  // Statements of lowered kernels only.
   void check_lowered(std::string_view what) const {
     if (form_ != Form::lowered) fail("the {} form has no {}", name_of_form(), what);
   }
@@ -982,7 +982,7 @@ class Verifier {
     define_carried_results(loop.carried);
   }
 
-  // What a pass says of a loop over the launch, or of one that several instances of a thread go through together.
+  // Attributes of a loop over the launch, and of one that several instances of a thread run together.
   void check_notes(const For &loop) const {
     const bool in_order = loop.kind == LoopKind::Serial, of_threads = !is_tile_kernel(kernel_);
     const bool in_steps = loop.kind == LoopKind::Thread && of_threads;
@@ -1037,7 +1037,7 @@ class Verifier {
     if (at < first_in_reach_) fail("label {} is left out of a condition or a statement that gives values", leave.label);
   }
 
-  // A block that is closed: what is around it is neither assigned nor left from inside.
+  // A closed block: it neither assigns outer locals nor leaves outer labels.
   class Closed {
    public:
     explicit Closed(Verifier &verifier)
@@ -1089,7 +1089,7 @@ class Verifier {
       check_value(each.gradient, each.operand.type(), fmt::format("the gradient of %{}", each.inner));
   }
 
-  // The operands' names are the same in each of the blocks.
+  // The blocks share the operands' names.
   void see_again(const std::vector<CustomOperand> &operands) {
     for (const CustomOperand &each : operands) {
       locals_[each.inner].in_scope = true;
@@ -1114,7 +1114,7 @@ class Verifier {
     for (const AdjointInput &input : call.inputs) define(input.gradient, input.type);
   }
 
-  // In `labels_`; its size where the label is not around.
+  // In `labels_`; its size if the label does not enclose the statement.
   std::size_t position(LabelId label) const {
     return static_cast<std::size_t>(std::find(labels_.begin(), labels_.end(), label) - labels_.begin());
   }
@@ -1137,19 +1137,19 @@ class Verifier {
   const Kernel &kernel_;
   bool in_thread_loop_ = false;
   std::optional<LocalId> thread_index_ = {};
-  std::vector<const For *> loops_;                      // that are open, the outermost one first
-  std::size_t first_of_instance_ = 0;                   // in `in_scope_`: what is before is the same for all instances
-  std::unordered_map<LocalArrayId, Allocate> buffers_;  // memory that has several
-  std::unordered_map<LocalArrayId, Type> streams_;      // of loads, by what they load
+  std::vector<const For *> loops_;                      // enclosing loops, the outermost one first
+  std::size_t first_of_instance_ = 0;                   // in `in_scope_`: earlier ones are the same for all instances
+  std::unordered_map<LocalArrayId, Allocate> buffers_;  // memory with several buffers
+  std::unordered_map<LocalArrayId, Type> streams_;      // streams of loads, with the type of their windows
   Form form_;
   std::string_view pass_;
   std::vector<Local> locals_, local_arrays_;
   std::vector<std::optional<MemorySpace>> shared_by_instances_;  // of local arrays outside of thread loops
-  std::vector<std::optional<std::int64_t>> sizes_;               // of local arrays, where they are constants
+  std::vector<std::optional<std::int64_t>> sizes_;               // of local arrays, if they are constants
   std::vector<std::uint32_t> in_scope_, arrays_in_scope_;
-  std::vector<LabelId> labels_;       // around the statement, outermost first
-  std::size_t first_in_reach_ = 0;    // in `labels_`: those before are behind a barrier
-  std::size_t first_assignable_ = 0;  // in `in_scope_`: those before are out of a closed block
+  std::vector<LabelId> labels_;       // enclosing labels, outermost first
+  std::size_t first_in_reach_ = 0;    // in `labels_`: earlier ones are behind a barrier
+  std::size_t first_assignable_ = 0;  // in `in_scope_`: earlier ones are outside of a closed block
   bool in_adjoint_ = false;
   const Stmt *statement_ = nullptr;
 };

@@ -1,4 +1,4 @@
-// Walking and rebuilding statements.
+// Traverses and rebuilds statements.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -16,7 +16,7 @@ struct Overloaded : Fs... {
 template <class... Fs>
 Overloaded(Fs...) -> Overloaded<Fs...>;
 
-// Calls the one of `functions` that takes the statement's kind.
+// Calls the function of `functions` that takes the statement's kind.
 template <class... Fs>
 decltype(auto) visit(const Stmt &stmt, Fs &&...functions) {
   return std::visit(Overloaded{std::forward<Fs>(functions)...}, stmt.kind());
@@ -25,25 +25,25 @@ decltype(auto) visit(const Stmt &stmt, Fs &&...functions) {
 // Calls `f` on each statement of `block`, outer before inner, in program order.
 void for_each_statement(const Block &block, const std::function<void(const Stmt &)> &f);
 
-// The same, but for what custom adjoints do in their replay and adjoint blocks.
+// The same without the replay and adjoint blocks of custom adjoints.
 void for_each_primal_statement(const Block &block, const std::function<void(const Stmt &)> &f);
 
-// Calls `f` on each value that the statement itself reads. Of a nested statement: its condition, bounds, initial,
-// next and result values, but nothing from inside its blocks.
+// Calls `f` on each value that the statement itself reads. For a nested statement: its condition, bounds, initial, next
+// and result values, but nothing inside its blocks.
 void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)> &f);
 
-// The array parameter that the statement itself reads from or writes to, if any. An atomic operation does both. A loop
-// of products reads several, which its windows name.
+// The array parameter that the statement itself reads from or writes to, if any. An atomic operation does both. A main
+// loop reads several, which its windows name.
 std::optional<std::uint32_t> array_read(const Stmt &stmt);
 std::optional<std::uint32_t> array_written(const Stmt &stmt);
 
 // The local array that the statement itself loads an element from, or stores one to, if any.
 std::optional<LocalArrayId> local_array_touched(const Stmt &stmt);
 
-// Whether the statement itself does something that the launch shows: writes to an array parameter, prints or checks.
+// Whether the statement itself has a visible effect: writes to an array parameter, prints or checks.
 bool has_effect(const Stmt &stmt);
 
-// Of an operation on an element of an array parameter: the element's indices, and the values after them.
+// For an operation on an element of an array parameter: the element's indices, and the values after them.
 std::span<const Value> element_indices(const Operation &operation);
 std::span<const Value> element_values(const Operation &operation);
 
@@ -54,7 +54,7 @@ void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, Typ
 Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f);
 Block map_operands(const Block &block, const std::function<Value(const Value &)> &f);
 
-// Also those of its producing threads.
+// Includes the statements of producer threads.
 void for_each_statement(const Kernel &kernel, const std::function<void(const Stmt &)> &f);
 
 // The type of each local, indexed by LocalId.
