@@ -1,4 +1,4 @@
-// Branches and loops that all who run them go through alike: as C++ has them.
+// Uniform branches and loops: emitted as those of C++.
 #include "samite/codegen/spelling.h"
 #include "samite/codegen/walk.h"
 

@@ -12,7 +12,7 @@ void clear(CudaChannel *channel, std::size_t bytes) {
   const std::size_t words = (bytes - sizeof(CudaChannel)) / sizeof(std::uint64_t);
   *channel = {};
   channel->capacity = words;
-  // A record that had no room leaves its place zero. No record begins with zero, so zero ends the list.
+  // A record that did not fit leaves zeros. No record begins with zero, so zero ends the list.
   std::fill_n(reinterpret_cast<std::uint64_t *>(channel + 1), words, std::uint64_t{0});
 }
 

@@ -1,4 +1,4 @@
-// What a CUDA kernel is launched with beside its arguments: the host's side of samite/device/cuda/.
+// The parameters of a CUDA launch besides its arguments: the host's side of samite/device/cuda/.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@ struct CudaBox {
 };
 static_assert(sizeof(CudaBox) == 64 && offsetof(CudaBox, end) == 32);
 
-// Memory for local arrays that are not in a thread's own memory: device memory of `bytes_per_thread`, a multiple of 8,
-// for each thread of the grid (blocks × threads of a block). The shares of the threads are interleaved: see
-// samite/device/cuda/workspace.h. The memory need not be cleared.
+// Device memory for local arrays that do not fit a thread's own memory: `bytes_per_thread`, a multiple of 8, for each
+// thread of the grid (blocks × threads of a block). The threads' shares are interleaved: see
+// samite/device/cuda/workspace.h. The memory may be uninitialised.
 struct CudaWorkspace {
   std::byte *base = nullptr;
   std::int64_t bytes_per_thread = 0;

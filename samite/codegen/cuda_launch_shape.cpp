@@ -19,13 +19,13 @@ constexpr std::int64_t most_on_axis = (std::int64_t{1} << 31) - 1, deepest_block
 
 constexpr int smallest_block = 64, blocks_for_each = 4;  // multiprocessor
 
-// Saturated where that is more than can be counted.
+// Saturates on overflow.
 std::int64_t product(std::int64_t a, std::int64_t b) {
   return __builtin_mul_overflow(a, b, &a) ? std::int64_t{1} << 62 : a;
 }
 
-// How many parts a whole has; both are positive. Mostly one of them is 1 or there is one part, and a division takes
-// longer than most of what a launch does.
+// The quotient, rounded up; both are positive. Mostly one of them is 1 or the result is 1, and a division takes longer
+// than most other work of a launch.
 std::int64_t parts_of(std::int64_t whole, std::int64_t part) {
   if (part == 1) return whole;
   return whole <= part ? 1 : (whole - 1) / part + 1;
@@ -48,9 +48,9 @@ std::int64_t power_of_two_from(std::int64_t value) {
                               : static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(value)));
 }
 
-// In three dimensions a block is as deep as it is high, so that neighbours in each dimension are read once for many
-// instances of the block. There, rows of half a warp are long enough where each thread has several neighbours. Threads
-// that march along the third dimension reuse neighbours in it anyway.
+// In three dimensions a block is as deep as it is high, so that many instances of the block share neighbours in each
+// dimension. There, rows of half a warp are long enough if each thread has several neighbours. Threads that march along
+// the third dimension reuse neighbours in it anyway.
 Axes block_of(const Axes &instances, int threads, const CudaForm &form) {
   const bool deep = instances[1] > 1 && instances[2] > 1 && form.march == 1;
   const std::int64_t row = deep && form.instances_per_thread >= 4 ? warp / 2 : warp;
@@ -59,7 +59,7 @@ Axes block_of(const Axes &instances, int threads, const CudaForm &form) {
   if (deep) high = std::int64_t{1} << ((std::bit_width(static_cast<std::uint64_t>(high)) - 1 + 1) / 2);
   block[1] = std::min(high, power_of_two_from(instances[1]));
   block[2] = std::min({threads / (block[0] * block[1]), power_of_two_from(instances[2]), deepest_block});
-  // Threads that the rows do not need make the rows longer.
+  // Threads that the rows do not need lengthen the rows.
   block[0] *= std::min(threads / (block[0] * block[1] * block[2]),
                        std::max<std::int64_t>(power_of_two_from(instances[0]) / block[0], 1));
   return block;
@@ -71,7 +71,7 @@ Axes blocks_for(const Axes &instances, const Axes &block) {
   return blocks;
 }
 
-// Whether a grid may have these blocks, each thread of which has its instances along x.
+// Whether a grid can have these blocks, each thread of which has its instances along x.
 bool fits_grid(const Axes &block, const Axes &blocks, int instances_per_thread) {
   for (std::size_t a = 0; a < 3; ++a)
     if (blocks[a] > largest_grid[a] || blocks[a] * block[a] * (a == 0 ? instances_per_thread : 1) > most_on_axis)
@@ -83,12 +83,12 @@ std::array<unsigned, 3> as_unsigned(const Axes &axes) {
   return {static_cast<unsigned>(axes[0]), static_cast<unsigned>(axes[1]), static_cast<unsigned>(axes[2])};
 }
 
-// Indices of the launch, each of which is a block of a tile kernel; saturated.
+// Indices of the launch, each a block of a tile kernel; saturates.
 std::int64_t indices(std::span<const std::int64_t> extents) {
   return std::accumulate(extents.begin(), extents.end(), std::int64_t{1}, product);
 }
 
-// Whether there are fewer blocks than this many.
+// Whether there are fewer than `many` blocks.
 bool fewer_than(const Axes &blocks, std::int64_t many) {
   return blocks[0] < many && blocks[1] < many && blocks[2] < many && blocks[0] * blocks[1] * blocks[2] < many;
 }

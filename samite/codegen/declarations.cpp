@@ -11,7 +11,7 @@ namespace {
 bool begins_identifier(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool in_identifier(char c) { return begins_identifier(c) || (c >= '0' && c <= '9'); }
 
-// The end of the literal or comment that begins at `at`; `at` where none does.
+// The end of the literal or comment that begins at `at`; else `at`.
 std::size_t after_unread(std::string_view text, std::size_t at) {
   const std::size_t size = text.size();
   if (text[at] == '/' && text.substr(at).starts_with("//")) return std::min(text.find('\n', at), size);
@@ -50,7 +50,7 @@ std::string_view last_identifier(std::string_view text) {
   return last;
 }
 
-// Without its comment and the blanks before that.
+// The line without its comment and the blanks before it.
 std::string_view code_of(std::string_view line) {
   for (std::size_t at = 0; at < line.size();) {
     const std::size_t after = after_unread(line, at);
@@ -61,7 +61,7 @@ std::string_view code_of(std::string_view line) {
   return line;
 }
 
-// How many more brackets a line opens than it closes.
+// A line's opening minus closing brackets.
 int depth_of(std::string_view line) {
   int depth = 0;
   for (std::size_t at = 0; at < line.size();) {
@@ -76,7 +76,7 @@ bool is_macro_call(std::string_view line) {
   return line.starts_with("SAMITE_") && line.substr(first_identifier(line).size()).starts_with('(');
 }
 
-// What the declaration that begins with these lines declares.
+// The names that the declaration beginning with these lines declares.
 std::vector<std::string_view> names_of(std::string_view declaration) {
   std::string_view rest = declaration, line = take_line(rest);
   while (line.starts_with("template <")) {
@@ -111,7 +111,7 @@ std::vector<std::string_view> names_of(std::string_view declaration) {
 
 bool is_assertion(std::string_view declaration) { return declaration.starts_with("static_assert("); }
 
-// The lines of a declaration that begins `text`; nothing where the first one is blank, a comment or a namespace's.
+// The lines of a declaration that begins `text`; empty if the first one is blank, a comment or a namespace's.
 std::string_view take_declaration(std::string_view &text) {
   const std::string_view from = text, first = take_line(text);
   if (code_of(first).empty() || first.starts_with("namespace ") || first.starts_with('}')) return {};
@@ -188,7 +188,7 @@ std::string Declarations::needed_by(std::string_view text) const {
   std::string result = "namespace samite {\n";
   for (std::size_t i = 0; i < declarations_.size(); ++i) {
     const Declaration &own = declarations_[i];
-    // A declaration without names of its own, such as a static_assert, is needed where all names in it are.
+    // A declaration that declares no name, such as a static_assert, is included if all names in it are.
     if (own.names.empty())
       needed[i] = std::ranges::all_of(named_in(own.text), [&](std::size_t other) { return needed[other]; });
     if (needed[i]) result += own.text;

@@ -1,5 +1,5 @@
-// The declarations of the joined device headers. A text gets those that it needs, for compilers that parse the headers
-// again with each text.
+// The declarations of the joined device headers. A kernel's text includes only those that it needs, since some
+// compilers parse the headers again with each text.
 //
 // The headers must be laid out by clang-format: a declaration begins at the start of a line, and its other lines are
 // indented or begin with a brace.
@@ -15,17 +15,17 @@ namespace samite::codegen {
 
 class Declarations {
  public:
-  // Headers one after another, each after those that it needs, without #include lines, all in namespace samite. Throws
-  // InternalError where a declaration's name is not found.
+  // Headers one after another, each after its dependencies, without #include lines, all in namespace samite. Throws
+  // InternalError if a declaration's name is not found.
   explicit Declarations(std::string headers);
   Declarations(const Declarations &) = delete;
   Declarations &operator=(const Declarations &) = delete;
 
-  // The declarations whose names are in `text`, those that these name, and so on, in their order. A name that is
-  // declared several times, overloaded or specialised, comes with all its declarations.
+  // The declarations whose names are in `text`, those that these name, and so on, in their order. All declarations of a
+  // name, overloads and specialisations, come together.
   std::string needed_by(std::string_view text) const;
 
-  // Whether one of their names is in `text`.
+  // Whether any of their names is in `text`.
   bool any_named_in(std::string_view text) const { return !named_in(text).empty(); }
 
   // All names, sorted.
@@ -38,7 +38,7 @@ class Declarations {
   };
 
   void read();
-  // The declarations whose names are there, some of them several times.
+  // The declarations named in `text`, possibly repeated.
   std::vector<std::size_t> named_in(std::string_view text) const;
 
   std::string headers_;

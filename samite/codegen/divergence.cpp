@@ -1,7 +1,7 @@
-// Branches and loops on which lanes go different ways: with masks.
+// Divergent branches and loops: with masks.
 //
-// In a divergent loop a lane that has left must keep its value: vectors are written under the mask, and where the inner
-// value is a scalar because all running lanes agree on it, the result is a vector beside it.
+// In a divergent loop a lane that has left must keep its value: vectors are written under the mask, and if the inner
+// value is a scalar because all running lanes agree on it, the result is a separate vector.
 #include "samite/codegen/lanes_emitter.h"
 #include "samite/codegen/spelling.h"
 #include "samite/passes/op_cost.h"
@@ -10,7 +10,7 @@ namespace samite::codegen {
 
 using namespace ir;
 
-// Each side runs under its own mask. A result starts as what the side without statements gives, or as nothing.
+// Each side runs under its own mask. A result starts as the value of a side without statements, or uninitialised.
 void LanesEmitter::branch(const If &branch) {
   if (!values_.in_lanes() || !values_.uniformity().divergent(branch)) return common_branch(branch);
   std::string condition = scalar(branch.condition);
@@ -46,8 +46,8 @@ void LanesEmitter::branch(const If &branch) {
     block(statements);
     for (const BranchResult &result : branch.results) {
       if (!emission_.used(result.local)) continue;
-      // Without masks Clang sees copies of rows in the loop, and calls memcpy for one after the other before it does
-      // the rest, instead of waiting for all of them at once.
+      // Without masks Clang recognises copies of rows in the loop, and calls memcpy for each before it does the rest,
+      // instead of overlapping their latencies.
       if (is_inside && result.type != ScalarType::Bool)
         out_.line("{0} = opaque({1} ? {2} : {0});", name(result.local), mask, values_.vector(result.*value));
       else if (first)
@@ -100,7 +100,7 @@ void LanesEmitter::finish(const Block &body, const std::vector<Carried> &carried
   name_results(carried);
 }
 
-// The lanes in which a loop goes on with its index.
+// The lanes in which a loop continues with its index.
 std::string LanesEmitter::continues(const For &loop) const {
   const Value index = Value::local(loop.type, loop.index);
   auto compare = [&](std::string_view op) {
@@ -128,8 +128,8 @@ void LanesEmitter::divergent_loop(const For &loop) {
   finish(loop.body, loop.carried, outer);
 }
 
-// The index runs from the first place at which a lane that is active starts. A lane is on from its own place on, and
-// the one that starts first is on throughout.
+// The index runs from the first place at which an active lane starts. A lane becomes active at its own place, and the
+// lane that starts first is active throughout.
 void LanesEmitter::late_loop(const For &loop) {
   const std::string index = name(loop.index);
   const bool down = loop.step.as_int() < 0;

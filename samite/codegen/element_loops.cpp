@@ -15,9 +15,9 @@ void ElementLoops::loop(const For &loop) {
   loop_in_memory(loop);
 }
 
-// The number of turns is a constant: it is unrolled without a rest. NVVM, which unrolls loops from thread to thread in
-// steps of the block's threads with a loop for the rest, reads the wrong one of three tiles then, where that is read
-// under a condition (CUDA 12.9 and 13.0, up to compute capability 9.0; tests/tiles/thread_loop_test.cpp).
+// The iteration count is a constant, so the loop is unrolled without a remainder. If NVVM unrolls a loop from thread to
+// thread in steps of the block's threads with a remainder loop, it reads the wrong one of three tiles under a condition
+// (CUDA 12.9 and 13.0, up to compute capability 9.0; tests/tiles/thread_loop_test.cpp).
 void ElementLoops::loop_in_memory(const For &loop) {
   SourceWriter &out = emission_.out;
   const std::string index = local_name(loop.index), type(scalar_name(loop.type));
@@ -47,7 +47,7 @@ void ElementLoops::loop_in_memory(const For &loop) {
   out.close();
 }
 
-// Of as many elements as a launch says. For the reason above it is not unrolled at all.
+// A loop over a number of elements known at launch. For the reason above it is not unrolled at all.
 void ElementLoops::loop_of_launch(const For &loop) {
   SourceWriter &out = emission_.out;
   const std::string index = local_name(loop.index), type(scalar_name(loop.type)), end = scalar_text(loop.end);
@@ -64,10 +64,10 @@ void ElementLoops::loop_of_launch(const For &loop) {
   out.close();
 }
 
-// Of a loop that goes around in a thread's registers: how many elements an iteration takes, all that are moved in it
-// then. With few each is moved many times: by two at a time the 128 sums of a thread cost 8000 moves, where the whole
-// product of a tile takes 50 microseconds. With many, there are as many branches, which take the compiler long. So each
-// is moved eight times or less, where 16 are enough for that.
+// For a loop that rotates a thread's registers: the elements per iteration, after which all registers move. With few,
+// each register moves many times: two at a time, the 128 sums of a thread cost 8000 moves, where the whole product of a
+// tile takes 50 microseconds. With many, there are as many branches, which take the compiler long. So each register
+// moves at most eight times, if 16 elements suffice for that.
 std::int64_t ElementLoops::front_of_rotation(const FragmentLayout &layout) {
   constexpr std::int64_t most = 16, moves = 8;
   const std::int64_t together = layout.together(), all = layout.registers();
@@ -77,7 +77,7 @@ std::int64_t ElementLoops::front_of_rotation(const FragmentLayout &layout) {
   return front;
 }
 
-// What is of whole rows comes first, unless the loop goes around in its registers all the same.
+// Hoists per-row values, unless the loop rotates its registers anyway.
 void ElementLoops::loop_in_registers(const For &loop, const std::set<LocalArrayId> &tiles) {
   const FragmentLayout &layout = *places_.fragments_of(*tiles.begin());
   std::optional<passes::RowValues> rows;
@@ -105,7 +105,7 @@ void ElementLoops::compute_rows(LocalArrayId tile) {
   out.close();
 }
 
-// What one element of a tile each thread has is made of, which each thread does by itself.
+// Whether the loop computes a value that every thread holds; each thread then computes it by itself.
 bool ElementLoops::makes_values_of_every_thread(const For &loop) const {
   return std::ranges::any_of(loop.body, [&](const Stmt &stmt) {
     const auto *store = stmt.as<LocalStore>();
@@ -114,7 +114,7 @@ bool ElementLoops::makes_values_of_every_thread(const For &loop) const {
   });
 }
 
-// All of them have one layout, but those that have a value for each row of the others.
+// All have the same layout, except those with one value for each row of the others.
 std::set<LocalArrayId> ElementLoops::tiles_in_registers(const For &loop) const {
   std::set<LocalArrayId> found, of_rows;
   for_each_statement(loop.body, [&](const Stmt &stmt) {
@@ -171,7 +171,7 @@ void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalAr
   } else {
     out.open("for (i32 first = 0; first < Sums{}::registers; first += {}) {{", tile, count);
   }
-  // Else the compiler has the addresses of many elements in registers.
+  // Otherwise the compiler keeps the addresses of many elements in registers.
   if (twice && !rotates && !grouped_.in_packs) out.line("if constexpr (!everywhere) sync_warp();");
   for (const auto &own : loads_)
     out.line("LoadTogether<{}, {}, {}, {}> {};", memory_name(own.grouped.access->type), count,
@@ -224,13 +224,13 @@ void ElementLoops::group(const For &loop, const FragmentLayout &layout) {
   name(grouped_.additions, "added", additions_);
 }
 
-// Where a thread's elements of a row lie together in a tile of the block's memory as well, they are loaded and stored
-// together. A store waits for the last of them: so nothing reads the tile behind it, nor at another place.
+// Loads and stores together a thread's elements of a row that are also contiguous in a tile of the block's memory. A
+// store waits for the last of them, so no later statement, and no access at another place, may read the tile.
 void ElementLoops::group_in_block(const For &loop, const FragmentLayout &layout) {
   struct Accesses {
     std::vector<const Operation *> loads;
     const LocalStore *store = nullptr;
-    std::size_t others = 0;  // behind the store, under a condition, or at another place
+    std::size_t others = 0;  // after the store, under a condition, or at another place
   };
   std::map<LocalArrayId, Accesses> found;
   const auto own = [&](const Value &index) { return index.is_local() && index.id() == loop.index; };
@@ -258,8 +258,8 @@ void ElementLoops::group_in_block(const For &loop, const FragmentLayout &layout)
   }
 }
 
-// Whether a tile in the block's memory has the elements of the loop as the loop's tile has them, and those of a thread
-// that go together at a multiple of their bytes.
+// Whether a tile in the block's memory has its elements in the order of the loop's tile, with a thread's grouped
+// elements aligned to their size.
 bool ElementLoops::lies_together(LocalArrayId array, const FragmentLayout &layout) const {
   constexpr std::int64_t unit_bytes = 16;
   const std::int64_t count = layout.together(), columns = layout.columns;
@@ -269,8 +269,8 @@ bool ElementLoops::lies_together(LocalArrayId array, const FragmentLayout &layou
   return places_.columns_of(array).value_or(columns) == columns;
 }
 
-// Asks at the tile's first and last element, or at its corners, whether the loop needs no bounds, and its arrays have
-// whole units.
+// Tests at the tile's first and last element, or at its corners, whether the loop needs no bounds checks and its arrays
+// have whole units.
 void ElementLoops::ask_corners(const For &loop, const FragmentLayout &layout, const std::string &whole) {
   SourceWriter &out = emission_.out;
   out.line("bool {} = true;", whole);
@@ -327,7 +327,7 @@ void ElementLoops::find_first_of_thread(const For &loop, LocalArrayId tile) {
   out.close();
 }
 
-// What bounds the elements from `first` on that go together, and what is loaded of them.
+// The bounds of the group of elements from `first` on, and its loads.
 void ElementLoops::ask_of_pack(const For &loop, LocalArrayId tile) {
   SourceWriter &out = emission_.out;
   for (const LocalId bound : grouped_.bounds) out.line("[[maybe_unused]] bool {}_of_pack;", local_name(bound));
@@ -353,7 +353,7 @@ void ElementLoops::index_of_element(const For &loop, LocalArrayId tile) {
                      local_name(loop.index), tile);
 }
 
-// What one thread does with one of its elements.
+// A thread's code for one of its elements.
 void ElementLoops::elements_of_thread(const For &loop, LocalArrayId tile) {
   emission_.out.line("if (!Sums{}::holds(r)) continue;", tile);
   index_of_element(loop, tile);

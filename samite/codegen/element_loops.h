@@ -1,14 +1,13 @@
-// Loops over the elements of tiles, of a block of CUDA's threads: each thread runs its share of the elements.
+// Loops over the elements of tiles by a block of CUDA's threads: each thread runs its share of the elements.
 //
-// A loop over tiles in memory gives every thread the elements from its own number on, in steps of the block's threads.
+// In a loop over tiles in memory, a thread's elements begin at its own number, in steps of the block's threads.
 //
-// A loop over tiles in registers is there twice. Where the first and the last element of the tile are inside of all
-// arrays that the loop touches, every element is: then nothing is asked for each of them, and what lies together in an
-// array too is loaded and stored together (`passes/grouped_elements.h`). Else each is asked for, and as many branches
-// as there are elements take compilers long: such a loop over a product's sums is not written out, and they go around
-// in their registers. Where what lies together is inside as a whole or not at all, it is asked once for that; with few
-// such packs of a thread the loop is there once. What is loaded for whole rows is loaded once for each, before the loop
-// (`passes/row_values.h`).
+// A loop over tiles in registers is emitted twice. If the first and the last element of the tile are inside all arrays
+// of the loop, every element is: this version has no bounds checks, and loads and stores contiguous elements of an
+// array together (`passes/grouped_elements.h`). The other version checks each element. Since a branch for each element
+// takes compilers long, it is not unrolled for a product's sums, but rotates them through the thread's registers. If
+// contiguous elements are inside only together, it checks once for all of them; with few such packs in a thread the
+// loop is emitted once. Values per row are loaded once for each row, before the loop (`passes/row_values.h`).
 #pragma once
 
 #include "samite/codegen/emission.h"
@@ -22,7 +21,7 @@
 
 namespace samite::codegen {
 
-// What writes the statements of such a loop.
+// Writes the statements of such a loop.
 class ElementCode {
  public:
   virtual void block(const ir::Block &block) = 0;
@@ -41,19 +40,19 @@ class ElementLoops {
 
   void loop(const ir::For &loop);
 
-  // While a loop's statements are written: how they differ from those outside.
+  // Whether a loop's statements are being written; they differ from those outside as follows.
   bool is_open() const { return open_; }
-  // A row or a column of the thread's element; nothing where the operation is neither.
+  // The row or column of the thread's element; empty for other operations.
   std::optional<std::string> coordinate(const ir::Operation &operation) const;
-  // How a condition of the loop's bounds is asked for; nothing where it is none.
+  // The text for a condition of the loop's bounds; empty for other conditions.
   std::optional<std::string> condition(const ir::Value &condition) const;
-  // Of accesses that are done for several elements at once, else nothing. `element` is the lvalue of one.
+  // For an access to several elements at once, else empty. `element` is the lvalue of one.
   std::optional<std::string> grouped_load(const ir::Operation &load, const std::string &element) const;
   bool grouped_store(const ir::Store &store, const std::string &element);
   bool grouped_addition(const ir::Accumulate &addition, const std::string &element);
   // An element of a tile.
   std::string element(ir::LocalArrayId array, const ir::Value &index) const;
-  // The same of tiles in the block's memory. `element` is text as of the function above.
+  // The same for tiles in the block's memory. `element` is as in the function above.
   std::optional<std::string> grouped_load_in_block(const ir::Operation &load, const std::string &element) const;
   bool grouped_store_in_block(const ir::LocalStore &store, const std::string &element, const std::string &value) const;
 
@@ -63,7 +62,7 @@ class ElementLoops {
     passes::Grouped<Access> grouped;
     std::string name, row_stride;  // C++ text
   };
-  // An access to a tile in the block's memory, at the element of the loop.
+  // An access to a tile in the block's memory, at the loop's element.
   struct InBlock {
     const void *access;  // an operation or a statement
     ir::LocalArrayId array;
@@ -99,7 +98,7 @@ class ElementLoops {
   const TilePlaces &places_;
   ElementCode &code_;
   bool open_ = false;
-  // Of the loop over registers that is open.
+  // For the current loop over registers.
   std::optional<InRegisters> in_registers_;
   const passes::RowValues *row_values_ = nullptr;
   passes::GroupedElements grouped_;

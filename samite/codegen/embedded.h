@@ -1,5 +1,5 @@
-// The device headers, held in the library as text: emitted code includes them from memory, so that a program
-// needs no Samite source tree where it runs. The build generates the definition from samite/device/**/*.h.
+// The device headers as text in the library: emitted code includes them from memory, so that a program runs without
+// Samite's source tree. The build generates the definition from samite/device/**/*.h.
 #pragma once
 
 #include <span>

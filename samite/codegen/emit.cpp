@@ -11,7 +11,7 @@
 namespace samite::codegen {
 namespace {
 
-// A name that C++ and linkers take.
+// A name valid in C++ and for linkers.
 std::string entry_name(std::string_view kernel) {
   std::string entry = "samite_";
   for (char c : kernel) {
@@ -24,8 +24,8 @@ std::string entry_name(std::string_view kernel) {
 }  // namespace
 
 EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options) {
-  // Passes have asked for the shapes of values too, of the kernel as it was then. The text depends on the kernel alone,
-  // and to find them takes a microsecond for a hundred statements.
+  // Passes computed the shapes of values too, for the kernel at their time. The text should depend on the kernel only,
+  // and shapes take a microsecond for a hundred statements.
   LaneValues values(lowered);
   return LanesEmitter(lowered, options, values, cpu_lanes(lowered, options.vector_bytes))
       .emit(entry_name(lowered.name));

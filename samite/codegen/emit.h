@@ -5,24 +5,23 @@
 //   extern "C" void <entry>(const void *arguments, const long long *begin, const long long *end, Failure *failure,
 //                           Workspace *workspace)
 //
-// which runs the instances of the box [begin, end) of the launch, one begin and end for each dimension; a launch may be
-// cut into boxes, run in any order and at once. `arguments` is laid out by `codegen/argument_layout.h`; `failure`
-// (`codegen/failure.h`) is touched where something fails; `workspace` (`codegen/workspace.h`) may be null where
-// `EmittedSource::uses_workspace` is false, and no two calls at a time may share one.
+// which runs the instances of the box [begin, end) of the launch, one begin and end for each dimension. A launch may be
+// cut into boxes that run in any order and concurrently. `codegen/argument_layout.h` describes `arguments`; `failure`
+// (`codegen/failure.h`) is accessed only on failures; `workspace` (`codegen/workspace.h`) may be null if
+// `EmittedSource::uses_workspace` is false, and concurrent calls may not share one.
 //
-// A local array is on the stack where its size is a constant, 16 lanes of it take at most 16 KiB, and all such arrays
-// of the kernel at most 64 KiB; any other is in the workspace. That holds fewer than 2^31 elements of all lanes.
+// A local array is on the stack if its size is a constant, 16 lanes of it take at most 16 KiB, and all such arrays of
+// the kernel at most 64 KiB; others are in the workspace. An array there has fewer than 2^31 elements over all lanes.
 //
-// `emit_cuda` writes for CUDA, see there.
+// `emit_cuda` emits text for CUDA, see below.
 //
-// What the text means, where C++ leaves it open: integers wrap around; x / 0 is 0 and x % 0 is x; a shift
-// counts modulo the width; min and max of a number and a NaN are the number; of several instances of one vector that
-// store to one element the last one wins. An accumulation of more than one lane into one element is summed by lanes
-// first, so its rounding differs from a serial loop's; where all instances add to one element after the other in a
-// loop, many of them go through the loop together (`passes/interchange.h`).
+// Semantics that C++ leaves undefined: integers wrap around; x / 0 is 0 and x % 0 is x; a shift distance counts modulo
+// the width; min and max ignore a NaN; if several instances of a vector store to one element, the last one wins. Lanes
+// that add to one element are summed first, so the rounding differs from a serial loop's; if all instances add to one
+// element after another in a loop, many of them run the loop together (`passes/interchange.h`).
 //
-// Operations on whole tiles that are much to compile are functions of their own (`EmittedSource::objects`), which the
-// text declares.
+// Operations on whole tiles that take long to compile are separate functions (`EmittedSource::objects`), which the text
+// declares.
 //
 // A pure function of its arguments: any thread, no state.
 #pragma once
@@ -39,41 +38,41 @@ namespace samite::codegen {
 
 using passes::ArrayFacts;
 
-// How the instances of a launch are spread over CUDA's threads; `codegen/cuda_launch_shape.h` chooses.
+// The distribution of a launch's instances over CUDA's threads; `codegen/cuda_launch_shape.h` chooses it.
 struct CudaForm {
-  // Each thread goes on to further instances until the box is done, so that any grid runs any box. Otherwise a thread
-  // runs one instance, and the grid must have a thread for each: fewer than 2^31 in each dimension.
+  // Each thread iterates over further instances until the box is done, so that any grid runs any box. Otherwise a
+  // thread runs one instance, and the grid must have a thread for each: fewer than 2^31 in each dimension.
   bool grid_stride = false;
-  int threads_per_block = 256;  // at most so many are launched
-  // A thread runs so many neighbours in the last dimension at a time, as the kernel was planned
+  int threads_per_block = 256;  // the maximum
+  // A thread runs so many neighbours in the last dimension together, as the kernel was planned
   // (`passes/side_by_side.h`). A power of two up to 8; the box then begins at a multiple of it in the last dimension.
   int instances_per_thread = 1;
   // A thread of the exact form runs so many instances one after another along the first of three dimensions, as the
   // kernel was planned (`passes/march.h`).
   int march = 1;
-  // The launch may begin before the one ahead of it has ended, and the kernel waits for that itself. From compute
-  // capability 9.0 on.
+  // Programmatic dependent launch: the launch may begin before the previous one has ended, and the kernel waits for
+  // that one itself. From compute capability 9.0 on.
   bool waits_for_earlier_launch = false;
-  // Where each instance is a block, else 0: of exactly so many threads, as the kernel says.
+  // If each instance is a block: its exact number of threads, from the kernel; else 0.
   int tile_threads = 0;
-  // Of those, which have roles: so many rows of threads along y run the body, and one more produces
-  // (ir::Kernel::teams). 0: they have one dimension.
+  // For such kernels with roles: so many rows of threads along y are consumer teams, and one more row produces
+  // (ir::Kernel::teams). 0: a block has one dimension.
   int teams = 0;
-  // Of a tile kernel in the grid-stride form: a multiprocessor has one block at a time, which takes one index of the
-  // launch after another.
+  // For a tile kernel in the grid-stride form: a persistent kernel, with one block on each multiprocessor, which runs
+  // one index of the launch after another.
   bool stays = false;
-  // Of one that stays: so many blocks, one after another along x, are a cluster. 0: each is alone.
+  // For a persistent kernel: so many consecutive blocks along x are a cluster. 0: no clusters.
   int cluster_blocks = 0;
-  // Of a tile kernel in the exact form: so many blocks, one after another along x, are a cluster that runs one index
-  // (ir::Kernel::step_parts). 0: one block does.
+  // For a tile kernel in the exact form: so many consecutive blocks along x are a cluster that runs one index
+  // (ir::Kernel::step_parts). 0: one block runs it.
   int step_parts = 0;
-  // Of a tile kernel in the exact form: the grid has an axis for each of the launch's two or three dimensions, the last
-  // one along x. A block then has its indices without a division.
+  // For a tile kernel in the exact form: the grid has an axis for each of the launch's two or three dimensions, the
+  // last one along x. A block then computes its indices without a division.
   bool grid_axes = false;
-  // Of a tile kernel: threads have so few registers that a multiprocessor has room for so many blocks, and no fewer
-  // than leave room for that. 0: as many registers as one block leaves them.
+  // For a tile kernel: limits registers just enough to fit so many blocks on a multiprocessor. 0: as many registers as
+  // one block allows.
   int blocks_at_once = 0;
-  // Of a tile kernel: a launch may have 2^31 instances or more.
+  // For a tile kernel: a launch may have 2^31 instances or more.
   bool wide_launch = false;
 
   friend bool operator==(const CudaForm &, const CudaForm &) = default;
@@ -92,12 +91,12 @@ struct MessageSite {
   SourceLocation where;
   bool is_check;
   std::vector<std::string> texts = {};
-  std::vector<ScalarType> types = {};  // of the values between them
-  bool is_race = false;                // a check of debug mode's own: ir::Check::race
+  std::vector<ScalarType> types = {};  // of the values between the texts
+  bool is_race = false;                // a check of debug mode: ir::Check::race
 };
 
-// A tile that is loaded as a whole, on CUDA. `in_units`: where it lies inside its array it is copied in units of 16
-// bytes, since its rows and the array's have whole ones; any other is loaded element by element, which is slower.
+// A load of a whole tile on CUDA. `in_units`: if it is inside its array, it is copied in units of 16 bytes, since its
+// rows and the array's have whole units; other loads copy element by element, which is slower.
 struct TileLoadSite {
   std::uint32_t array;
   bool in_units;
@@ -105,8 +104,8 @@ struct TileLoadSite {
   friend bool operator==(const TileLoadSite &, const TileLoadSite &) = default;
 };
 
-// CPU: the function of a tile operation that is compiled on its own, once for all kernels that call it. Its name tells
-// what it computes, on what types and extents: equal names are equal functions.
+// CPU: the separately compiled function of a tile operation, shared by all kernels that call it. Its name encodes what
+// it computes, on what types and extents: equal names are equal functions.
 struct EmittedObject {
   std::string name;
   std::string operation;  // for people: "matmul f32 8x8 of f32 8x4, f32 4x8"
@@ -115,18 +114,18 @@ struct EmittedObject {
 
 struct EmittedSource {
   std::string text;
-  std::vector<SourceLocation> lines;  // for each line of the text the user's that it was made of, if any
+  std::vector<SourceLocation> lines;  // for each line of the text, the user's line that it stems from, if any
   std::string entry;
-  std::vector<EmittedObject> objects;  // CPU: that the text calls, in the order of the first calls
+  std::vector<EmittedObject> objects;  // CPU: called by the text, in the order of the first calls
   int lanes = 1;                       // instances that run in step
-  std::vector<std::string> files;      // what Failure::file counts
-  std::vector<SourceLocation> sites;   // what Failure::array counts where a failure has no file
-  std::vector<MessageSite> messages;   // what Failure::message counts
+  std::vector<std::string> files;      // indexed by Failure::file
+  std::vector<SourceLocation> sites;   // indexed by Failure::array for a failure without a file
+  std::vector<MessageSite> messages;   // indexed by Failure::message
   bool uses_workspace = false;
-  // CUDA: the channel is touched, and may not be null.
+  // CUDA: the channel is accessed, and may not be null.
   bool uses_channel = false;
-  // CUDA: what all instances add to one element is summed by each thread, then by each block. Few threads with many
-  // instances each, which the grid-stride form has, are then many times faster than a thread for each instance.
+  // CUDA: each thread, then each block, sums what all instances add to one element. Few threads with many instances
+  // each, as in the grid-stride form, are then many times faster than a thread for each instance.
   bool sums_over_launch = false;
   // CUDA: the tiles of a block in its dynamic shared memory.
   passes::TileMemoryPlan tile_memory;
@@ -142,31 +141,30 @@ EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options);
 //                                      Channel *channel, const __grid_constant__ Workspace workspace
 //                                      [, const __grid_constant__ TensorMaps maps])
 //
-// `maps` is there where the kernel has bulk copies: the tensor maps that `EmittedSource::tensor_maps` lists, 128 bytes
-// each, 64-byte aligned. The other parameters lie one after another, each 8-byte aligned: `arguments` as
-// codegen/argument_layout.h says, passed by value; `box` and `workspace` as codegen/cuda_launch.h, `channel` a pointer
-// that the device can use to what codegen/cuda_channel.h says, null where `uses_channel` is false. A workspace is
-// needed where `uses_workspace` is true.
+// `maps` exists if the kernel has bulk copies: the tensor maps of `EmittedSource::tensor_maps`, 128 bytes each, 64-byte
+// aligned. The other parameters are consecutive, each 8-byte aligned: `arguments` as in codegen/argument_layout.h, by
+// value; `box` and `workspace` as in codegen/cuda_launch.h; `channel` a device pointer to a channel
+// (codegen/cuda_channel.h), null if `uses_channel` is false. A workspace is needed if `uses_workspace` is true.
 //
-// The last dimension of the launch is x of the grid, the one before y, and both others z, the third from last running
-// faster. Blocks have at most `threads_per_block` threads, of any shape. Whoever launches a kernel that uses a
-// workspace takes the grid-stride form with a limited grid, since each thread has its share of the memory.
+// The last dimension of the launch is x of the grid, the one before it y, and both others z, the third from last
+// varying faster. Blocks have at most `threads_per_block` threads, of any shape. Kernels that use a workspace are
+// launched in the grid-stride form with a limited grid, since each thread has its share of the memory.
 //
-// A tile kernel has `CudaForm::tile_threads` threads in each block and a grid of any size along x alone; its blocks
-// have `EmittedSource::tile_memory.bytes` of dynamic shared memory. Tiles that a loop keeps, and that take more than 16
-// KiB in all or are of a number known only when the kernel runs, are in the workspace.
+// A tile kernel has `CudaForm::tile_threads` threads in each block and a grid of any size along x only; its blocks have
+// `EmittedSource::tile_memory.bytes` of dynamic shared memory. Tiles that a loop stores for its adjoint are in the
+// workspace if they take more than 16 KiB in all or if their number is known only at run time.
 //
-// A local array is in the thread's own memory where its size is a constant, it takes at most 1 KiB, and all such arrays
-// of the kernel at most 4 KiB. An instance that gets no memory for another one ends there, and is reported.
+// A local array is in the thread's own memory if its size is a constant, it takes at most 1 KiB, and all such arrays of
+// the kernel at most 4 KiB. An instance that gets no memory for another array ends there, and is reported.
 //
-// The meaning is as above, but for two things: of several instances that store to one element any one wins, and indices
-// that are computed for nothing else do not wrap round (one that would is outside of its array).
+// The semantics are as above, with two exceptions: if several instances store to one element, any one wins, and
+// integers that serve only as indices do not wrap around (one that would is outside of its array).
 //
-// Throws UserError where the parameters take more than the 4 KiB that CUDA has for them.
+// Throws UserError if the parameters exceed CUDA's 4 KiB.
 EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options);
 
-// Sets what a form has of a kernel's plan: the threads of a block, its teams, and the blocks of a cluster. `emit_cuda`
-// does so for itself.
+// Sets the fields of a form that follow from the kernel's plan: the threads of a block, its teams, and the blocks of a
+// cluster. `emit_cuda` does this itself.
 void set_blocks(CudaForm &form, const ir::Kernel &planned);
 
 }  // namespace samite::codegen

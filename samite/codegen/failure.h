@@ -1,9 +1,9 @@
-// What a kernel writes down when an instance does something wrong, and the function that it calls for prints and
-// checks: the host's side of samite/device/cpu/failure.h, which the kernel is compiled with. Only code that is compiled
-// for debugging notices failures, except `out_of_memory`.
+// The record of a kernel's first failure, and the function that it calls for prints and checks: the host's side of
+// samite/device/cpu/failure.h, which the kernel is compiled with. Only code compiled for debugging detects failures
+// other than `out_of_memory`.
 //
 // The launcher zeroes a Failure, passes it to every box of a launch, and reads it when all boxes have ended. The first
-// failure is kept. The access that failed does nothing (a load gives 0), and the launch goes on. An instance that gets
+// failure is kept. The failing access has no effect (a load returns 0), and the launch continues. An instance that gets
 // no memory for a local array ends there.
 #pragma once
 
@@ -21,8 +21,8 @@ enum class FailureKind : std::uint32_t {
   out_of_memory = 4,              // a local array of `index` bytes, of all lanes
 };
 
-// The index of the instance that failed; in a tile kernel the block's. It is unknown where `rank` is 0. The rest is
-// then not even cleared: every launch on the CPU has one of these, and clears no more than it must.
+// The index of the failing instance; in a tile kernel the block's. Unknown if `rank` is 0; then the rest is not cleared
+// either: every CPU launch has one of these, and clears as little as possible.
 struct FailedInstance {
   std::array<std::int64_t, 4> index;
   std::uint32_t rank = 0, reserved = 0;
@@ -37,8 +37,8 @@ struct Failure {
   std::uint32_t file = 0;  // into EmittedSource::files
   std::uint32_t line = 0;
   // Called by each instance that prints or whose check fails, from any thread. `site` is an index into
-  // EmittedSource::messages. `instance` is the index of the instance, of a check. `values` are the message's, each the
-  // bits of its own type in the low bytes. Must not throw. May be null where the kernel has no messages.
+  // EmittedSource::messages. `instance` is the index of the instance, for a check. `values` are the message's, each
+  // with the bits of its own type in the low bytes. Must not throw. May be null if the kernel has no messages.
   void (*message)(Failure *failure, std::uint32_t site, const std::int64_t *instance,
                   const std::uint64_t *values) = nullptr;
   FailedInstance instance;

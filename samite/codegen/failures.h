@@ -1,4 +1,4 @@
-// How the text says what fails: arguments that name a line, and, where it is known in debug mode, the instance.
+// Text for failures: arguments that name a line, and in debug mode the instance, if it is known.
 #pragma once
 
 #include "samite/codegen/emission.h"
@@ -11,20 +11,20 @@ class Failures {
  public:
   explicit Failures(Emission &emission) : emission_(emission) {}
 
-  // The instance, or in lanes the first one, and the place.
+  // The instance, or in lanes the first one, and the source line.
   std::string blame(SourceLocation where);
 
-  // Asks in debug mode whether indices are inside of an array, of an instance or of the lanes of a mask. `question` is
-  // the prelude's function, which gives a value of this type, and what it is told before the array. Returns its name.
-  // What has been asked before, and is known here, is not asked again.
+  // Emits, in debug mode, a check that indices are inside an array, for an instance or for the lanes of a mask.
+  // `question` is the prelude's function, which returns a value of this type, and its arguments before the array.
+  // Returns the name of the result. Repeated checks in scope reuse the earlier result.
   std::string check_indices(std::string_view type, const std::string &question, std::uint32_t array,
                             const std::vector<std::string> &indices, SourceLocation where);
 
-  // A loop over the launch is open, or no longer. Inside of all of them, `self` is the index of the instance. `along`
-  // is the dimension along which lanes lie, of a thread 0.
+  // Enters or leaves a loop over the launch. Inside all of them, `self` is the index of the instance. `along` is the
+  // dimension of the lanes; 0 for a thread.
   void enter(const ir::Value &index, int along);
   void leave() { indices_.pop_back(); }
-  int depth() const { return static_cast<int>(indices_.size()); }  // how many such loops are open
+  int depth() const { return static_cast<int>(indices_.size()); }  // the number of enclosing such loops
   bool in_instance() const { return depth() == emission_.kernel.launch_rank; }
 
  private:
@@ -33,7 +33,7 @@ class Failures {
 
   struct Answer {
     std::string name;
-    std::uint64_t scope;  // in which it is declared
+    std::uint64_t scope;  // of its declaration
   };
   std::map<std::string, Answer> answers_;  // by question
 };

@@ -13,7 +13,7 @@ bool index_operation(const Operation &operation) {
          (operation.op == Op::Add || operation.op == Op::Sub || operation.op == Op::Mul);
 }
 
-// Of each thread loop with a step: its neighbours' indices, which are sums of its own index and less than the step.
+// For each thread loop with a step: its neighbours' indices, the sums of its own index and less than the step.
 std::vector<LocalId> indices_of_neighbours(const Kernel &kernel) {
   std::vector<LocalId> found;
   std::vector<std::int64_t> steps(kernel.local_count, 0);
@@ -68,7 +68,7 @@ std::vector<bool> only_index(const Kernel &kernel) {
     }
     for_each_operand(stmt, serves_otherwise);
   });
-  // What a sum is used for is known once that is known of the sums it is used in.
+  // The uses of a sum are known after those of the sums that use it.
   while (!open.empty()) {
     const Operation &sum = *sum_of[open.back()];
     open.pop_back();

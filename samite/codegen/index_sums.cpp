@@ -11,14 +11,14 @@ namespace {
 // Sums of sums, as in `x + dx - 1`; deeper ones are rare, and each level repeats the text of those below.
 constexpr int most_levels = 3;
 
-// The numbers that an i32 has, and those that wrap to its negative ones from above.
+// The range of an i32, and the numbers above that wrap to negative ones.
 constexpr passes::Range names_same_element{-(std::int64_t{1} << 31), (std::int64_t{1} << 32) - 1};
 
 }  // namespace
 
 IndexSums::IndexSums(Emission &emission, const Values &values)
     : emission_(emission), values_(values), sum_of_(emission.kernel.local_count, nullptr) {
-  // In debug mode indices are checked as the program has them.
+  // In debug mode the program's own indices are checked.
   if (emission.options.debug) return;
   for_each_statement(emission.kernel.body, [&](const Stmt &stmt) {
     const Let *let = stmt.as<Let>();

@@ -1,8 +1,8 @@
 // Indices that are sums, written in 64 bits on the CPU.
 //
-// Integers wrap around, so a 32-bit sum has to be computed in 32 bits and widened for each access. Where it can wrap to
-// a negative number only, the sum in 64 bits names the same element: what it names instead of a negative index is
-// outside of the array, too. The compiler folds such a sum into the address, and steps it through loops.
+// Integers wrap around, so a 32-bit sum must be computed in 32 bits and widened for each access. If it can only wrap to
+// a negative number, the sum in 64 bits names the same element, since neither result of a wrapping sum is inside the
+// array. The compiler folds such a sum into the address, and steps it through loops.
 #pragma once
 
 #include "samite/codegen/emission.h"
@@ -19,7 +19,7 @@ class IndexSums {
  public:
   IndexSums(Emission &emission, const Values &values);
 
-  // The index as an integer of C++: a sum in 64 bits, where it may be one, else the value as it is.
+  // The index as a C++ integer: a sum in 64 bits if possible, else the plain value.
   std::string text(const ir::Value &index) const;
 
  private:
@@ -33,7 +33,7 @@ class IndexSums {
 
   Emission &emission_;
   const Values &values_;
-  std::vector<const ir::Operation *> sum_of_;  // by LocalId: the addition or subtraction of i32 that it is
+  std::vector<const ir::Operation *> sum_of_;  // by LocalId: its addition or subtraction of i32
 };
 
 }  // namespace samite::codegen

@@ -21,7 +21,7 @@ class Reader {
       for_each_definition(stmt, [&](LocalId local, Type) { own_[local] = stmt.as<Let>(); });
   }
 
-  // Adds what a condition asks for; false where it asks for anything else.
+  // Adds the limits of a condition; false for any other condition.
   bool read(const Value &condition, Inside &inside) const {
     if (is_before(condition)) {
       inside.conditions.push_back(condition);
@@ -46,7 +46,7 @@ class Reader {
     const auto found = value.is_local() ? own_.find(value.id()) : own_.end();
     return found == own_.end() ? nullptr : found->second;
   }
-  // What is added to the loop's index.
+  // The value added to the loop's index.
   std::optional<Value> before_index(const Value &value) const {
     if (class_of(value.type()) != ScalarClass::Signed) return std::nullopt;
     if (value.is_local() && value.id() == loop_.index) return Value::zero(value.type());
@@ -60,7 +60,7 @@ class Reader {
   }
 
   const For &loop_;
-  std::unordered_map<LocalId, const Let *> own_;  // what the body defines; null where not by a statement of its own
+  std::unordered_map<LocalId, const Let *> own_;  // definitions of the body; null if not by a statement of its own
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Which vectors of a thread loop are inside of the arrays that its branches ask about, as the loads and stores of tiles
-// ask for each element (passes/lower_tiles.h):
+// The vectors of a thread loop that are inside the arrays of its branches' bounds checks. Loads and stores of tiles
+// have such a check for each element (passes/lower_tiles.h):
 //
 //   for.thread %k in 0 .. 1024 step 1 {
 //     %5: bool = ge %k, 0
@@ -9,8 +9,8 @@
 //     if %8 -> (%10: f32 = %9 | 0.0) { %9: f32 = load @x[%row, %k] }
 //     ...
 //
-// The first of them are, all but one or a part of one. A vector that is needs no mask. That matters beyond the
-// instructions: processors do not read ahead in memory for what is loaded under a mask.
+// All vectors but the last, or a part of one, usually pass. A vector inside needs no mask. That matters beyond the
+// instructions: processors do not prefetch for masked loads.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -22,10 +22,10 @@
 namespace samite::codegen {
 
 struct Inside {
-  std::vector<const ir::If *> branches;  // which all lanes take, where a vector is inside
+  std::vector<const ir::If *> branches;  // that all lanes of a vector inside take
 
-  // `first` + the loop's index is at least, or less than, `bound`, where `first` may be nothing. All are values from
-  // before the loop.
+  // `first` + the loop's index is at least, or less than, `bound`; `first` may be empty. All are values from before the
+  // loop.
   struct Limit {
     ir::Value first, bound;
   };
@@ -33,11 +33,11 @@ struct Inside {
   std::vector<ir::Value> conditions;  // from before the loop
 
   bool of(const ir::If &branch) const;
-  // How many instances from 0 on are inside, of `count`: an expression of 64 bits. `scalar` writes a value.
+  // The number of leading instances, of `count`, that are inside: a 64-bit expression. `scalar` writes a value.
   std::string count(std::int64_t count, const std::function<std::string(const ir::Value &)> &scalar) const;
 };
 
-// No branches where there are none of that kind, or the loop does not begin with 0.
+// Has no branches if there are no such checks, or if the loop does not begin with 0.
 Inside inside_of(const ir::For &loop);
 
 }  // namespace samite::codegen

@@ -32,7 +32,7 @@ std::string LaneAccess::offset_of_lane(const Value &index, bool wide) const {
                                            : fmt::format("__builtin_convertvector({}, {})", name, wide ? "I64" : "I32");
 }
 
-// The part that is the same for all lanes goes into the pointer, in 64 bits. The rest is the offset of each lane.
+// The part common to all lanes goes into the pointer, in 64 bits. The rest is the offset of each lane.
 LaneElements LaneAccess::elements(std::uint32_t array, std::span<const Value> indices, SourceLocation where) {
   const ArrayFacts facts = emission_.facts(array);
   const std::size_t last = indices.size() - 1;
@@ -72,7 +72,7 @@ LaneElements LaneAccess::elements(std::uint32_t array, std::span<const Value> in
   return result;
 }
 
-// An index of all lanes is written as that, and one of neighbours by that of the first.
+// A common index is passed as it is, and an index of neighbours as that of the first lane.
 void LaneAccess::check_bounds(LaneElements &elements, std::uint32_t array, std::span<const Value> indices,
                               SourceLocation where) {
   std::vector<std::string> texts;
@@ -107,7 +107,7 @@ std::string LaneAccess::load(const Operation &operation, SourceLocation where) {
 
 std::string LaneAccess::exchange(const Operation &operation, SourceLocation where) {
   const LaneElements from = elements(operation.array, operation.operands, where);
-  // Where all lanes use one element, the index is not one-to-one, whatever the attribute says.
+  // If all lanes access one element, the index is not one-to-one, whatever the attribute says.
   if (from.shape != Shape::Uniform)
     return fmt::format("{}({})", operation.attribute == 1 ? "take" : "atomic_take", from.arguments());
   const std::string taken = values_.in_lanes() ? fmt::format("atomic_take_one({}, &{})", values_.mask(), from.element)

@@ -11,16 +11,16 @@
 namespace samite::codegen {
 
 struct LaneElements {
-  passes::Shape shape = passes::Shape::Uniform;  // Uniform: one element; Linear: neighbours, one a lane; Varying: any
+  passes::Shape shape = passes::Shape::Uniform;  // Uniform: one element; Linear: neighbours, one per lane; Varying: any
   std::string element;                           // Uniform: an lvalue
-  std::string pointer, offsets;   // else: a pointer for the first lane; Varying: and each lane's distance from it
-  bool every_second = false;      // Varying: the lanes' elements, of 32 or 64 bits, lie two apart
-  bool each_twice = false;        // Varying: two lanes after each other have each element, of 32 or 64 bits
-  std::string mask;               // the lanes that may touch memory
+  std::string pointer, offsets;   // else: a pointer for the first lane; Varying: and each lane's offset from it
+  bool every_second = false;      // Varying: the lanes' elements, of 32 or 64 bits, have a stride of two
+  bool each_twice = false;        // Varying: two consecutive lanes share each element, of 32 or 64 bits
+  std::string mask;               // the lanes that may access memory
   std::string in_bounds;          // Uniform in debug mode: a bool
   std::string load() const;       // of a vector
   std::string arguments() const;  // mask, pointer and offsets, for the prelude's functions
-  std::string guard() const;      // Uniform: what stands before a statement
+  std::string guard() const;      // Uniform: the prefix of a statement
 };
 
 class LaneAccess {

@@ -12,7 +12,7 @@ using passes::Shape;
 
 namespace {
 
-// What an element of all lanes is in memory.
+// The memory type of an element for all lanes.
 std::string_view vector_in_memory(ScalarType type) { return type == ScalarType::Bool ? "Flags" : vector_name(type); }
 
 }  // namespace
@@ -36,7 +36,7 @@ bool LaneArrays::harmless_without_lanes(LocalArrayId id, const Value &index) con
   return surely_inside(index, array);
 }
 
-// An element of a block's memory. In lanes, all of them may go to one element, each to the next, or anywhere.
+// An element of a block's memory. In lanes, all may access one element, consecutive ones, or any.
 LaneElements LaneArrays::elements_of_block(LocalArrayId array, const Value &index) const {
   LaneElements result;
   result.mask = values_.mask();
@@ -83,7 +83,7 @@ bool LaneArrays::surely_inside(const Value &index, const LocalArray &array) {
   return index.is_constant() && array.size.is_constant() && index.as_int() >= 0 && index.as_int() < array.size.as_int();
 }
 
-// In debug mode, of an access in lanes: the lanes whose index is inside. Else all that are active.
+// In debug mode, for an access in lanes: the lanes whose index is inside. Otherwise all active lanes.
 std::string LaneArrays::mask_of(const Value &index, const LocalArray &array, SourceLocation where) {
   if (!emission_.options.debug || surely_inside(index, array)) return values_.mask();
   const std::string inside = emission_.fresh("c");
@@ -148,7 +148,7 @@ void LaneArrays::store_of_block(const LocalStore &store, ScalarType type) {
     emission_.out.line("{} = {}({});", to.element, memory_name(type), values_.scalar(store.value));
 }
 
-// The array lies outside of the lanes; the store may be in them, of a value that they share.
+// The array is outside of the lanes; the store may be inside, of a value that they share.
 void LaneArrays::store_outside_of_lanes(const LocalStore &store, const LocalArray &array, SourceLocation where) {
   const std::string index = values_.scalar(store.index);
   std::string guard;

@@ -1,7 +1,7 @@
-// Local arrays of the CPU: where they lie, and how their elements are reached.
+// Local arrays on the CPU: their storage and the access to their elements.
 //
-// In lanes, each lane has an array of its own, and element i of all lanes lies in vector i: an index that all lanes
-// share is one vector, any other a gather or scatter. Outside of lanes an array is one of scalars.
+// In lanes, each lane has its own array, and vector i holds element i of all lanes: an index that all lanes share
+// accesses one vector, any other is a gather or scatter. Outside of lanes an array has scalars.
 #pragma once
 
 #include "samite/codegen/emission.h"
@@ -18,7 +18,7 @@ class LaneArrays {
   void allocate(const ir::Allocate &allocate, SourceLocation where);
   std::string load(const ir::Operation &operation, SourceLocation where);
   void store(const ir::LocalStore &store, SourceLocation where);
-  // Whether an access does nothing where no lane is active.
+  // Whether an access is harmless if no lane is active.
   bool harmless_without_lanes(ir::LocalArrayId array, const ir::Value &index) const;
 
  private:
@@ -26,7 +26,7 @@ class LaneArrays {
     ScalarType type;
     ir::Value size;
     bool in_lanes;  // its elements are vectors
-    bool of_block;  // its elements are those of an array
+    bool of_block;  // its elements are an array's
     bool of_strip;  // an element for each instance of a strip: its elements are vectors of neighbours
   };
   const LocalArray &array_of(ir::LocalArrayId array) const;

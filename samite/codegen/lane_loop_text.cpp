@@ -6,7 +6,8 @@
 namespace samite::codegen {
 namespace {
 
-// The lanes of each vector that are inside the loop, as parameters of its body, and where it has them all or some.
+// The parameters of the loop's body for the lanes of each vector that are inside the loop: for full and partial
+// vectors.
 struct Masks {
   std::string parameters, definitions, all, some;
 
@@ -23,7 +24,7 @@ struct Masks {
   }
 };
 
-// How many instances a loop has, where both of its ends are constants of 32 bits.
+// The number of instances, if both ends of the loop are 32-bit constants.
 std::optional<int> constant_extent(const LaneLoop &loop) {
   const auto number = [](const std::string &text) -> std::optional<int> {
     int value = 0;
@@ -35,7 +36,7 @@ std::optional<int> constant_extent(const LaneLoop &loop) {
   return begin && end && *begin >= 0 && *end > *begin ? std::optional(*end - *begin) : std::nullopt;
 }
 
-// Loops of no more are unrolled, which they are not if their length is found where they run.
+// The compiler unrolls loops of up to so many vectors; it would not if their length were computed.
 constexpr int few_vectors = 8;
 
 bool of_whole_vectors(const LaneLoop &loop, int lanes) {
@@ -77,7 +78,7 @@ void lane_loop(SourceWriter &out, const LaneLoop &loop, int lanes, const std::fu
     return;
   }
   if (of_whole_vectors(loop, lanes)) {
-    // Full vectors alone.
+    // Full vectors only.
     out.open("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", loop.type, loop.index, loop.begin, loop.end, instances);
     out.line("const Mask {} = all_lanes();", loop.mask);
     body();
@@ -91,7 +92,7 @@ void lane_loop(SourceWriter &out, const LaneLoop &loop, int lanes, const std::fu
   out.close("};");
   out.line("const {} {} = {};", loop.type, end, loop.end);
   if (loop.repeated) {
-    // What the last call is given does not depend on the loop before it, so that it is computed once.
+    // The arguments of the last call do not depend on the loop before it, so they are computed once.
     const std::string last = fmt::format("last{}", loop.number);
     out.line("const {0} {1} = {2} + ({3} - {2}) / {4} * {4};", loop.type, last, loop.begin, end, instances);
     out.line("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {5}({1}{6});", loop.type, index, loop.begin, last, instances,

@@ -1,4 +1,4 @@
-// Loops of the CPU that all lanes go through alike, and those over instances that are the lanes.
+// Uniform loops on the CPU, and loops over instances, which are the lanes.
 #include "samite/base/error.h"
 #include "samite/codegen/lanes_emitter.h"
 #include "samite/codegen/spelling.h"
@@ -26,7 +26,7 @@ void LanesEmitter::loop(const For &loop) {
   sums_.close(outer_sums);
 }
 
-// The body of a loop, which may be one over the launch.
+// The body of a loop, possibly one over the launch.
 void LanesEmitter::loop_body(const For &loop) {
   const bool of_launch = loop.kind != LoopKind::Serial && !failures_.in_instance();
   if (of_launch)
@@ -37,7 +37,7 @@ void LanesEmitter::loop_body(const For &loop) {
 
 void LanesEmitter::thread_loop(const For &loop) {
   internal_check(loop.step.is_constant(1.0), "a thread loop whose step is not one");
-  if (!failures_.in_instance()) emission_.source.lanes = lanes_;  // which are instances, not a block's threads
+  if (!failures_.in_instance()) emission_.source.lanes = lanes_;  // the lanes are instances, not a block's threads
   LaneLoop text{.index = name(loop.index),
                 .type = std::string(scalar_name(loop.type)),
                 .begin = scalar(loop.begin),
@@ -65,8 +65,8 @@ void LanesEmitter::thread_loop(const For &loop) {
   inside_ = {};
 }
 
-// Unroll and jam: several vectors of instances go through the body side by side, statement by statement, each with a
-// copy of what the body defines. One vector alone is a chain of operations that wait for one another.
+// Unroll and jam: several vectors of instances run the body together, statement by statement, each with its own copy of
+// the body's definitions. A single vector would be a chain of dependent operations.
 void LanesEmitter::jammed_body(const For &loop, const LaneLoop &text) {
   std::vector<bool> copied(kernel_.local_count, false);
   copied[loop.index] = true;
@@ -84,7 +84,7 @@ void LanesEmitter::jammed_body(const For &loop, const LaneLoop &text) {
   values_.enter_copy(-1);
 }
 
-// A branch is harmless where no instance takes it, so that nobody asks whether one does.
+// A branch is harmless if no instance takes it, so it is not guarded.
 void LanesEmitter::jammed(const Block &block, const std::vector<std::string> &masks) {
   for (const Stmt &stmt : block) {
     const If *branch = stmt.as<If>();
@@ -103,7 +103,7 @@ void LanesEmitter::jammed(const Block &block, const std::vector<std::string> &ma
   }
 }
 
-// Lanes add to one element, another one in each iteration (passes/sum_over_lanes.h): their sums are put off
+// Lanes add to one element, which differs between iterations (passes/sum_over_lanes.h): their sums are deferred
 // (device/cpu/lanes/sum_rows.h).
 void LanesEmitter::loop_in_pieces(const For &loop, const std::vector<Row> &rows) {
   loop_text_.declare(loop.carried);

@@ -1,4 +1,4 @@
-// Prints and checks of lanes: each instance hands its values to the launcher, which has the texts.
+// Prints and checks in lanes: each instance passes its values to the launcher, which has the texts.
 #include "samite/codegen/lanes_emitter.h"
 #include "samite/codegen/message_site.h"
 #include "samite/codegen/spelling.h"
@@ -7,7 +7,7 @@ namespace samite::codegen {
 
 using namespace ir;
 
-// Of the lane that is called k.
+// The value in lane k.
 std::string LanesEmitter::of_lane(const Value &value) const {
   if (!values_.in_lanes() || values_.shape(value) == Shape::Uniform) return values_.scalar(value);
   const auto type = scalar_name(value.type());
@@ -16,7 +16,7 @@ std::string LanesEmitter::of_lane(const Value &value) const {
   return fmt::format("{}({}[k])", type, values_.name(value.id()));
 }
 
-// Of all lanes, or the one value that they share.
+// The values of all lanes, or their common value.
 std::string LanesEmitter::in_lanes(const Value &value) const {
   if (values_.shape(value) != Shape::Uniform) return values_.vector(value);
   return fmt::format("{}({})", scalar_name(value.type()), values_.scalar(value));

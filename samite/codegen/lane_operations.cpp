@@ -27,7 +27,7 @@ std::string LanesEmitter::vectors(const Operation &operation, SourceLocation whe
   switch (operation.op) {
     case Op::Cast: return cast(operation);
     case Op::BitCast: return fmt::format("bit_cast<{}>({})", vector_name(operation.type), whole(operands[0]));
-    case Op::Select:  // of a condition that is a mask, its name
+    case Op::Select:  // the name of a condition that is a mask
       return fmt::format("{} ? {} : {}", scalar(operands[0]), whole(operands[1]), whole(operands[2]));
     case Op::Div:
     case Op::Rem: {

@@ -9,10 +9,10 @@ using namespace ir;
 
 std::size_t LaneSums::open(const For &loop) {
   const std::size_t outer = open_.count();
-  // Checks name the instance, which may be known at the addition alone.
+  // Checks name the instance, which may be known only at the addition.
   if (emission_.options.debug && !failures_.in_instance()) return outer;
   for (const passes::KeptSum &kept : passes::sums_kept_by(loop, values_.uniformity(), emission_.only_added_to())) {
-    if (of(*kept.first)) continue;  // a loop around this one keeps it
+    if (of(*kept.first)) continue;  // an enclosing loop keeps it
     const std::string name = fmt::format("sum{}", open_.count());
     emission_.out.line("{0} {1} = {0}(0);", vector_name(kept.first->value.type()), name);
     emission_.out.line("bool {}_used = false;", name);

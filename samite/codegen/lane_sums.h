@@ -1,5 +1,5 @@
-// Sums of lanes: a loop over instances, or a serial one around such loops, keeps a vector of what its iterations add to
-// one element, and adds that up at its end (`codegen/sums.h`).
+// Sums of lanes: a loop over instances, or a serial one around such loops, keeps a vector of its iterations' additions
+// to one element, and adds that up at its end (`codegen/sums.h`).
 #pragma once
 
 #include "samite/codegen/lane_access.h"
@@ -14,7 +14,7 @@ class LaneSums {
 
   const Sum *of(const ir::Accumulate &accumulate) const { return open_.of(accumulate); }
 
-  // Before the loop. Returns how many were open, which is what `close` asks for when it is over.
+  // Before the loop. Returns the number of open sums, the argument of `close` after the loop.
   std::size_t open(const ir::For &loop);
   void close(std::size_t outer);
 

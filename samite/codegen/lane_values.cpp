@@ -31,7 +31,7 @@ std::string LaneValues::vector(const Value &value) const {
   return name(value.id());
 }
 
-// C++ repeats a scalar in all lanes by itself, except for masks.
+// C++ broadcasts scalars to all lanes, except for masks.
 std::string LaneValues::beside_vector(const Value &value) const {
   return shape(value) == Shape::Uniform && value.type() != ScalarType::Bool ? scalar(value) : vector(value);
 }

@@ -1,5 +1,5 @@
-// Values in the lanes of vectors: inside a thread loop of the CPU a local is written by its shape
-// (`passes/uniformity.h`): Uniform as a scalar, Linear as the scalar of its first lane, Varying as a vector.
+// Values in the lanes of vectors: inside a thread loop of the CPU a local's shape (`passes/uniformity.h`) determines
+// its text: Uniform is a scalar, Linear the scalar of its first lane, Varying a vector.
 #pragma once
 
 #include "samite/codegen/values.h"
@@ -29,9 +29,9 @@ class LaneValues final : public Values {
   Shape shape(const ir::Value &value) const { return uniformity_.of(value); }
   Shape shape(ir::LocalId local) const { return uniformity_.of(local); }
   bool varying(const ir::Value &value) const { return shape(value) == Shape::Varying; }
-  // Whether lanes go along every second element.
+  // Whether lanes step over every second element.
   bool every_second(const ir::Value &value) const { return value.is_local() && steps_[value.id()] == 2; }
-  // Whether two lanes after each other have each element.
+  // Whether two consecutive lanes share each element.
   bool each_twice(const ir::Value &value) const { return value.is_local() && in_pairs_[value.id()]; }
   static std::string_view type(ScalarType type, Shape shape);
   std::string vector(const ir::Value &value) const;
@@ -39,14 +39,13 @@ class LaneValues final : public Values {
   std::string as(const ir::Value &value, Shape shape) const;
 
   bool in_lanes() const { return !mask_.empty(); }
-  // The lanes that are active where the emitter stands. Code is reached only if at least one of them is, except in a
-  // branch that is flattened (see `codegen/divergence.cpp`).
+  // The currently active lanes. Code is reached only if at least one of them is active, except in a flattened branch
+  // (see `codegen/divergence.cpp`).
   const std::string &mask() const { return mask_; }
-  // The mask from here on, empty outside of lanes. Returns the one before.
+  // Sets the current mask, empty outside of lanes. Returns the previous one.
   std::string enter(std::string mask) { return std::exchange(mask_, std::move(mask)); }
 
-  // Of vectors that go side by side each has its own of these locals, by LocalId. One of them is written from here on;
-  // -1: none is.
+  // In unroll and jam, each vector has its own copy of these locals, by LocalId. One copy is current; -1: none.
   void copy_locals(std::vector<bool> copied) { copied_ = std::move(copied); }
   void enter_copy(int copy) { copy_ = copy; }
 

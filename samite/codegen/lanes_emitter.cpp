@@ -27,7 +27,7 @@ void LanesEmitter::open_kernel(const std::string &entry) {
   out_.line("");
   out_.line("extern \"C\" void {}(const void *arguments, const i64 *begin, const i64 *end, Failure *failure,", entry);
   out_.open("    Workspace *workspace) {{");
-  // Copies: for all that the compiler knows, a store through an array may change the arguments in memory.
+  // Copies: otherwise the compiler must assume that stores through an array change the arguments in memory.
   for (std::size_t i = 0; i < kernel_.parameters.size(); ++i) {
     const Parameter &parameter = kernel_.parameters[i];
     out_.line("const {1} p{0} = static_cast<const Arguments *>(arguments)->p{0}{2};", i,

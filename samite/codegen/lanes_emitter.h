@@ -1,6 +1,6 @@
 // The CPU's printer. The instances of a thread loop are the lanes of vectors. Values that differ between lanes are
-// vectors, and where lanes go different ways there are masks. A loop over a block's threads has ended before the next
-// begins, so that barriers are nothing.
+// vectors, and divergent control flow uses masks. A loop over a block's threads ends before the next one begins, so
+// that barriers are no-ops.
 #pragma once
 
 #include "samite/codegen/inside.h"
@@ -18,7 +18,7 @@ namespace samite::codegen {
 
 class LanesEmitter final : public Walk {
  public:
-  // `values` must live as long. `lanes` is how many instances are a vector.
+  // `values` must outlive this. `lanes` is the number of instances in a vector.
   LanesEmitter(const ir::Kernel &kernel, const EmitOptions &options, LaneValues &values, int lanes);
 
  private:
@@ -74,9 +74,9 @@ class LanesEmitter final : public Walk {
   LaneArrays arrays_;
   LaneSums sums_;
   Rows rows_;
-  int loops_around_lanes_ = 0;  // serial ones that are open
-  Inside inside_;               // of the thread loop that is open
-  std::string is_inside_;       // what says in its body that the vector is
+  int loops_around_lanes_ = 0;  // enclosing serial ones
+  Inside inside_;               // of the current thread loop
+  std::string is_inside_;       // whether the current vector is inside, in its body
 };
 
 }  // namespace samite::codegen

@@ -1,4 +1,4 @@
-// Loops of CUDA's threads: those over the launch, and those that each thread or a warp goes through.
+// Loops of CUDA's threads: those over the launch, and those that each thread or a warp runs.
 #include "samite/codegen/spelling.h"
 #include "samite/codegen/threads_emitter.h"
 #include "samite/passes/op_cost.h"
@@ -37,7 +37,7 @@ void ThreadsEmitter::launch_loop(const For &loop) {
   const bool outermost = text.dimension == 0, innermost = loop.kind == LoopKind::Thread;
   if (outermost) sums_.open(loop);
   launch_loop_text(out_, text, options_.cuda.grid_stride, [&] {
-    // An instance that ends early must not end the others that the thread runs.
+    // An instance that ends early must not end the thread's other instances.
     const bool may_end = innermost && emission_.uses_workspace;
     if (may_end) out_.open("const auto instance = [&]() __attribute__((always_inline)) {{");
     failures_.enter(Value::local(loop.type, loop.index), 0);

@@ -1,5 +1,5 @@
-// Sums of a whole launch, where a thread runs each instance: what all instances add to one element
-// (`ir::Accumulate::over_launch`). Each thread keeps its own sum, and each block adds those of its threads.
+// Sums over a whole launch, if a thread runs each instance: the additions of all instances to one element
+// (`ir::Accumulate::over_launch`). Each thread keeps its own sum, and each block adds its threads' sums.
 #pragma once
 
 #include "samite/codegen/sums.h"
@@ -13,7 +13,7 @@ class LaunchSums {
 
   const Sum *of(const ir::Accumulate &accumulate) const { return open_.of(accumulate); }
 
-  // Before the outermost loop over the launch, and when it is over.
+  // Before the outermost loop over the launch, and after it.
   void open(const ir::For &outermost);
   void close();
 

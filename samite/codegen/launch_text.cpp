@@ -3,7 +3,7 @@
 namespace samite::codegen {
 namespace {
 
-// How many dimensions of the launch run faster.
+// The number of dimensions of the launch that vary faster.
 int dimensions_within(const LaunchLoop &loop) { return loop.launch_rank - 1 - loop.dimension; }
 
 char axis(const LaunchLoop &loop) { return "xyzz"[dimensions_within(loop)]; }
@@ -16,8 +16,7 @@ std::string in_steps(const std::string &thread, std::int64_t step) {
   return step == 1 ? thread : fmt::format("({}) * {}", thread, step);
 }
 
-// Of four dimensions the outer two share an axis: the outermost loop goes over both, and the next one only names its
-// part.
+// In four dimensions the outer two share an axis: the outermost loop covers both, and the next one only names its part.
 bool over_two(const LaunchLoop &loop) { return dimensions_within(loop) == 3; }
 bool part_of_two(const LaunchLoop &loop) { return loop.launch_rank == 4 && dimensions_within(loop) == 2; }
 
@@ -53,7 +52,7 @@ void exact_loop(SourceWriter &out, const LaunchLoop &loop, const std::function<v
   out.close();
 }
 
-// Counts in 64 bits: the last step may go beyond the type of the index.
+// Counts in 64 bits: the last step may exceed the index's type.
 void grid_stride_loop(SourceWriter &out, const LaunchLoop &loop, const std::function<void()> &body) {
   const std::string at = fmt::format("at{}", loop.number);
   const std::string inner = over_two(loop) ? next_extent(loop) : "";

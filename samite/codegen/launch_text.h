@@ -14,12 +14,12 @@ struct LaunchLoop {
   std::string index, type;             // the index's name and scalar type
   std::string begin, end;              // expressions
   int number = 0;                      // distinguishes the kernel's loops
-  int dimension = 0, launch_rank = 1;  // which dimension of the launch, of how many
-  std::int64_t step = 1;               // how many neighbours a thread runs at a time, of which `index` is the first
-  int march = 1;                       // how many of its iterations a thread runs one after another
+  int dimension = 0, launch_rank = 1;  // the loop's dimension of the launch, and its rank
+  std::int64_t step = 1;               // the neighbours that a thread runs together; `index` is the first
+  int march = 1;                       // the iterations that a thread runs one after another
 };
 
-// Writes the loop around what `body` writes.
+// Writes the loop around the output of `body`.
 void launch_loop_text(SourceWriter &out, const LaunchLoop &loop, bool grid_stride, const std::function<void()> &body);
 
 }  // namespace samite::codegen

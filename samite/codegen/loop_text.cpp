@@ -10,7 +10,7 @@ void LoopText::declare(const std::vector<Carried> &carried) {
                        values_.assigned(value.initial, value.inner));
 }
 
-// One may be another's inner value, which is read before it is written.
+// A next value may be another's inner value, which is read before it is written.
 std::vector<std::string> LoopText::next_values(const std::vector<Carried> &carried) {
   const auto is_inner = [&](const Value &value) {
     for (const Carried &other : carried)
@@ -59,8 +59,8 @@ void LoopText::open(const For &loop) {
                      continues(loop), index, values_.scalar(loop.step));
 }
 
-// The iterations are counted without a sign. With one the compiler would know that no address wraps round, and would
-// keep the next address of each array in registers, which is not worth them where a loop rarely runs.
+// The iterations are counted in an unsigned type. With a signed one the compiler would know that no address wraps
+// around, and would keep the next address of each array in registers, which does not pay in a loop that rarely runs.
 void LoopText::open_counted(const For &loop) {
   const std::string type(scalar_name(loop.type)), count = emission_.fresh("k"), whole = type == "i64" ? "u64" : "u32";
   emission_.out.open("for ({0} {1} = 0; {2} + {3}({1}) < {4}; ++{1}) {{", whole, count, values_.scalar(loop.begin),

@@ -1,5 +1,4 @@
-// The parts of a loop's text: its head, and the values that it carries from one iteration to the next, where all that
-// run it go through the same iterations.
+// The parts of a uniform loop's text: its head, and its loop-carried values.
 //
 // Carried values are variables of the enclosing block, named after `inner`.
 #pragma once
@@ -14,14 +13,14 @@ class LoopText {
   LoopText(Emission &emission, const Values &values) : emission_(emission), values_(values) {}
 
   void open(const ir::For &loop);
-  // Whether the loop goes on with its index: an expression of a bool.
+  // Whether the loop continues with its index: an expression of type bool.
   std::string continues(const ir::For &loop) const;
 
   void declare(const std::vector<ir::Carried> &carried);
   void advance(const std::vector<ir::Carried> &carried);
   void name_results(const std::vector<ir::Carried> &carried);
 
-  // What the values become, by expressions that are still right when some of them have become it.
+  // The next values, as expressions that stay valid while the others are being assigned.
   std::vector<std::string> next_values(const std::vector<ir::Carried> &carried);
 
  private:
@@ -31,7 +30,7 @@ class LoopText {
   const Values &values_;
 };
 
-// Whether a value is what the loop carries already.
+// Whether a value does not change in the loop.
 inline bool stays(const ir::Carried &value) { return value.next.is_local() && value.next.id() == value.inner; }
 
 }  // namespace samite::codegen

@@ -1,4 +1,4 @@
-// What a print or a check has beside the text.
+// The data of a print or a check that are not in the text.
 #pragma once
 
 #include "samite/codegen/emit.h"
@@ -6,7 +6,7 @@
 
 namespace samite::codegen {
 
-// Adds what the message says, and the types in which its values are handed to the launcher.
+// Adds the message's texts, and the types in which its values are passed to the launcher.
 inline MessageSite with_message(MessageSite site, const ir::Message &message) {
   site.texts = message.texts;
   for (const ir::Value &value : message.values)

@@ -8,7 +8,7 @@
 
 namespace samite::codegen {
 
-// How operands are written: as operands of an operator, and as values of the result's own kind.
+// The text of operands: as operands of an operator, and as values of the result's own kind.
 struct OperandText {
   std::function<std::string(const ir::Value &)> beside, whole;
 };
@@ -16,15 +16,15 @@ struct OperandText {
 // Throws InternalError for any other operation.
 std::string operation_text(const ir::Operation &operation, const OperandText &text);
 
-// The result of an operation on 16-bit numbers, rounded where it may have more digits than its operands. Casts and
-// accesses to memory round by themselves.
+// The result of a 16-bit operation, rounded if it may have more digits than its operands. Casts and memory accesses
+// round by themselves.
 std::string rounded(const ir::Operation &operation, std::string text);
 
 // A scalar of another type.
 std::string cast_text(const ir::Operation &operation, const std::string &from);
 
-// Whether a division by this needs a definition, since C++ has none for some of its values. One that needs none gets
-// the operator of C++, of which the compiler makes a multiplication where the divisor is a constant.
+// Whether a division by this value may be undefined in C++. Otherwise it uses the C++ operator, which the compiler
+// turns into a multiplication if the divisor is a constant.
 bool needs_definition(const ir::Operation &division);
 
 }  // namespace samite::codegen

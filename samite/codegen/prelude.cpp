@@ -24,7 +24,7 @@ std::string_view device_header(std::string_view path) {
 
 bool is_include(std::string_view line) { return line.starts_with("#include"); }
 
-// The header without its #include lines: the text that it is joined to has what they name.
+// The header without its #include lines: the joined text has the included headers.
 void append(std::string &text, std::string_view header) {
   while (!header.empty()) {
     const std::string_view line = take_line(header);
@@ -32,10 +32,10 @@ void append(std::string &text, std::string_view header) {
   }
 }
 
-// CUDA's headers, each after those that it includes, and once.
+// CUDA's headers, each once, after those that it includes.
 class CudaHeaders {
  public:
-  // `intrinsics`: what comes in place of the headers that are not C++; nothing: those as they are.
+  // `intrinsics`: the replacement of the headers that are not C++; empty: keeps them.
   explicit CudaHeaders(std::string_view intrinsics) : intrinsics_(intrinsics) { add(std::string(intrinsics_path)); }
 
   void add(const std::string &path) {
@@ -58,7 +58,7 @@ class CudaHeaders {
   static constexpr std::string_view intrinsics_path = "samite/device/cuda/intrinsics.h";
   static constexpr std::string_view sm90_intrinsics = "samite/device/cuda/sm90_";
 
-  // Headers for all targets include the CPU's header where CUDA has one of its own.
+  // Headers for all targets include the CPU's header even if CUDA has its own.
   static std::string included(std::string_view line) {
     const std::size_t begin = line.find('"') + 1;
     std::string path(line.substr(begin, line.find('"', begin) - begin));
@@ -94,7 +94,7 @@ std::string cpu_tile_headers() {
 
 }  // namespace
 
-// This order replaces the headers' own #include lines, since some headers come once for each lane count.
+// This order replaces the headers' own #include lines, since some headers are included once for each lane count.
 std::string cpu_prelude(int vector_bytes, bool with_tiles) {
   std::string text;
   for (std::string_view name :

@@ -1,7 +1,7 @@
-// The prelude: the device headers, joined, after which a kernel's text is compiled. On the CPU there are two for all
-// kernels of a machine, with and without what operations on whole tiles call, each precompiled once: what those call
-// takes as long to precompile as all else. CUDA's compiler parses it again with each kernel, so it gets only what
-// the kernel needs.
+// The prelude: the joined device headers, which precede a kernel's text. The CPU has two for all kernels of a machine,
+// with and without the functions for whole tiles, each precompiled once: the tiles' functions take as long to
+// precompile as the rest. CUDA's compiler parses the prelude again with each kernel, so it gets only the declarations
+// that the kernel needs.
 #pragma once
 
 #include "samite/codegen/declarations.h"
@@ -15,10 +15,10 @@ namespace samite::codegen {
 // either 4-byte or 8-byte elements fill a register.
 std::string cpu_prelude(int vector_bytes, bool with_tiles = true);
 
-// Whether the text of a kernel or an object for the CPU calls what is in the headers for tiles. Thread-safe.
+// Whether the text of a kernel or an object for the CPU calls functions of the headers for tiles. Thread-safe.
 bool needs_tiles_of_cpu(std::string_view text);
 
-// The part that the text of a kernel or an object needs, in CUDA C++20 without any header of CUDA, for NVRTC.
+// The part of the prelude that the text of a kernel or an object needs, in CUDA C++20 without CUDA headers, for NVRTC.
 // Thread-safe.
 std::string cuda_prelude(std::string_view text);
 
@@ -26,8 +26,8 @@ std::string cuda_prelude(std::string_view text);
 const Declarations &cuda_declarations();
 
 // The whole CUDA prelude with another text in place of the headers that are not C++: samite/device/cuda/intrinsics.h
-// and sm90_*.h beside it. So emitted kernels and their objects can run where there is no GPU. Without a text: all of
-// it.
+// and sm90_*.h beside it. So emitted kernels and their objects can run without a GPU. An empty text keeps these
+// headers.
 std::string cuda_prelude_with(std::string_view intrinsics);
 
 }  // namespace samite::codegen

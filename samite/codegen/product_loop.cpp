@@ -1,4 +1,4 @@
-// Loops of products whose factors come by bulk copies, as one call each.
+// Main loops whose factors are loaded by bulk copies, as one call each.
 #include "samite/base/error.h"
 #include "samite/codegen/tile_calls.h"
 #include "samite/ir/tile_rules.h"
@@ -15,7 +15,7 @@ using namespace ir;
 
 namespace {
 
-// How groups of warps take factors, as samite/device/cuda/sm90_wgmma.h calls it.
+// The kind of factors of wgmma, named as in samite/device/cuda/sm90_wgmma.h.
 std::string_view kind_of(ScalarType a, ScalarType b) {
   if (a == ScalarType::Float8E4M3 && b == ScalarType::Float8E5M2) return "WgmmaE4M3E5M2";
   if (a == ScalarType::Float8E5M2 && b == ScalarType::Float8E4M3) return "WgmmaE5M2E4M3";
@@ -41,7 +41,7 @@ std::string product_text(const TileCall &call) {
                      stages_of(call));
 }
 
-// Where a thread is in the ring with these barriers.
+// A thread's position in the ring with these barriers.
 std::string ring_position(LocalArrayId barriers) { return fmt::format("ring_position_{}", barriers); }
 std::string ring_position(const TileCall &call) { return ring_position(call.operands[2].array); }
 
@@ -117,7 +117,7 @@ void TileCalls::product_loop(const TileCall &call) {
                      array_name(call.result.array), array_name(*memory));
 }
 
-// Of windows that copies bring with what the block has.
+// A product of loaded windows with the block's first factor.
 void TileCalls::product_of_windows(const TileCall &call) {
   const bool transposed = (call.attribute & transposed_b) != 0;
   const std::string ring = fmt::format("{}, {}, {}", array_name(call.operands[1].array),
@@ -125,7 +125,7 @@ void TileCalls::product_of_windows(const TileCall &call) {
   const std::string product = product_text(call);
   if (call.part == TileCall::Part::copies)
     return emission_.out.line("tile_produce_factor<{}, {}>({}, {});", product, transposed, ring, bulk_windows(call, 0));
-  // Else they would be made when this one is on its way, for which the assembler waits.
+  // Otherwise they would be set up during this product, for which the assembler would wait.
   if (call.runs_into) emission_.out.line("changed_by_products({});", array_name(*call.runs_into));
   emission_.out.line("tile_begin_factor<{}, {}, {}, {}>({}, {}, {}{}{});", product,
                      (call.attribute & transposed_a) != 0, transposed, !call.has_window, array_name(call.result.array),
@@ -141,7 +141,7 @@ void TileCalls::product_of_windows(const TileCall &call) {
   running_.clear();
 }
 
-// Of windows that have been waited for.
+// A product of windows that have arrived.
 void TileCalls::product_in_stage(const TileCall &call) {
   emission_.out.line("tile_multiply_stage<{}, {}, {}, {}>({}, {}, {}, {});", product_text(call),
                      (call.attribute & transposed_a) != 0, (call.attribute & transposed_b) != 0, !call.sets,

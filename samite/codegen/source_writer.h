@@ -1,5 +1,5 @@
-// Builds C++ text line by line, indented, with a comment where the user's line changes, and a list of the users' lines
-// that its lines are made of.
+// Builds C++ text line by line, indented, with a comment when the user's line changes, and a list of the user's line
+// for each of its lines.
 #pragma once
 
 #include "samite/base/source_location.h"
@@ -42,11 +42,11 @@ class SourceWriter {
     line("{}", text);
   }
 
-  // The scope that is written, and whether it has not been closed: what was declared in it is then known.
+  // The current scope, and whether it is still open: its declarations are then visible.
   std::uint64_t scope() const { return scopes_.empty() ? 0 : scopes_.back(); }
   bool is_open(std::uint64_t scope) const { return scope == 0 || std::ranges::find(scopes_, scope) != scopes_.end(); }
 
-  // What is written from here on is made of this line.
+  // The user's line of the text from here on.
   void location(SourceLocation where) {
     here_ = where;
     if (!comments_ || !where.known() || where == last_) return;
@@ -55,7 +55,7 @@ class SourceWriter {
     line("{}:{}", remark(file.substr(file.rfind('/') + 1)), where.line);
   }
 
-  // "// text", always on one line: the text contains names of the user.
+  // "// text", always on one line: the text contains the user's names.
   static std::string remark(std::string_view text) {
     std::string comment = "// ";
     for (char c : text) comment += static_cast<unsigned char>(c) < ' ' || c == '\\' ? '?' : c;
@@ -69,7 +69,7 @@ class SourceWriter {
   std::string text_;
   std::vector<SourceLocation> lines_;
   int depth_ = 0;
-  std::vector<std::uint64_t> scopes_;  // that are open, the innermost last
+  std::vector<std::uint64_t> scopes_;  // open scopes, the innermost last
   std::uint64_t opened_ = 0;
   bool comments_;
   SourceLocation last_, here_;

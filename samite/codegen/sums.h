@@ -1,10 +1,10 @@
-// Sums that the text keeps in locals while a loop runs, and adds to their elements when it is over.
+// Sums that the text keeps in locals during a loop, and adds to their elements after it.
 //
-// A loss, or the gradient of a scalar, is accumulated by every instance into one element. An atomic step for each
-// would serialise all threads of the machine on it. In lanes, a loop keeps a vector of partial sums: a thread loop, or
-// a serial loop around thread loops (`codegen/lane_sums.h`). Where a thread runs each instance, a thread keeps what all
-// instances of the launch add to, and a block adds the sums of its threads (`codegen/launch_sums.h`). Only of arrays
-// with which the kernel does nothing else, whose order could be told.
+// In a loss, or the gradient of a scalar, every instance adds to one element. Atomic steps would serialise all threads
+// of the machine there. In lanes, a loop keeps a vector of partial sums: a thread loop, or a serial loop around thread
+// loops (`codegen/lane_sums.h`). If a thread runs each instance, the thread keeps the sum, and a block adds the sums of
+// its threads (`codegen/launch_sums.h`). This applies only to arrays that the kernel does not access otherwise, so that
+// the order is unobservable.
 #pragma once
 
 #include "samite/codegen/emission.h"
@@ -21,20 +21,20 @@ struct Sum {
   std::string name;
 };
 
-// Those that are open where the emitter stands.
+// The currently open sums.
 class OpenSums {
  public:
-  // The sum of an addition, where one is open; else null.
+  // The open sum of an addition, or null.
   const Sum *of(const ir::Accumulate &accumulate) const;
   std::size_t count() const { return sums_.size(); }
 
   void open(Sum sum);
-  // All but the first `outer`, which are open no longer.
+  // Closes and returns all but the first `outer`.
   std::vector<Sum> close(std::size_t outer);
 
  private:
   std::vector<Sum> sums_;
-  std::map<std::vector<std::uint64_t>, std::size_t> number_of_;  // the place in sums_
+  std::map<std::vector<std::uint64_t>, std::size_t> number_of_;  // the index in sums_
 };
 
 }  // namespace samite::codegen

@@ -12,7 +12,7 @@ using ir::Value;
 
 std::string ThreadElement::guard() const { return in_bounds.empty() ? "" : fmt::format("if ({}) ", in_bounds); }
 
-// Checks of indices are of the numbers that the program has.
+// Checks of indices use the program's own numbers.
 ThreadAccess::ThreadAccess(Emission &emission, Failures &failures)
     : emission_(emission),
       failures_(failures),
@@ -34,8 +34,8 @@ ThreadElement ThreadAccess::element(std::uint32_t array, std::span<const Value> 
   return result;
 }
 
-// An index that is another value plus a small constant is written as that value: the constant becomes part of the
-// address in the instruction. Where the sum would wrap round, it is outside of every array that is indexed in 32 bits.
+// An index that is another value plus a small constant is written with that value as base: the constant becomes part of
+// the instruction's address. If the sum would wrap around, it is outside of every array that is indexed in 32 bits.
 std::string ThreadAccess::index(const Value &value) const {
   const Operation *sum = value.is_local() && !emission_.options.debug ? sum_of_[value.id()] : nullptr;
   if (!sum || only_index_[value.id()] || !passes::value_and_constant(*sum)) return scalar_text(value);
@@ -43,8 +43,8 @@ std::string ThreadAccess::index(const Value &value) const {
                      literal(sum->operands[1]));
 }
 
-// The offset of an element from the array's first one, in 32 bits where those are enough: the sum and its products are
-// then one instruction each.
+// The offset of an element from the array's first one, in 32 bits if they suffice: the sum and its products are then
+// one instruction each.
 std::string ThreadAccess::offset(std::uint32_t array, std::span<const Value> indices) const {
   const bool wide = emission_.facts(array).wide_index;
   std::string offset;

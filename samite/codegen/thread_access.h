@@ -1,4 +1,4 @@
-// Accesses to arrays where a thread runs each instance: one element.
+// Accesses to arrays if a thread runs each instance: one element.
 #pragma once
 
 #include "samite/codegen/emission.h"
@@ -11,7 +11,7 @@ namespace samite::codegen {
 struct ThreadElement {
   std::string lvalue;
   std::string in_bounds;      // in debug mode: a bool
-  std::string guard() const;  // what stands before a statement
+  std::string guard() const;  // the prefix of a statement
 };
 
 class ThreadAccess {
@@ -19,14 +19,14 @@ class ThreadAccess {
   ThreadAccess(Emission &emission, Failures &failures);
 
   ThreadElement element(std::uint32_t array, std::span<const ir::Value> indices, SourceLocation where);
-  // How many elements from the array's first one.
+  // The distance from the array's first element, in elements.
   std::string offset(std::uint32_t array, std::span<const ir::Value> indices) const;
 
   std::string load(const ir::Operation &operation, const ThreadElement &from) const;
   std::string exchange(const ir::Operation &operation, SourceLocation where);
   std::string atomic(const ir::Operation &operation, SourceLocation where);
 
-  // Whether a local is only used to index: its arithmetic need not wrap around.
+  // Whether a local only serves to index: its arithmetic need not wrap around.
   bool only_indexes(ir::LocalId local) const { return only_index_[local]; }
 
  private:
@@ -34,7 +34,7 @@ class ThreadAccess {
 
   Emission &emission_;
   Failures &failures_;
-  // By LocalId: of what it is the sum or difference, and whether it only indexes.
+  // By LocalId: the sum or difference that it is, and whether it only indexes.
   std::vector<const ir::Operation *> sum_of_;
   const std::vector<bool> only_index_;
 };

@@ -57,7 +57,7 @@ void ThreadArrays::allocate(const Allocate &allocate, SourceLocation where) {
   }
 }
 
-// In debug mode, unless it is known to be inside.
+// In debug mode, unless the index is known to be inside.
 bool ThreadArrays::checks(const Value &index, const Value &size) const {
   const bool inside =
       index.is_constant() && size.is_constant() && index.as_int() >= 0 && index.as_int() < size.as_int();
@@ -88,7 +88,7 @@ void ThreadArrays::store(const LocalStore &store, SourceLocation where) {
                            ? rounded_.find(store.value.id())
                            : rounded_.end();
   const std::string value = scalar_text(rounded == rounded_.end() ? store.value : rounded->second);
-  // What is in registers has been rounded already.
+  // Values in registers are already rounded.
   if (array.of_block) {
     const std::string element = element_loops_.element(store.array, store.index);
     const auto type = places_.fragments_of(store.array) ? scalar_name(array.type) : memory_name(array.type);

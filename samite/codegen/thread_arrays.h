@@ -1,4 +1,4 @@
-// Local arrays of CUDA's threads, and memory of their blocks: where they lie, and how their elements are reached.
+// Local arrays of CUDA's threads, and memory of their blocks: their storage and the access to their elements.
 #pragma once
 
 #include "samite/codegen/element_loops.h"
@@ -35,8 +35,8 @@ class ThreadArrays {
   const TilePlaces &places_;
   const ElementLoops &element_loops_;
   std::vector<std::optional<LocalArray>> arrays_;  // by LocalArrayId, once it is allocated
-  // Factors in registers that nothing but products reads. These round pairs of numbers at once; so a store takes what a
-  // cast to 16 bits has rounded: by the cast, and what it was of.
+  // Factors in registers that only products read. Products round pairs of numbers at once, so a store takes the operand
+  // of a cast to 16 bits instead of its result: by the cast, its operand.
   std::set<ir::LocalArrayId> rounded_when_multiplied_;
   std::map<ir::LocalId, ir::Value> rounded_;
 };

@@ -1,4 +1,4 @@
-// Statements as CUDA's threads run them: accesses to memory, copies and barriers, and what instances report.
+// Statements of CUDA's threads: memory accesses, copies and barriers, and reports of instances.
 #include "samite/base/error.h"
 #include "samite/codegen/message_site.h"
 #include "samite/codegen/spelling.h"
@@ -14,7 +14,7 @@ using namespace ir;
 
 void ThreadsEmitter::block(const Block &block) {
   open_scope(block);
-  std::unordered_map<LocalId, const Operation *> ahead;  // what the block's next stores copy
+  std::unordered_map<LocalId, const Operation *> ahead;  // copied by the block's next stores
   for (const Stmt &stmt : block) {
     const Let *let = stmt.as<Let>();
     const LocalStore *store = stmt.as<LocalStore>();
@@ -72,7 +72,7 @@ void ThreadsEmitter::of_threads(const Stmt &stmt) {
 }
 
 void ThreadsEmitter::barrier(const Barrier &barrier) {
-  // What the threads have written is read by products of warp groups, as bulk copies would.
+  // Like bulk copies, products of warp groups read the threads' writes through the async proxy.
   if (shows_to_products_) out_.line("fence_for_copies();");
   out_.line("{}", barrier_text(kernel_, barrier.threads));
 }
@@ -119,7 +119,7 @@ void ThreadsEmitter::store_pack(const StorePack &store) {
             access_.offset(store.array, store.indices), element, store.values.size(), values);
 }
 
-// The thread hands the values to the host, which has the texts.
+// The thread passes the values to the host, which has the texts.
 void ThreadsEmitter::say(const Message &message, const std::vector<Value> &instance, MessageSite site) {
   const bool is_check = site.is_check;
   std::string words;

@@ -38,7 +38,7 @@ void ThreadsEmitter::open_kernel(const std::string &entry) {
     out_.close("};");
   }
   out_.line("");
-  // Where registers go from one role to another, the assembler must know how many there are.
+  // If roles exchange registers, the assembler must know their number.
   const int blocks =
       passes::registers_of_roles(kernel_) ? 1
       : form.blocks_at_once != 0
@@ -69,11 +69,11 @@ void ThreadsEmitter::close_kernel() {
   emission_.source.tile_memory = passes::plan_tile_memory(kernel_);
 }
 
-// Where threads have roles, those behind the block's own run the producing part.
+// If threads have roles, those after the block's own run the producing part.
 void ThreadsEmitter::body() {
   if (kernel_.producers == 0) return Walk::body();
   const bool in_teams = kernel_.teams != 0;
-  // The threads of a block have two dimensions: a row for each team, and those who produce.
+  // The threads of a block have two dimensions: a row for each team, and the producers.
   if (in_teams) {
     out_.line("__builtin_assume(flat_thread() < {});", kernel_.block_threads);
     out_.line("const u32 team = team_of_thread();");
@@ -98,7 +98,7 @@ void ThreadsEmitter::body() {
   block(kernel_.body);
   if (groups != 0) out_.line("turns.close();");
   out_.close();
-  // Others of the cluster may still bring windows to this block, or tell it what they have read.
+  // Other blocks of the cluster may still write windows to this block, or signal its barriers.
   if (kernel_.cluster_blocks != 0) out_.line("sync_cluster();");
 }
 

@@ -1,4 +1,4 @@
-// CUDA's printer. A thread runs each instance, or a block's threads run an instance of a tile kernel together. Every
+// CUDA's printer. A thread runs each instance, or a block's threads together run an instance of a tile kernel. Every
 // value is a scalar, and control flow is C++'s own. The loops over the launch become the grid.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace samite::codegen {
 
 class ThreadsEmitter final : public Walk, private ElementCode {
  public:
-  // `values` must live as long.
+  // `values` must outlive this.
   ThreadsEmitter(const ir::Kernel &kernel, const EmitOptions &options, const Values &values);
 
  private:
@@ -54,7 +54,7 @@ class ThreadsEmitter final : public Walk, private ElementCode {
   // tile_block.cpp
   void launch_blocks(const ir::For &outermost);
   void launch_axes(const std::vector<const ir::For *> &nest);
-  // Of the launch's places: the type that counts them, and the loop along which the blocks of a cluster lie, if any.
+  // Of the launch's blocks: the type that counts them, and the loop along which the blocks of a cluster are, if any.
   struct Numbering {
     std::string_view type;
     const ir::For *clustered = nullptr;
@@ -82,7 +82,7 @@ class ThreadsEmitter final : public Walk, private ElementCode {
   ThreadArrays arrays_;
   Rows rows_;
   WarpLoops warp_loops_;
-  // A product of warp groups reads tiles that threads have written to shared memory.
+  // Products of warp groups read tiles that threads have written to shared memory.
   bool shows_to_products_ = false;
   bool emitting_producers_ = false;
 };

@@ -1,4 +1,4 @@
-// The launch of a tile kernel where the threads of a block are CUDA's.
+// The launch of a tile kernel on CUDA's threads.
 #include "samite/codegen/spelling.h"
 #include "samite/codegen/threads_emitter.h"
 
@@ -9,7 +9,7 @@ namespace samite::codegen {
 
 using namespace ir;
 
-// Of one dimension, which a cluster takes whole steps along.
+// The extent of a dimension, counted in clusters along the clustered one.
 std::string ThreadsEmitter::extent_of(const For &loop, const Numbering &numbering) {
   const std::string extent = fmt::format("({0}({1}) - {0}({2}))", numbering.type, scalar(loop.end), scalar(loop.begin));
   return &loop == numbering.clustered ? fmt::format("({} / {})", extent, kernel_.cluster_blocks) : extent;
@@ -22,7 +22,7 @@ void ThreadsEmitter::define_index(const For &loop, const Numbering &numbering, c
       &loop == numbering.clustered ? fmt::format("({0}) * {1} + block % {1}", value, kernel_.cluster_blocks) : value);
 }
 
-// A block for each instance; in the grid-stride form it goes on to further ones.
+// A block for each instance; in the grid-stride form it iterates over further ones.
 void ThreadsEmitter::launch_blocks(const For &outermost) {
   std::vector<const For *> nest{&outermost};
   while (static_cast<int>(nest.size()) < kernel_.launch_rank) nest.push_back(nest.back()->body.at(0).as<For>());
@@ -76,7 +76,7 @@ void ThreadsEmitter::define_quotient(const std::string &name, const std::string 
     out_.line("const u32 {} = {} / {};", name, number, by);
 }
 
-// The last dimension goes on first.
+// The last dimension varies fastest.
 void ThreadsEmitter::indices_in_rows(std::span<const For *const> nest, const Numbering &numbering, std::string place) {
   for (const For *loop : std::views::reverse(nest)) {
     if (loop == nest.front()) {
@@ -102,7 +102,7 @@ void ThreadsEmitter::launch_axes(const std::vector<const For *> &nest) {
   nest_body(nest);
 }
 
-// Strips of columns follow one another; within one, rows do.
+// Strips of columns are consecutive; within a strip, rows are.
 void ThreadsEmitter::indices_in_strips(const For &rows, const For &columns, const Numbering &numbering,
                                        const std::string &place) {
   const std::string_view number = numbering.type;
@@ -132,7 +132,7 @@ void ThreadsEmitter::nest_body(const std::vector<const For *> &nest) {
     out_.close("};");
     out_.line("instance();");
   }
-  // The next block uses the same shared memory. Where threads have roles, their rings of buffers see to that.
+  // The next index uses the same shared memory. If threads have roles, the barriers of their rings protect it.
   if (options_.cuda.grid_stride && !options_.cuda.stays) out_.line("__syncthreads();");
   out_.close();
 }

@@ -24,7 +24,7 @@ std::string_view step_name(Op op) {
   }
 }
 
-// The extents, as four, and which of them are reduced, as bits.
+// The four extents, and a bit mask of the reduced ones.
 std::string reduction(const Type &from, const Type &to) {
   const TileShape shape = from.shape(), reduced = to.shape();
   std::string extents;
@@ -48,21 +48,21 @@ std::string_view scan_step_name(Op op) {
   }
 }
 
-// The step, what lies before, along and after the dimension, and how it is gone along.
+// The step, the numbers of elements before, along and after the dimension, and the direction.
 std::string scan(const TileCall &call) {
   const ScanExtents e = scan_extents(call.result.type, call.attribute & scan_dimension);
   return fmt::format("{}, {}, {}, {}, {}, {}", scan_step_name(call.op), e.outer, e.extent, e.inner,
                      (call.attribute & scan_backwards) != 0, (call.attribute & scan_exclusive) != 0);
 }
 
-// The rows and columns of a matrix, and how many there are.
+// The rows and columns of a matrix, and the batch.
 std::string matrices(const Type &type) {
   const TileShape shape = type.shape();
   const int rank = shape.rank();
   return fmt::format("{}, {}, {}", shape[rank - 2], shape[rank - 1], rank == 3 ? shape[0] : 1);
 }
 
-// How many rows there are, and how long they are.
+// The number of rows and their length.
 std::string rows(const Type &type) {
   const std::int64_t length = type.shape()[type.shape().rank() - 1];
   return fmt::format("{}, {}", type.count() / length, length);

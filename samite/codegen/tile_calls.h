@@ -1,4 +1,4 @@
-// Operations on whole tiles, as calls of the functions in samite/device/tile/.
+// Operations on whole tiles, as calls of functions in samite/device/tile/.
 #pragma once
 
 #include "samite/codegen/emission.h"
@@ -9,15 +9,15 @@
 
 namespace samite::codegen {
 
-// Whose functions are called, those of cpu_… or of cuda_….
+// The target of the functions: cpu_… or cuda_….
 //
-// What is much to compile becomes a function of its own on the CPU (`EmittedSource::objects`), compiled once for all
-// kernels that call it. CUDA's compiler inlines all of them anyway, so that sums stay in registers, and takes one text
-// in less time than it takes several and links them. Its functions are told how many threads a block has: a loop over
-// known threads is compiled for these alone.
+// On the CPU, operations that take long to compile become separate functions (`EmittedSource::objects`), compiled once
+// for all kernels that call them. CUDA's compiler inlines them all, so that sums stay in registers, and compiles one
+// text faster than several linked ones. Its functions take the number of a block's threads as a template argument, so
+// that loops over threads are specialised.
 enum class TileFunctions : std::uint8_t { of_cpu, of_cuda };
 
-// A statement in which as many of a block's threads wait for each other; 0: all of them.
+// A statement that synchronises so many of a block's threads; 0: all of them.
 std::string barrier_text(const ir::Kernel &kernel, int threads);
 
 class TileCalls {
@@ -36,14 +36,14 @@ class TileCalls {
   void release_windows(const ir::ReleaseWindows &release);
   void prefetch(const ir::Prefetch &fetch);
 
-  // Where threads have roles: what both have of the loop of products.
+  // If threads have roles: the data of the main loop that both roles use.
   void make_rings();
 
-  // Where teams take the launch's indices in turn: around what one does for an index.
+  // If teams alternate over the launch's indices: around the code for an index.
   void begin_index_of_team();
   void end_index_of_team();
 
-  // Of the objects, before the text that calls them.
+  // Declarations of the objects, before the text that calls them.
   std::string declarations() const;
 
  private:
@@ -60,10 +60,10 @@ class TileCalls {
   std::string bulk_windows(const passes::TensorMapNeeded &needed, const std::vector<ir::Value> &indices) const;
   std::string bulk_windows(const ir::TileCall &call, std::size_t brought) const;
   std::string kind_of_loop(const ir::TileCall &call) const;
-  // Whether no other loop of products follows for the index of the launch, as far as the loops around it tell.
+  // Whether this is the last main loop for the index of the launch, as far as the enclosing loops tell.
   std::string is_last_of_index() const;
 
-  // tile_objects.cpp: the name to call `function` by, which is of samite/device/tile/, with its template arguments.
+  // tile_objects.cpp: the name to call `function` by, a function of samite/device/tile/ with its template arguments.
   std::string heavy(const ir::TileCall &call, const std::string &function);
 
   Emission &emission_;
@@ -71,8 +71,8 @@ class TileCalls {
   const TileFunctions functions_;
   const std::string threads_;  // the last template argument
   std::string declarations_;
-  std::string team_ring_;                      // where a team is in the ring that all share
-  std::vector<const ir::TileCall *> running_;  // products that have begun
+  std::string team_ring_;                      // a team's position in the shared ring
+  std::vector<const ir::TileCall *> running_;  // started products
   const std::vector<passes::TensorMapNeeded> maps_;
 };
 

@@ -9,7 +9,7 @@ namespace samite::codegen {
 
 using namespace ir;
 
-// The last two dimensions of the array are the window's, or the last one; of the others it has one element.
+// The window spans the last two dimensions of the array, or the last one; it has one element of the others.
 std::string TileCalls::window(const Type &type, std::uint32_t from, const std::vector<Value> &indices) const {
   const TileShape shape = type.shape();
   const std::size_t rank = indices.size(), last = rank - 1;
@@ -79,7 +79,7 @@ void TileCalls::multiply_ahead(const TileCall &call, SourceLocation where) {
                      (call.attribute & transposed_b) != 0, loads, arguments, scalar_text(*call.count));
 }
 
-// A load that is written twice, as a stream's next window and at the array's edges, is one.
+// Notes a load once, even if it is emitted twice, as a stream's next window and at the array's edges.
 void TileCalls::note_load(const Type &type, std::uint32_t array, SourceLocation where) {
   const TileShape shape = type.shape();
   const auto row_bytes = shape[shape.rank() - 1] * static_cast<std::int64_t>(size_of(type));

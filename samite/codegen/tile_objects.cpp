@@ -1,4 +1,4 @@
-// Operations on whole tiles as functions of their own, which are compiled once for all kernels that call them.
+// Operations on whole tiles as separate functions, which are compiled once for all kernels that call them.
 #include "samite/base/hash.h"
 #include "samite/codegen/tile_calls.h"
 

@@ -56,17 +56,17 @@ void TilePlaces::declare(const Allocate &allocate, SourceWriter &out) const {
   if (const FragmentLayout *fragments = fragments_of(allocate.array)) {
     if (fragments->in_every_thread()) return out.line("Register<{}> {}[1];", element, name);
     out.line("using Sums{} = {};", allocate.array, fragments_type(*fragments));
-    // Zeros would be moved to registers that a product is going to set.
+    // Zeros would be moved to registers that a product overwrites.
     out.line("Register<{}> {}[Sums{}::registers]{};", element, name, allocate.array,
              set_by_products_.contains(allocate.array) ? "" : " = {}");
     return;
   }
-  // The present stage of a ring of values has the ring's own name.
+  // The current stage of a ring of values has the ring's name.
   if (rings_of_values_.contains(allocate.array)) {
     internal_check(allocate.offset.has_value(), "a ring without a place");
     return out.line("{0} *const {1}_ring = reinterpret_cast<{0} *>(shared + {2});", element, name, *allocate.offset);
   }
-  // Buffers have names of their own, but those of a call that goes through them itself.
+  // Buffers have their own names, except those of a call that iterates over them itself.
   const PanelLayout *panels = panels_of(allocate.array);
   if (allocate.stages > 1 && !panels && !rings_of_threads_.contains(allocate.array)) return;
   if (panels && allocate.stages == 1) out.line("using Rows{} = {};", allocate.array, panels_name(element, *panels));

@@ -1,7 +1,7 @@
-// Values as they are written where they are read.
+// The text of values where they are read.
 //
-// As they are here, every local is a scalar: where a thread runs each instance, and in a CPU's kernel outside of its
-// thread loops. `codegen/lane_values.h` has those in lanes.
+// Here every local is a scalar: a thread runs each instance, or the code is in a CPU's kernel outside of its thread
+// loops. `codegen/lane_values.h` is for lanes.
 #pragma once
 
 #include "samite/ir/value.h"
@@ -16,9 +16,9 @@ class Values {
   virtual ~Values() = default;
 
   virtual std::string name(ir::LocalId local) const;
-  // A scalar: of a value that differs from lane to lane by one, that of the first lane.
+  // A scalar; for a value that increases by one from lane to lane, that of the first lane.
   std::string scalar(const ir::Value &value) const;
-  // The type of a variable that is a local, and what is assigned to that.
+  // The type of a variable for a local, and the text assigned to it.
   virtual std::string_view type(ScalarType type, ir::LocalId local) const;
   virtual std::string assigned(const ir::Value &value, ir::LocalId local) const;
 };

@@ -1,8 +1,7 @@
-// The walk over one lowered kernel that writes its text: internal to codegen. Two printers spell what it comes to: for
-// the CPU's lanes (`codegen/lanes_emitter.h`) and for CUDA's threads (`codegen/threads_emitter.h`).
+// The walk over one lowered kernel that writes its text: internal to codegen. Two printers derive from it: for the
+// CPU's lanes (`codegen/lanes_emitter.h`) and for CUDA's threads (`codegen/threads_emitter.h`).
 //
-// What is here is the same for both: the order of the text, scalar operations, and branches and loops that all who run
-// them go through alike.
+// The walk has everything common to both: the order of the text, scalar operations, and uniform branches and loops.
 #pragma once
 
 #include "samite/codegen/emission.h"
@@ -24,14 +23,14 @@ class Walk {
   EmittedSource emit(const std::string &entry);
 
  protected:
-  // `values` must live as long.
+  // `values` must outlive this.
   Walk(const ir::Kernel &kernel, const EmitOptions &options, const Values &values, TileFunctions functions);
   ~Walk() = default;
 
-  // What comes before and after the body of the kernel: the signature of the entry, and its arguments as locals. In the
-  // body `p3.data`, `p3.extent[1]`, `p3.stride[0]` belong to an array parameter, `p4` is a scalar parameter, `begin`
-  // and `end` are the box of the launch, `failure` is where failures are written down, and `workspace` is memory for
-  // local arrays.
+  // Writes the text before and after the body of the kernel: the signature of the entry, and its arguments as locals.
+  // In the body `p3.data`, `p3.extent[1]`, `p3.stride[0]` belong to an array parameter, `p4` is a scalar parameter,
+  // `begin` and `end` are the box of the launch, `failure` records failures, and `workspace` is memory for local
+  // arrays.
   virtual void open_kernel(const std::string &entry) = 0;
   virtual void close_kernel() = 0;
   virtual void body() { block(kernel_.body); }
@@ -57,18 +56,18 @@ class Walk {
   void common_loop(const ir::While &loop);
   virtual std::string condition(const ir::Value &value) { return scalar(value); }
   virtual void loop_body(const ir::For &loop) { block(loop.body); }
-  virtual void keep_small(const ir::For &) {}  // asks the compiler not to unroll what is large
+  virtual void keep_small(const ir::For &) {}  // asks the compiler not to unroll a large loop
 
   // operations.cpp: the scalar result of an operation.
   std::string expression(const ir::Operation &operation, SourceLocation where);
-  // Of an access to memory.
+  // For an access to memory.
   virtual std::string access(const ir::Operation &operation, SourceLocation where) = 0;
   std::string division(const ir::Operation &operation, SourceLocation where);
   // In debug mode.
   virtual void check_divisor(const ir::Value &divisor, SourceLocation where) = 0;
 
   void define_arguments();
-  // What the workspace gives to the block is given back where that ends, however it is left.
+  // Workspace memory allocated by the block is released at its end, on all paths.
   void open_scope(const ir::Block &block);
 
   std::string name(ir::LocalId local) const { return values_.name(local); }
@@ -83,7 +82,7 @@ class Walk {
   LoopText loop_text_;
   const TilePlaces places_;
   TileCalls tile_calls_;
-  int thread_loops_ = 0;  // so far, which their names tell apart
+  int thread_loops_ = 0;  // numbers their names
 
  private:
   const Values &values_;

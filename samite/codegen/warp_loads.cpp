@@ -1,4 +1,4 @@
-// What the threads of a warp load together: see codegen/warp_loops.h.
+// Loads that the threads of a warp share: see codegen/warp_loops.h.
 #include "samite/codegen/warp_loops.h"
 #include "samite/passes/warp_loops.h"
 

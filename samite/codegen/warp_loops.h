@@ -1,8 +1,7 @@
 // The text of loops in which the threads of a warp work together (`passes/warp_loops.h`).
 //
-// They ask before the loop whether all of them are active and run the same iterations. Then they sum, and load into
-// shared memory, what several iterations need; what is left over, and what they do not go through together, each thread
-// does by itself.
+// They test before the loop whether all threads are active and run the same iterations. If so, they sum, and load into
+// shared memory, for several iterations at once. Remaining iterations, and loops that fail the test, run per thread.
 #pragma once
 
 #include "samite/codegen/element_loops.h"
@@ -18,17 +17,17 @@ class WarpLoops {
  public:
   WarpLoops(Emission &emission, ThreadAccess &access, Rows &rows, LoopText &loops, ElementCode &code);
 
-  // False, and nothing written, of any other loop.
+  // Returns false, without output, for any other loop.
   bool loop(const ir::For &loop);
 
-  // While such a loop's statements are written: the contribution of a thread, and an element that the warp has loaded.
+  // While such a loop's statements are being written: a thread's contribution, and an element that the warp has loaded.
   void add(const Row &row, const ir::Accumulate &accumulate, SourceLocation where);
   std::optional<std::string> load(const ir::Operation &load) const;
 
  private:
   struct Loads {
     std::vector<const ir::Operation *> loads;
-    std::string row_type, rows, row;  // C++ names: of what an iteration loads, of all of it, of one iteration's
+    std::string row_type, rows, row;  // C++ names: type of an iteration's loads, all rows, and the row of one iteration
   };
   std::string goes_together(const ir::For &loop) const;
   // warp_loads.cpp
@@ -41,7 +40,7 @@ class WarpLoops {
   Rows &rows_;
   LoopText &loops_;
   ElementCode &code_;
-  std::vector<Loads> loads_;  // whose rows are named where the emitter stands
+  std::vector<Loads> loads_;  // whose rows are in scope
 };
 
 }  // namespace samite::codegen
