@@ -78,7 +78,7 @@ struct GraphNodeParameters {
   long long reserved2;
 };
 
-inline constexpr unsigned set_capture_dependencies = 1;  // flag: the nodes take the place of those that are there
+inline constexpr unsigned set_capture_dependencies = 1;    // flag: the nodes take the place of those that are there
 inline constexpr unsigned conditional_assign_default = 1;  // flag: the handle's default is set at each launch
 
 }  // namespace samite::driver

@@ -37,7 +37,7 @@ class Capture {
   Result end_in_driver(CUgraph &raw) noexcept;
 
   Stream stream_;
-  std::optional<Graph> into_;  // that the caller has
+  std::optional<Graph> into_;                          // that the caller has
   std::vector<std::shared_ptr<const void>> children_;  // what their kernels need
   std::uint64_t id_ = 0;
   bool ended_ = false;

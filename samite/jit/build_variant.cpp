@@ -18,6 +18,7 @@
 #include "samite/passes/factor_copies.h"
 #include "samite/passes/instances_per_thread.h"
 #include "samite/passes/march.h"
+#include "samite/toolchain/archives.h"
 #include "samite/toolchain/host_target.h"
 
 #include <sys/resource.h>
@@ -154,29 +155,95 @@ void keep(const codegen::EmittedSource &emitted, Variant &variant) {
   variant.objects = emitted.objects;
 }
 
-void compile_for_cpu(const ir::Kernel &lowered, Variant &variant) {
-  Clock::time_point start = Clock::now();
-  codegen::EmitOptions options = emit_options(variant);
-  options.vector_bytes = host_target().vector_bytes;
-  const codegen::EmittedSource emitted =
-      codegen::emit_cpu(plan(lowered, {passes::cpu_architecture(), options.arrays, {.debug = options.debug}}), options);
-  dump_text(emitted, lowered.name, "cpp");
-  keep(emitted, variant);
-  variant.times.emit = milliseconds_since(start);
+// Which form of the kernel it is, for archives.
+std::string description(const Variant &variant) {
+  const VariantKey &key = variant.key;
+  const auto names = [&](std::uint64_t bits) {
+    std::string text;
+    for (std::size_t i = 0; i < variant.parameters.size() && i < maximum_parameters; ++i)
+      if ((bits >> i & 1) != 0 && variant.parameters[i].role != ir::Role::Gradient)
+        text += (text.empty() ? "" : ", ") + variant.parameters[i].name;
+    return text;
+  };
+  std::string text(name(key.direction));
+  const auto add = [&](const std::string &more) { text += "; " + more; };
+  if (key.active != 0) text += " of " + names(key.active);
+  if (key.debug) add(key.races ? "debug with races" : "debug");
+  if (key.deterministic) add("deterministic");
+  if (key.may_alias) add("gradients may overlap");
+  if (key.gather) add("gathered");
+  if (key.memory_limit) add(fmt::format("memory limit {}", *key.memory_limit));
+  if (key.unit_stride != 0) add(names(key.unit_stride) + " contiguous");
+  if (key.wide_index != 0) add(names(key.wide_index) + " of 2^31 elements or more");
+  return text;
+}
 
-  start = Clock::now();
+// What the compiler is given for the CPU.
+struct HostText {
+  codegen::EmittedSource emitted;
+  HostSource source;
+  std::vector<HostSource> objects;
+  const std::string &prelude;
+};
+
+HostText host_text(const ir::Kernel &lowered, const Variant &variant, int vector_bytes) {
+  codegen::EmitOptions options = emit_options(variant);
+  options.vector_bytes = vector_bytes;
+  codegen::EmittedSource emitted =
+      codegen::emit_cpu(plan(lowered, {passes::cpu_architecture(), options.arrays, {.debug = options.debug}}), options);
   HostSource source;
   source.name = lowered.name;
   source.text = emitted.text;
   source.debug_info = variant.key.debug;
   source.optimization = host_optimization();
+  source.variant = description(variant);
   std::vector<HostSource> objects;
   for (const codegen::EmittedObject &object : emitted.objects)
     objects.push_back({object.name, object.text, source.debug_info, source.optimization});
-  CompiledHost compiled = compile_host(source, prelude(emitted, options.vector_bytes), objects);
+  const std::string &before = prelude(emitted, vector_bytes);
+  return {std::move(emitted), std::move(source), std::move(objects), before};
+}
+
+// From the open archives, for the best level that they have and this machine can run.
+std::optional<std::pair<HostText, CompiledHost>> archived_host(const ir::Kernel &lowered, const Variant &variant) {
+  const std::vector<std::string> there = archived_targets(lowered.name);
+  for (const std::string &level : host_levels()) {
+    if (std::ranges::find(there, level) == there.end()) continue;
+    HostText text = host_text(lowered, variant, host_target_of_level(level).vector_bytes);
+    if (auto found = find_host(text.source, text.prelude, text.objects, level))
+      return std::pair{std::move(text), std::move(*found)};
+  }
+  report_not_archived(lowered.name, description(variant), host_target().name());
+  return std::nullopt;
+}
+
+CompiledHost compiled_host(const HostText &text) {
+  try {
+    return compile_host(text.source, text.prelude, text.objects);
+  } catch (const DeviceError &error) {
+    if (!archives_are_open()) throw;
+    throw DeviceError(std::string(error.what()) + "\n" +
+                      not_archived(text.source.name, text.source.variant, host_target().name()));
+  }
+}
+
+void compile_for_cpu(const ir::Kernel &lowered, Variant &variant) {
+  Clock::time_point start = Clock::now();
+  auto archived = archives_are_open() ? archived_host(lowered, variant) : std::nullopt;
+  const HostText text = archived ? std::move(archived->first) : host_text(lowered, variant, host_target().vector_bytes);
+  dump_text(text.emitted, lowered.name, "cpp");
+  keep(text.emitted, variant);
+  variant.times.emit = milliseconds_since(start);
+
+  start = Clock::now();
+  CompiledHost compiled = archived ? std::move(archived->second) : compiled_host(text);
+  for (const std::string &level : recorded_levels()) {
+    const HostText there = host_text(lowered, variant, host_target_of_level(level).vector_bytes);
+    record_host(there.source, there.prelude, there.objects, level);
+  }
   variant.image = std::move(compiled.image);
   variant.compile = compiled.report;
-  variant.entry = variant.image->function<Entry>(emitted.entry.c_str());
+  variant.entry = variant.image->function<Entry>(text.emitted.entry.c_str());
   variant.times.compile = milliseconds_since(start);
 }
 
@@ -215,9 +282,10 @@ bool spills_much(const CudaImage &image) {
   });
 }
 
-CompiledCuda compile_emitted(const codegen::EmittedSource &emitted, const std::string &name, const VariantKey &key) {
-  const CudaSource source{.name = name, .text = emitted.text, .debug_info = key.debug};
-  return compile_cuda(source, codegen::cuda_prelude(source.text), cuda_architecture(key.cuda));
+CompiledCuda compile_emitted(const codegen::EmittedSource &emitted, const std::string &name, const Variant &variant) {
+  const CudaSource source{
+      .name = name, .text = emitted.text, .debug_info = variant.key.debug, .variant = description(variant)};
+  return compile_cuda(source, codegen::cuda_prelude(source.text), cuda_architecture(variant.key.cuda));
 }
 
 void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
@@ -262,12 +330,12 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   codegen::EmittedSource emitted = codegen::emit_cuda(planned, options);
   variant.times.emit = milliseconds_since(start);
   start = Clock::now();
-  CompiledCuda compiled = compile_emitted(emitted, lowered.name, variant.key);
+  CompiledCuda compiled = compile_emitted(emitted, lowered.name, variant);
   if (two && spills_much(*compiled.image)) {
     options.cuda.blocks_at_once = 0;
     options.cuda.grid_axes = false;
     emitted = codegen::emit_cuda(planned, options);
-    compiled = compile_emitted(emitted, lowered.name, variant.key);
+    compiled = compile_emitted(emitted, lowered.name, variant);
   }
   variant.form = options.cuda;
   dump_text(emitted, lowered.name, "cu");

@@ -161,12 +161,11 @@ void GraphCapture::put_parts(const Graph::Contents &graph, const Graph::Contents
   };
   for (const Graph::Contents::Part &part : block)
     std::visit(
-        ir::Overloaded{
-            put_step, [&](const HostOperation &operation) { put_in([&] { put_into_stream(operation); }); },
-            [&](const std::unique_ptr<Graph::Contents::Condition> &condition) {
-              capture_body(*condition, [&] { put_parts(graph, condition->body); }, SourceLocation{});
-            },
-            [&](const std::unique_ptr<Graph::Contents> &inner) { put_parts(*inner, inner->block); }},
+        ir::Overloaded{put_step, [&](const HostOperation &operation) { put_in([&] { put_into_stream(operation); }); },
+                       [&](const std::unique_ptr<Graph::Contents::Condition> &condition) {
+                         capture_body(*condition, [&] { put_parts(graph, condition->body); }, SourceLocation{});
+                       },
+                       [&](const std::unique_ptr<Graph::Contents> &inner) { put_parts(*inner, inner->block); }},
         part);
 }
 

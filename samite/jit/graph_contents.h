@@ -35,7 +35,7 @@ struct Graph::Contents {
   std::vector<Step> steps;  // by number
   Block block;
   bool has_conditions = false;
-  bool broken = false;  // an edit failed, and so did taking it back
+  bool broken = false;              // an edit failed, and so did taking it back
   bool has_work_of_others = false;  // that another library has put into the captured stream
   // None on the CPU.
   std::optional<driver::Graph> graph;

@@ -30,7 +30,10 @@ std::string_view origin(ObjectReport::From from) {
 
 template <class Compile>
 void add_image(const Compile &compile, ReportedVariant &report) {
-  report.from = compile.from_memory ? "memory" : compile.from_cache ? "disk" : "built";
+  report.from = compile.from_memory    ? "memory"
+                : compile.from_archive ? "archive"
+                : compile.from_cache   ? "disk"
+                                       : "built";
   report.image_bytes = compile.image_bytes;
 }
 

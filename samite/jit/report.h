@@ -20,7 +20,7 @@ namespace samite {
 struct ReportedObject {
   std::string name;       // of the function
   std::string operation;  // "matmul f32 8x8 of f32 8x4, f32 4x8"; empty for the kernel's own
-  std::string from;       // "built"; reused from "memory" or "disk"
+  std::string from;       // "built"; reused from "memory", an "archive" or "disk"
   double milliseconds;    // until it was there; objects are made at the same time
   std::size_t bytes;
 };
@@ -39,8 +39,8 @@ struct ReportedVariant {
   Direction direction;
   std::string target;               // "cpu", "sm_90a"
   std::vector<std::string> active;  // adjoint, tangent: the parameters that track gradients
-  // "built", or the image as a whole reused from "memory" or "disk": then nothing is known of its objects' making, and
-  // `objects` has what it calls.
+  // "built", or the image as a whole reused from "memory", an "archive" or "disk": then nothing is known of its
+  // objects' making, and `objects` has what it calls.
   std::string from;
   std::vector<ReportedObject> objects;  // CPU
   struct Step {

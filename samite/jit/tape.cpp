@@ -144,7 +144,7 @@ void Tape::put_down(Entry entry, const std::function<void()> &run) {
 
 Tape::Room Tape::make_room(Entry &entry) {
   const auto make_room_in = [](auto &vector, std::size_t count) {
-    if (vector.capacity() - vector.size() < count) vector.reserve(std::max(2*vector.size(), vector.size() + count));
+    if (vector.capacity() - vector.size() < count) vector.reserve(std::max(2 * vector.size(), vector.size() + count));
   };
   make_room_in(entries_, 1);
   const std::size_t count = entry.arguments.size();

@@ -1,6 +1,8 @@
 #include "samite/toolchain/cuda_compiler.h"
 
+#include "samite/base/error.h"
 #include "samite/base/hash.h"
+#include "samite/toolchain/archives.h"
 #include "samite/toolchain/nvrtc.h"
 #include "samite/toolchain/object_cache.h"
 #include "samite/toolchain/run_nvrtc.h"
@@ -32,7 +34,14 @@ Hash128 key_of(const CudaText &text) {
   return hasher.add(text.name).add(text.prelude).add(text.text).result();
 }
 
-// An image in the cache: the log's length on a line of its own, the log, the cubin.
+// Of what the image is made from: not which NVRTC compiles it.
+Hash128 archive_key(const CudaText &text) {
+  Hasher hasher;
+  hasher.add("archived cuda image").add(text.architecture).add(text.debug_info ? 1 : 0);
+  return hasher.add(text.name).add(text.prelude).add(text.text).result();
+}
+
+// An image in the cache or an archive: the log's length on a line of its own, the log, the cubin.
 std::string packed(const CudaProduct &product) {
   return std::to_string(product.log.size()) + "\n" + product.log + product.cubin;
 }
@@ -60,6 +69,18 @@ CudaProduct compile(const CudaText &text, CudaCompileReport &report) {
   return product;
 }
 
+std::shared_ptr<const CudaImage> archived(const CudaText &text, const std::string &variant, CudaCompileReport &report) {
+  if (!archives_are_open()) return nullptr;
+  const auto found = find_archived(archive_key(text));
+  auto product = found ? unpacked(std::string(found->content)) : std::nullopt;
+  if (!product) {
+    report_not_archived(std::string(text.name), variant, std::string(text.architecture));
+    return nullptr;
+  }
+  report.from_archive = true;
+  return std::make_shared<const CudaImage>(std::move(product->cubin), std::move(product->log));
+}
+
 std::shared_ptr<const CudaImage> image_of(const CudaText &text, const Hash128 &key, CudaCompileReport &report) {
   const std::shared_ptr<ObjectCache> cache = object_cache();
   if (const auto content = cache->find(key)) {
@@ -74,21 +95,35 @@ std::shared_ptr<const CudaImage> image_of(const CudaText &text, const Hash128 &k
   return std::make_shared<const CudaImage>(std::move(product.cubin), std::move(product.log));
 }
 
+// Where the compiler is missing and archives are open, they are what would have helped.
+std::shared_ptr<const CudaImage> compiled(const CudaText &text, const std::string &variant, CudaCompileReport &report) {
+  try {
+    return image_of(text, key_of(text), report);
+  } catch (const DeviceError &error) {
+    if (!archives_are_open()) throw;
+    throw DeviceError(std::string(error.what()) + "\n" +
+                      not_archived(std::string(text.name), variant, std::string(text.architecture)));
+  }
+}
+
 }  // namespace
 
 CompiledCuda compile_cuda(const CudaSource &kernel, std::string_view prelude, const std::string &architecture) {
   const Stopwatch watch;
   require_architecture(architecture);
   const CudaText text{kernel.name, kernel.text, prelude, architecture, kernel.debug_info};
-  const Hash128 key = key_of(text);
+  const Hash128 key = archives_are_open() ? archive_key(text) : key_of(text);
   const auto slot = images().at(key);
   const std::lock_guard lock(slot->mutex);
   CompiledCuda result;
   result.image = slot->value.lock();
   if (result.image)
     result.report.from_memory = true;
-  else
-    result.image = image_of(text, key, result.report);
+  else if (!(result.image = archived(text, kernel.variant, result.report)))
+    result.image = compiled(text, kernel.variant, result.report);
+  if (records_archive() && !result.report.from_memory)
+    record_archived({archive_key(text), architecture, kernel.name, kernel.variant,
+                     packed({result.image->cubin(), result.image->log()})});
   slot->value = result.image;
   result.report.image_bytes = result.image->cubin().size();
   result.report.total_ms = watch.milliseconds();

@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/base/hash.h"
 #include "samite/base/warning.h"
+#include "samite/toolchain/archives.h"
 #include "samite/toolchain/clang_plugin_loader.h"
 #include "samite/toolchain/host_target.h"
 #include "samite/toolchain/object_cache.h"
@@ -74,6 +75,15 @@ struct HostJob {
     hasher.add(static_cast<std::uint64_t>(target.vector_bytes)).add(static_cast<std::uint64_t>(source.optimization));
     hasher.add(target.architecture).add(target.contraction ? 1 : 0).add(source.debug_info ? 1 : 0).add(prelude);
     return hasher;
+  }
+  // Of what the image is made from: not who compiles it, nor where.
+  Hash128 archive_key(std::span<const HostSource> objects) const {
+    Hasher hasher;
+    hasher.add("archived host image").add(target.architecture).add(static_cast<std::uint64_t>(target.vector_bytes));
+    hasher.add(target.contraction ? 1 : 0).add(static_cast<std::uint64_t>(source.optimization));
+    hasher.add(source.debug_info ? 1 : 0).add(prelude).add(name).add(source.text);
+    for (const HostSource &object : objects) hasher.add(object.name).add(object.text);
+    return hasher.result();
   }
   Hash128 prelude_key() const { return options_hasher("prelude").result(); }
   Hash128 object_key() const { return options_hasher("object").add(name).add(source.text).result(); }
@@ -185,8 +195,8 @@ HostObject object_of(const HostJob &job, std::string_view precompiled) {
   return object;
 }
 
-std::shared_ptr<const HostImage> compile(const HostJob &job, std::span<const HostJob> object_jobs, const Hash128 &key,
-                                         CompileReport &report) {
+// The linked image.
+std::string compiled_image(const HostJob &job, std::span<const HostJob> object_jobs, CompileReport &report) {
   const Stopwatch open_watch;
   const SamiteClangPlugin &plugin = clang_plugin();
   if (!report.plugin_was_open) report.open_ms = open_watch.milliseconds();
@@ -212,8 +222,14 @@ std::shared_ptr<const HostImage> compile(const HostJob &job, std::span<const Hos
   if (!output.ok())
     throw InternalError("the C++ emitted for kernel \"" + job.source.name + "\" does not compile:\n" +
                         output.diagnostics());
-  auto image = load(job, output.bytes(), report);
-  job.cache->publish(key, output.bytes());
+  return std::string(output.bytes());
+}
+
+std::shared_ptr<const HostImage> compile(const HostJob &job, std::span<const HostJob> object_jobs, const Hash128 &key,
+                                         CompileReport &report) {
+  const std::string bytes = compiled_image(job, object_jobs, report);
+  auto image = load(job, bytes, report);
+  job.cache->publish(key, bytes);
   return image;
 }
 
@@ -238,6 +254,44 @@ CompiledHost compile_host(const HostSource &source, std::string_view prelude, st
   slot->value = result.image;
   result.report.total_ms = watch.milliseconds();
   return result;
+}
+
+std::optional<CompiledHost> find_host(const HostSource &source, std::string_view prelude,
+                                      std::span<const HostSource> objects, const std::string &level) {
+  const Stopwatch watch;
+  const HostJob job{source, prelude, file_name(source.name), host_target_of_level(level)};
+  const Hash128 key = job.archive_key(objects);
+  const auto slot = loaded_images().at(key);
+  const std::lock_guard lock(slot->mutex);
+  CompiledHost result;
+  result.image = slot->value.lock();
+  result.report.from_memory = result.image != nullptr;
+  if (!result.image) {
+    const auto found = find_archived(key);
+    if (!found) return std::nullopt;
+    result.image = load(job, found->content, result.report);
+    result.report.from_archive = true;
+  }
+  result.report.prelude_was_precompiled = true;
+  slot->value = result.image;
+  result.report.total_ms = watch.milliseconds();
+  return result;
+}
+
+void record_host(const HostSource &source, std::string_view prelude, std::span<const HostSource> objects,
+                 const std::string &level) {
+  const HostTarget target = host_target_of_level(level);
+  const HostJob job{source, prelude, file_name(source.name), target};
+  std::vector<HostJob> object_jobs;
+  for (const HostSource &object : objects) object_jobs.push_back({object, prelude, file_name(object.name), target});
+  const Hash128 key = job.image_key(object_jobs);
+  std::optional<std::string> bytes = job.cache->find(key);
+  if (!bytes) {
+    CompileReport report;
+    bytes = compiled_image(job, object_jobs, report);
+    job.cache->publish(key, *bytes);
+  }
+  record_archived({job.archive_key(objects), level, source.name, source.variant, std::move(*bytes)});
 }
 
 int host_compile_count() { return host_compile_counter(); }

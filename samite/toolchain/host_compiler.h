@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,12 +32,14 @@ struct HostSource {
   // may call the C library, libm and libmvec; anything else reaches a kernel as an argument.
   std::string text;
   bool debug_info = false;
-  int optimization = 2;  // 0 to 3
+  int optimization = 2;      // 0 to 3
+  std::string variant = {};  // for archives: which form of the kernel it is
 };
 
 // Where the time went. What did not happen took 0.
 struct CompileReport {
   bool from_memory = false;              // the image was loaded already
+  bool from_archive = false;             // an open archive had it
   bool from_cache = false;               // the disk cache had it
   bool plugin_was_open = false;          // before this call
   bool prelude_was_precompiled = false;  // before this call, in memory or on disk; true where none was needed
@@ -56,6 +59,15 @@ struct CompiledHost {
 // Throws InternalError with the diagnostics and the lines they blame where the text does not compile or link,
 // DeviceError where the compiler is missing or the image does not load.
 CompiledHost compile_host(const HostSource &source, std::string_view prelude, std::span<const HostSource> objects = {});
+
+// The image of an open archive that was made of these texts for this level of x86-64, where there is one. UserError
+// where it is damaged, DeviceError where it does not load.
+std::optional<CompiledHost> find_host(const HostSource &source, std::string_view prelude,
+                                      std::span<const HostSource> objects, const std::string &level);
+
+// Compiles for this level of x86-64 into the archive that this run records.
+void record_host(const HostSource &source, std::string_view prelude, std::span<const HostSource> objects,
+                 const std::string &level);
 
 int host_compile_count();     // runs of the compiler on a source by this process; what a cache answered is not one
 bool host_compiler_loaded();  // whether this process has opened the plug-in

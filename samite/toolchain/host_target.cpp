@@ -143,12 +143,10 @@ std::optional<int> number_in(const char *variable) {
 
 }  // namespace
 
-HostTarget host_target() {
-  HostTarget target = machine();
-  if (auto name = text_in("SAMITE_CPU_ARCHITECTURE")) {
-    target.vector_bytes = std::min(target.vector_bytes, level_named(*name).vector_bytes);
-    target.architecture = std::move(*name);
-  }
+namespace {
+
+// What the environment says of contraction and of the width of vectors.
+HostTarget with_settings(HostTarget target) {
   const int contraction = number_in("SAMITE_CPU_CONTRACTION").value_or(1);
   if (contraction != 0 && contraction != 1)
     throw UserError("SAMITE_CPU_CONTRACTION is \"" + std::string(std::getenv("SAMITE_CPU_CONTRACTION")) +
@@ -162,6 +160,34 @@ HostTarget host_target() {
                     " bytes, which it uses where the variable is not set.");
   target.vector_bytes = std::min(target.vector_bytes, *bytes);
   return target;
+}
+
+}  // namespace
+
+HostTarget host_target() {
+  HostTarget target = machine();
+  if (auto name = text_in("SAMITE_CPU_ARCHITECTURE")) {
+    target.vector_bytes = std::min(target.vector_bytes, level_named(*name).vector_bytes);
+    target.architecture = std::move(*name);
+  }
+  return with_settings(std::move(target));
+}
+
+HostTarget host_target_of_level(const std::string &level) {
+  HostTarget target = machine();
+  for (const Level &known : levels())
+    if (known.name == level) target.vector_bytes = known.vector_bytes;
+  target.architecture = level;
+  return with_settings(std::move(target));
+}
+
+std::vector<std::string> host_levels() {
+  const HostTarget here = host_target();
+  std::vector<std::string> names;
+  for (const Level &level : levels())
+    if (level.supported && (here.architecture.empty() || here.architecture == level.name))
+      names.insert(names.begin(), std::string(level.name));
+  return names;
 }
 
 int host_optimization() {

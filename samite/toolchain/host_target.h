@@ -17,6 +17,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace samite {
 
@@ -27,11 +28,20 @@ struct HostTarget {
   std::string architecture;  // as in SAMITE_CPU_ARCHITECTURE; empty: this machine's model
   int vector_bytes = 16;     // 64 with AVX-512 F, VL, DQ and BW; 32 with AVX2 and FMA; else 16
   bool contraction = true;   // whether a product and a sum may become one fused multiply-add
+
+  std::string name() const { return architecture.empty() ? "this machine's processor" : architecture; }
 };
 
 // Throws UserError if SAMITE_CPU_VECTOR_BYTES is not 16, 32 or 64, if this machine lacks the level in
 // SAMITE_CPU_ARCHITECTURE, and if SAMITE_CPU_CONTRACTION is neither 0 nor 1.
 HostTarget host_target();
+
+// The same for a level of x86-64, whether or not this machine has it: to compile for another one.
+HostTarget host_target_of_level(const std::string &level);
+
+// The levels of x86-64 that this machine has, the best first, no wider than SAMITE_CPU_VECTOR_BYTES says; the one in
+// SAMITE_CPU_ARCHITECTURE alone, where that is set.
+std::vector<std::string> host_levels();
 
 // The compiler's level of optimisation for kernels: 2 where SAMITE_CPU_OPTIMIZATION does not say. Throws UserError
 // where that is no level.

@@ -156,11 +156,12 @@ TEST(OutOfBounds, ScalarArgumentsOfEveryWidthAreReadAsTheyAre) {
 
 // An edited scalar is checked where it is edited, so that launch() checks nothing.
 TEST(OutOfBounds, AScalarOfARecordedLaunchIsCheckedWhenItIsEdited) {
-  Kernel shifted{"shifted", {"y", "x", "by", "count"}, [](Array<float, 1> y, Array<const float, 1> x, Int by, Int count) {
-                   Int i = thread_index();
-                   y(i) = 0;
-                   for (Int k : range(count)) y(i) += x(i + k + by);
-                 }};
+  Kernel shifted{
+      "shifted", {"y", "x", "by", "count"}, [](Array<float, 1> y, Array<const float, 1> x, Int by, Int count) {
+        Int i = thread_index();
+        y(i) = 0;
+        for (Int k : range(count)) y(i) += x(i + k + by);
+      }};
   Buffer<float> y{device, {2}, Gradient::tracked}, x{device, {4}, {1, 2, 3, 4}, Gradient::tracked};
   Launch launch = shifted.record({2}, y, x, 0, 2);
   EXPECT_THAT(message_of<UserError>([&] { launch.set("by", 2); }),
@@ -296,9 +297,11 @@ TEST(OutOfBounds, IsRefusedExactlyWhereSomeInstanceLeaves) {
   int refused = 0, accepted = 0;
   for (int round = 0; round < 400; ++round) {
     const RandomAccess access(random);
-    const Kernel kernel{
-        "random", {"y", "n", "m", "s"},
-        [&](Array<float, 1> y, Array<const float, 1> n, Array<const float, 1> m, Int s) { access.capture(y, n, m, s); }};
+    const Kernel kernel{"random",
+                        {"y", "n", "m", "s"},
+                        [&](Array<float, 1> y, Array<const float, 1> n, Array<const float, 1> m, Int s) {
+                          access.capture(y, n, m, s);
+                        }};
     for (int launch = 0; launch < 8; ++launch) {
       const auto number = [&](int from, int to) {
         return std::uniform_int_distribution<std::int64_t>(from, to)(random);
@@ -306,7 +309,8 @@ TEST(OutOfBounds, IsRefusedExactlyWhereSomeInstanceLeaves) {
       const std::int64_t rows = number(0, 4), columns = number(1, 4), n = number(0, 4), m = number(0, 4),
                          scalar = number(-3, 3);
       Buffer<float> y{Device::cpu(), {number(1, 12)}}, of_n{Device::cpu(), {n}}, of_m{Device::cpu(), {m}};
-      const jit::Argument arguments[] = {{&y, 0}, {&of_n, 0}, {&of_m, 0}, {nullptr, static_cast<std::uint32_t>(scalar)}};
+      const jit::Argument arguments[] = {
+          {&y, 0}, {&of_n, 0}, {&of_m, 0}, {nullptr, static_cast<std::uint32_t>(scalar)}};
       const bool leaves = access.leaves(rows, columns, n, m, y.extent(0), scalar);
       bool is_refused = false;
       try {

@@ -1,0 +1,192 @@
+#include "samite/toolchain/archives.h"
+
+#include "samite/base/atomic_file.h"
+#include "samite/base/error.h"
+#include "samite/base/warning.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <system_error>
+#include <utility>
+
+namespace samite {
+namespace {
+
+std::string archive_setting(const char *name) {
+  const char *text = std::getenv(name);
+  return text == nullptr ? "" : text;
+}
+
+std::vector<std::string> parts_of(const std::string &text, char separator) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, at), text.size());
+    if (end > at) parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+std::shared_ptr<const ImageArchive> read_archive(const std::filesystem::path &path) {
+  try {
+    return std::make_shared<const ImageArchive>(path.string(), read_file(path));
+  } catch (const std::system_error &error) {
+    throw UserError(std::string("the kernel archive cannot be opened: ") + error.what());
+  }
+}
+
+// Those that are open, in the order in which they were opened. The environment's come first.
+class Archives {
+ public:
+  static Archives &instance() {
+    static Archives archives;
+    return archives;
+  }
+
+  void add(std::shared_ptr<const ImageArchive> archive) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(open_, [&](const auto &one) { return one->name() == archive->name(); });
+    open_.push_back(std::move(archive));
+  }
+
+  std::vector<std::shared_ptr<const ImageArchive>> all() {
+    const std::lock_guard lock(mutex_);
+    if (!read_environment_) {
+      std::vector<std::shared_ptr<const ImageArchive>> named;
+      for (const std::string &path : parts_of(archive_setting("SAMITE_AOT_ARCHIVES"), ':'))
+        named.push_back(read_archive(path));
+      open_.insert(open_.begin(), named.begin(), named.end());
+      read_environment_ = true;
+    }
+    return open_;
+  }
+
+ private:
+  std::mutex mutex_;
+  bool read_environment_ = false;
+  std::vector<std::shared_ptr<const ImageArchive>> open_;
+};
+
+bool is_strict() {
+  const std::string text = archive_setting("SAMITE_AOT");
+  if (!text.empty() && text != "strict")
+    throw UserError("SAMITE_AOT is \"" + text +
+                    "\"; it can be strict: a kernel that no archive has is then an error. Unset it to compile "
+                    "such a kernel.");
+  return !text.empty();
+}
+
+// Of several processes that record into one folder, one writes at a time.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::filesystem::path &folder)
+      : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (descriptor_ >= 0) ::flock(descriptor_, LOCK_EX);
+  }
+  FolderLock(const FolderLock &) = delete;
+  FolderLock &operator=(const FolderLock &) = delete;
+  ~FolderLock() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+ private:
+  int descriptor_;
+};
+
+std::vector<ArchivedImage> images_of(const ImageArchive &archive) {
+  std::vector<ArchivedImage> images;
+  for (const ImageArchive::Entry &entry : archive.entries())
+    images.push_back({entry.key, entry.target, entry.kernel, entry.variant, std::string(entry.content)});
+  return images;
+}
+
+}  // namespace
+
+void open_archive(const std::filesystem::path &path, SourceLocation where) {
+  at_call("opened", where, [&] { Archives::instance().add(read_archive(path)); });
+}
+
+void open_archive(const std::string &name, std::span<const char> bytes, SourceLocation where) {
+  at_call("opened", where, [&] {
+    Archives::instance().add(std::make_shared<const ImageArchive>(name, std::string_view(bytes.data(), bytes.size())));
+  });
+}
+
+bool archives_are_open() { return !Archives::instance().all().empty(); }
+
+std::optional<FoundImage> find_archived(const Hash128 &key) {
+  for (const auto &archive : Archives::instance().all())
+    if (const ImageArchive::Entry *entry = archive->find(key)) return FoundImage{archive, entry->content};
+  return std::nullopt;
+}
+
+std::vector<std::string> archived_targets(const std::string &kernel) {
+  std::vector<std::string> targets;
+  for (const auto &archive : Archives::instance().all())
+    for (const ImageArchive::Entry &entry : archive->entries())
+      if (entry.kernel == kernel && std::ranges::find(targets, entry.target) == targets.end())
+        targets.push_back(entry.target);
+  return targets;
+}
+
+std::string not_archived(const std::string &kernel, const std::string &variant, const std::string &target) {
+  std::string text = fmt::format("kernel '{}' ({}) for {} is in no open kernel archive", kernel, variant, target);
+  std::map<std::string, std::string> there;  // by variant, its targets
+  for (const auto &archive : Archives::instance().all())
+    for (const ImageArchive::Entry &entry : archive->entries())
+      if (entry.kernel == kernel) {
+        std::string &targets = there[entry.variant];
+        if (targets.find(entry.target) == std::string::npos) targets += (targets.empty() ? "" : ", ") + entry.target;
+      }
+  text += there.empty() ? ", nor is any form of it" : "; of this kernel they have";
+  for (const auto &[known, targets] : there) text += fmt::format("\n  {} for {}", known, targets);
+  return text +
+         "\nTo add it, run the program with this launch where there is a compiler, with "
+         "SAMITE_AOT_RECORD=<archive>, or let the program of samite_add_kernels() make this launch";
+}
+
+void report_not_archived(const std::string &kernel, const std::string &variant, const std::string &target) {
+  const std::string text = not_archived(kernel, variant, target);
+  if (is_strict()) throw UserError(text);
+  warn_once("not archived: " + kernel + variant + target, text + ". It is compiled.");
+}
+
+bool records_archive() { return !archive_setting("SAMITE_AOT_RECORD").empty(); }
+
+std::vector<std::string> recorded_levels() {
+  static const std::vector<std::string> levels = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
+  if (!records_archive()) return {};
+  const std::string text = archive_setting("SAMITE_AOT_TARGETS");
+  if (text.empty()) return levels;
+  std::vector<std::string> wanted = parts_of(text, ',');
+  for (const std::string &level : wanted)
+    if (std::ranges::find(levels, level) == levels.end())
+      throw UserError("SAMITE_AOT_TARGETS names \"" + level +
+                      "\"; it can name x86-64-v2, x86-64-v3 and x86-64-v4, separated by commas");
+  return wanted;
+}
+
+void record_archived(ArchivedImage image) {
+  static std::mutex mutex;
+  const std::filesystem::path path = std::filesystem::absolute(archive_setting("SAMITE_AOT_RECORD"));
+  const std::lock_guard lock(mutex);
+  const FolderLock alone(path.parent_path());
+  std::vector<ArchivedImage> images;
+  if (std::filesystem::exists(path)) images = images_of(*read_archive(path));
+  if (std::ranges::find(images, image.key, &ArchivedImage::key) != images.end()) return;
+  images.push_back(std::move(image));
+  try {
+    write_file_atomically(path, ImageArchive::packed(std::move(images)));
+  } catch (const std::system_error &error) {
+    throw UserError(std::string("the kernel archive of SAMITE_AOT_RECORD cannot be written: ") + error.what());
+  }
+}
+
+}  // namespace samite

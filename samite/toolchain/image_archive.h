@@ -1,0 +1,70 @@
+// An archive of compiled kernels: one file with their images, for programs that run where there is no compiler.
+//
+// An image is found by a hash of what it was made from: the emitted text, its prelude, the compiler's options and the
+// target. So an image of another version of the library, or of a kernel that has changed, is not found; it never runs
+// in the wrong place. The compiler's build and the machine are not in the hash, nor in the file: the same texts give
+// the same bytes anywhere.
+//
+//   samite archive 1
+//   images <count>
+//   index <hash of the lines below>
+//   <key> <hash of the content> <bytes> <target> <kernel> <variant>      a line for each, in the order of the keys
+//   the contents, one behind the other
+//
+// Immutable, so any thread may use it.
+#pragma once
+
+#include "samite/base/hash.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace samite {
+
+struct ArchivedImage {
+  Hash128 key;
+  std::string target;   // "x86-64-v3", "sm_90a"
+  std::string kernel;   // its name
+  std::string variant;  // which form of it, for lists and messages: "adjoint of x; y, x contiguous"
+  std::string content;
+};
+
+class ImageArchive {
+ public:
+  struct Entry {
+    Hash128 key, hash;
+    std::string target, kernel, variant;
+    std::string_view content;
+  };
+
+  // `bytes` as `packed` made them; they must live as long as the archive. `name` is for messages: a path. UserError
+  // where the bytes are no archive, of another version of the format, damaged in the index, or cut short.
+  ImageArchive(std::string name, std::string_view bytes);
+  ImageArchive(std::string name, std::string bytes);
+  ImageArchive(const ImageArchive &) = delete;
+  ImageArchive &operator=(const ImageArchive &) = delete;
+
+  // Images with equal keys are equal, and one of them is kept.
+  static std::string packed(std::vector<ArchivedImage> images);
+
+  const std::string &name() const { return name_; }
+  const std::vector<Entry> &entries() const { return entries_; }
+
+  // Null where there is none. UserError where its content is damaged.
+  const Entry *find(const Hash128 &key) const;
+  // UserError names the first image whose content is damaged.
+  void check() const;
+
+ private:
+  void read(std::string_view bytes);
+  void check(const Entry &entry) const;
+
+  std::string name_;
+  std::string own_bytes_;
+  std::vector<Entry> entries_;  // in the order of their keys
+};
+
+}  // namespace samite
