@@ -19,8 +19,10 @@ namespace {
 
 using namespace ir;
 
-// A local tile is at most so many times as large as the largest tile of an access.
-constexpr std::int64_t most_growth = 8;
+// A local tile has at most so many elements, or is so many times as large as the largest tile of an access.
+constexpr std::int64_t most_elements = 4096, most_growth = 8;
+// An access has parts of at most so many local tiles.
+constexpr std::int64_t most_parts = 32;
 
 struct TileAccess {
   std::vector<Value> indices;
@@ -135,7 +137,7 @@ class TilePrivatiser {
     std::vector<TileAccess> &accesses = accesses_[array];
     if (accesses.empty() || shared_[array]) return std::nullopt;
     const auto rank = accesses[0].indices.size();
-    if (rank > maximum_tile_rank) return std::nullopt;
+    if (rank > maximum_tile_rank || accesses[0].type.element() == ScalarType::Bool) return std::nullopt;
     Cells cells;
     cells.array = array, cells.first = accesses[0].at, cells.last = accesses[0].at;
     std::int64_t largest = 1, elements = 1;
@@ -153,11 +155,13 @@ class TilePrivatiser {
         if (auto many = many_tiles(accesses, d)) dimension = many;
       if (!dimension) return std::nullopt;
       elements *= dimension->extent;
-      if (elements > most_growth * largest) return std::nullopt;
+      if (elements > std::max(most_elements, most_growth * largest)) return std::nullopt;
       extents.push_back(dimension->extent);
       cells.dimensions.push_back(*dimension);
     }
     if (has_index_ && !keep_blocks_apart(cells, accesses)) return std::nullopt;
+    if (std::ranges::any_of(accesses, [&](const auto &access) { return parts_of(cells, access) > most_parts; }))
+      return std::nullopt;
     cells.type = Type(accesses[0].type.element(), TileShape(extents));
     return cells;
   }
@@ -178,7 +182,7 @@ class TilePrivatiser {
     return CellDimension{high - low, first, low, 0, 0, form};
   }
 
-  // All accesses keep within steps of one length.
+  // Tiles as long as the steps by which the accesses are apart, which begin where most accesses begin.
   std::optional<CellDimension> many_tiles(const std::vector<TileAccess> &accesses, std::size_t d) const {
     std::int64_t step = 0;
     std::vector<Affine> forms;
@@ -190,14 +194,32 @@ class TilePrivatiser {
     if (step == 0)
       for (const Affine &form : forms) step = std::gcd(step, form.constant() - forms[0].constant());
     if (step == 0) return std::nullopt;
+    std::optional<CellDimension> best;
+    std::int64_t least = 0;
     for (const Affine &beginning : forms) {
       const std::int64_t begin = floor_remainder(beginning.constant(), step);
-      std::int64_t extent = 1;
+      CellDimension dimension{step, {}, 0, begin == 0 ? 0 : begin - step, step};
+      std::int64_t parts = 0;
       for (std::size_t i = 0; i < forms.size(); ++i)
-        extent = std::max(extent, floor_remainder(forms[i].constant() - begin, step) + accesses[i].extents[d]);
-      if (extent <= step) return CellDimension{extent, {}, 0, begin == 0 ? 0 : begin - step, step};
+        parts += parts_along(dimension, offset(dimension, forms[i]), accesses[i].extents[d]);
+      if (!best || parts < least) best = dimension, least = parts;
     }
-    return std::nullopt;
+    return best;
+  }
+  static std::int64_t offset(const CellDimension &dimension, const Affine &form) {
+    if (!dimension.moves()) return (form - dimension.form).constant() - dimension.behind;
+    return form.known() ? floor_remainder(form.constant() - dimension.begin, dimension.step) : 0;
+  }
+  // In how many tiles an access is.
+  static std::int64_t parts_along(const CellDimension &dimension, std::int64_t offset, std::int64_t extent) {
+    return dimension.moves() ? (offset + extent + dimension.step - 1) / dimension.step : 1;
+  }
+  std::int64_t parts_of(const Cells &cells, const TileAccess &access) const {
+    std::int64_t parts = 1;
+    for (std::size_t d = 0; d < cells.dimensions.size(); ++d)
+      parts *= parts_along(cells.dimensions[d], offset(cells.dimensions[d], forms_(access.indices[d]).form),
+                           access.extents[d]);
+    return parts;
   }
 
   // In each dimension of the launch, by an index that begins the same in all accesses but for a constant.
@@ -332,29 +354,41 @@ class TilePrivatiser {
     return *number;
   }
 
-  // Where an access lies in its local tile, and which one that is.
+  // What an access has of one local tile: from where on, and which tile that is.
   struct Part {
-    std::vector<std::int64_t> offsets;
+    std::vector<std::int64_t> offsets;  // negative where the access begins in a tile before
     std::vector<Value> numbers;
   };
-  Part part_of(const Cells &cells, const std::vector<Value> &indices) {
-    Part part;
+  std::vector<Part> parts_of(const Cells &cells, const std::vector<Value> &indices, const Type &type) {
+    const std::vector<std::int64_t> extents = extents_along(type, indices.size());
+    std::vector<Part> parts(1);
     for (std::size_t d = 0; d < indices.size(); ++d) {
       const CellDimension &dimension = cells.dimensions[d];
-      const Affine form = forms_(indices[d]).form;
-      if (!dimension.moves()) {
-        part.offsets.push_back((form - dimension.form).constant() - dimension.behind);
-        part.numbers.push_back(integer(0));
-        continue;
+      const std::int64_t from = offset(dimension, forms_(indices[d]).form);
+      std::vector<Part> longer;
+      for (std::int64_t n = 0; n < parts_along(dimension, from, extents[d]); ++n) {
+        const Value number = dimension.moves() ? number_along(cells, d, indices[d], from, n) : integer(0);
+        for (Part part : parts) {
+          part.offsets.push_back(from - n * dimension.step);
+          part.numbers.push_back(number);
+          longer.push_back(std::move(part));
+        }
       }
-      part.offsets.push_back(form.known() ? floor_remainder(form.constant() - dimension.begin, dimension.step) : 0);
-      const Value from_begin = build_(Op::Sub, {wide(indices[d]), integer(dimension.begin + part.offsets.back())});
-      const Value steps = build_(Op::Div, {from_begin, integer(dimension.step)});
-      const Value last = build_(Op::Add, {cells.counts[d], integer(1)});
-      const Value number = build_(Op::Add, {steps, integer(1)});
-      part.numbers.push_back(build_(Op::Min, {build_(Op::Max, {number, integer(0)}), last}));
+      parts = std::move(longer);
     }
-    return part;
+    return parts;
+  }
+  // Of the n-th tile of an access that begins at `index`, which is `from` elements behind the beginning of the first.
+  Value number_along(const Cells &cells, std::size_t d, const Value &index, std::int64_t from, std::int64_t n) {
+    const CellDimension &dimension = cells.dimensions[d];
+    const Value from_begin = build_(Op::Sub, {wide(index), integer(dimension.begin + from)});
+    const Value steps = build_(Op::Div, {from_begin, integer(dimension.step)});
+    const Value last = build_(Op::Add, {cells.counts[d], integer(1)});
+    return build_(Op::Min, {build_(Op::Max, {build_(Op::Add, {steps, integer(1 + n)}), integer(0)}), last});
+  }
+  Value tile_of(const Cells &cells, const Part &part) {
+    if (!cells.moves()) return Value::local(cells.type, cells.tile);
+    return build_.local_load(cells.type, cells.tiles, number_of(cells, part.numbers));
   }
 
   void replace(const Stmt &stmt, Block &to) {
@@ -366,61 +400,65 @@ class TilePrivatiser {
     const Cells &cells = *cells_[access->first];
     Block outer = build_.open();
     build_.at(stmt.where());
-    const Part part = part_of(cells, access->second.indices);
-    const Value tile = cells.moves() ? build_.local_load(cells.type, cells.tiles, number_of(cells, part.numbers))
-                                     : Value::local(cells.type, cells.tile);
     const Type type = access->second.type;
+    const std::vector<Part> parts = parts_of(cells, access->second.indices, type);
     if (const auto *let = stmt.as<Let>()) {
-      build_.append({Let{let->local, {Op::Copy, type, {taken(tile, part, type)}}}, stmt.where()});
-      if (let->value.op == Op::Exchange) set(cells, part, tile, Value::zero(type));
+      build_.append({Let{let->local, {Op::Copy, type, {taken(cells, parts, type)}}}, stmt.where()});
+      if (let->value.op == Op::Exchange) set(cells, parts, Value::zero(type));
     } else if (const auto *store = stmt.as<Store>()) {
-      set(cells, part, tile, store->value);
+      set(cells, parts, store->value);
     } else if (const auto *sum = stmt.as<Accumulate>()) {
-      set(cells, part, tile, build_(Op::Add, {taken(tile, part, type), sum->value}));
+      set(cells, parts, build_(Op::Add, {taken(cells, parts, type), sum->value}));
     }
     for (Stmt &made : build_.close(std::move(outer))) to.push_back(std::move(made));
   }
 
-  // The part of the local tile that an access of this type has.
-  Value taken(const Value &tile, const Part &part, const Type &type) {
-    const Type here = tile.type().of(type.element());
-    const Type of_part(type.element(), TileShape(extents_along(type, part.offsets.size())));
-    Value taken = tile;
-    if (of_part != here || std::ranges::any_of(part.offsets, [](std::int64_t offset) { return offset != 0; })) {
-      std::vector<Value> operands{tile};
-      for (const std::int64_t offset : part.offsets) operands.push_back(integer(offset));
-      taken = build_.operation({Op::Window, of_part, operands});
+  // What an access of this type has, of all its parts: outside of a tile there are zeros.
+  Value taken(const Cells &cells, const std::vector<Part> &parts, const Type &type) {
+    const Type full(type.element(), TileShape(extents_along(type, cells.dimensions.size())));
+    std::optional<Value> all;
+    for (const Part &part : parts) {
+      Value taken = tile_of(cells, part);
+      if (full != cells.type || std::ranges::any_of(part.offsets, [](std::int64_t offset) { return offset != 0; })) {
+        std::vector<Value> operands{taken};
+        for (const std::int64_t offset : part.offsets) operands.push_back(integer(offset));
+        taken = build_.operation({Op::Window, full, operands});
+      }
+      all = all ? build_(Op::Add, {*all, taken}) : taken;
     }
-    if (!type.is_tile()) return build_.operation({Op::ReduceAdd, type, {taken}});
-    return type == of_part ? taken : build_.operation({Op::Reshape, type, {taken}});
+    if (!type.is_tile()) return build_.operation({Op::ReduceAdd, type, {*all}});
+    return type == full ? *all : build_.operation({Op::Reshape, type, {*all}});
   }
 
-  // The local tile with `value` in the place of that part.
-  void set(const Cells &cells, const Part &part, const Value &tile, const Value &value) {
-    const Type of_part(value.type().element(), TileShape(extents_along(value.type(), part.offsets.size())));
-    Value next = value;
-    if (value.type() != of_part)
-      next = build_.operation({value.type().is_tile() ? Op::Reshape : Op::Broadcast, of_part, {value}});
-    if (of_part != cells.type) {
-      std::vector<Value> operands{next};
-      for (const std::int64_t offset : part.offsets) operands.push_back(integer(-offset));
-      const Value spread = build_.operation({Op::Window, cells.type, operands});
-      const Type truth = cells.type.of(ScalarType::Bool), numbers = cells.type.of(ScalarType::Int64);
-      std::optional<Value> inside;
-      const auto demand = [&](Op op, const Value &coordinate, std::int64_t bound) {
-        const Value all = build_.operation({Op::Broadcast, numbers, {integer(bound)}});
-        const Value holds = build_.operation({op, truth, {coordinate, all}});
-        inside = inside ? build_(Op::And, {*inside, holds}) : holds;
-      };
-      for (std::size_t d = 0; d < part.offsets.size(); ++d) {
-        const std::int64_t extent = of_part.shape()[static_cast<int>(d)];
-        const Value coordinate = build_.operation({Op::Coordinate, numbers, {}, 0, static_cast<std::int32_t>(d)});
-        if (part.offsets[d] > 0) demand(Op::GreaterEqual, coordinate, part.offsets[d]);
-        if (part.offsets[d] + extent < cells.dimensions[d].extent)
-          demand(Op::Less, coordinate, part.offsets[d] + extent);
-      }
-      next = build_.select(*inside, spread, tile);
+  void set(const Cells &cells, const std::vector<Part> &parts, const Value &value) {
+    const Type full(value.type().element(), TileShape(extents_along(value.type(), cells.dimensions.size())));
+    const bool is_full = value.type() == full;
+    const Op spread = value.type().is_tile() ? Op::Reshape : Op::Broadcast;
+    const Value of_full = is_full ? value : build_.operation({spread, full, {value}});
+    for (const Part &part : parts) set(cells, part, of_full);
+  }
+  // Puts `value`, of the array's rank, into a local tile, as far as that part of it goes.
+  void set(const Cells &cells, const Part &part, const Value &value) {
+    std::vector<Value> operands{value};
+    for (const std::int64_t offset : part.offsets) operands.push_back(integer(-offset));
+    const Type truth = cells.type.of(ScalarType::Bool), numbers = cells.type.of(ScalarType::Int64);
+    std::optional<Value> inside;
+    const auto demand = [&](Op op, const Value &coordinate, std::int64_t bound) {
+      const Value all = build_.operation({Op::Broadcast, numbers, {integer(bound)}});
+      const Value holds = build_.operation({op, truth, {coordinate, all}});
+      inside = inside ? build_(Op::And, {*inside, holds}) : holds;
+    };
+    bool at_its_beginning = true;
+    for (std::size_t d = 0; d < part.offsets.size(); ++d) {
+      const std::int64_t end = part.offsets[d] + value.type().shape()[static_cast<int>(d)];
+      const Value coordinate = build_.operation({Op::Coordinate, numbers, {}, 0, static_cast<std::int32_t>(d)});
+      if (part.offsets[d] > 0) demand(Op::GreaterEqual, coordinate, part.offsets[d]);
+      if (end < cells.dimensions[d].extent) demand(Op::Less, coordinate, end);
+      at_its_beginning = at_its_beginning && part.offsets[d] == 0;
     }
+    Value next = value;
+    if (value.type() != cells.type || !at_its_beginning) next = build_.operation({Op::Window, cells.type, operands});
+    if (inside) next = build_.select(*inside, next, tile_of(cells, part));
     next = within_array(build_, next, place_of(cells, part.numbers), cells.extents);
     if (cells.moves())
       build_.local_store(cells.tiles, number_of(cells, part.numbers), next);

@@ -4,9 +4,9 @@
 // tiles and loads others: parts of what it has stored, tiles that several stores made up, elements, or in a later loop
 // what an earlier one stored. In each dimension of the array either
 //   - all accesses begin a constant apart: the local tile reaches from the first element to the last one, or
-//   - all of them keep within steps of a constant length, such as k * 8 + 4 with 4 elements within steps of 8: there
-//     is a local tile for each step, all along the array.
-// A store writes into a local tile, a load takes a part of one, and what lies beyond the array is zero. All local tiles
+//   - they begin at steps of a constant length, such as k * 8 + 4: there is a local tile for each step, all along the
+//     array.
+// A store writes into local tiles, a load takes parts of them, and what lies beyond the array is zero. All local tiles
 // are loaded before the first access and stored after the last. So an element that the block has not stored has the
 // value from before the kernel, as it should.
 //

@@ -559,6 +559,20 @@ TEST_F(ScheduleErrors, AParallelLoopInsideOfAVector) {
   says("loop 'x' of 'f' is parallel inside of 'y', which is vectorized", "reorder them");
 }
 
+// The largest number that the extent's type allows is no number to tell.
+TEST_F(ScheduleErrors, AnUnrolledPartOfALoopAsLongAsALaunchSays) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f", result};
+    f(y, x) = 0;
+    schedule_cpu([&] {
+      wrong_below();
+      f.split(y, yo, yi, 3).unroll(yo);
+    });
+  });
+  says("loop 'yo' of 'f' is unrolled and has a number of iterations that is known at launch only",
+       "split it, and unroll the inner loop");
+}
+
 TEST_F(ScheduleErrors, AnUnrolledLoopAsLongAsALaunchSays) {
   on_cpu([&](Array<float, 2> result) {
     Func f{"f", result};
@@ -1075,6 +1089,22 @@ TEST_F(ScheduleErrors, AFoldThatIsTooShort) {
     });
   });
   says("the storage of 'f' is folded along 'y' after 2 elements, and 3 are needed at once", "fold it after 3 or more");
+}
+
+TEST_F(ScheduleErrors, AFoldOfAsMuchAsALaunchSays) {
+  on_cpu([&](Array<float, 2> result) {
+    Func f{"f"}, g{"g", result};
+    f(y, x) = cast<Float>(y);
+    g(y, x) = f(y, x) + f(y, x + 1);
+    schedule_cpu([&] {
+      wrong_below();
+      f.compute_at(g, y).store_root().fold_storage(x, 4);
+    });
+  });
+  says(
+      "the storage of 'f' is folded along 'x' after 4 elements, and more, how many is known at launch only, are needed "
+      "at once",
+      "fold it after as many, or not at all");
 }
 
 TEST_F(ScheduleErrors, ARangeOfAReductionThatIsLoaded) {

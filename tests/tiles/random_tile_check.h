@@ -235,9 +235,14 @@ class RandomTileCheck {
     Arrays both = arguments;
     both.insert(both.end(), weights.begin(), weights.end());
     const Arrays expected = interpreted(kernel.definition()->adjoint(active_parameters(), false).kernel, both);
+    for (const passes::CotangentCopy &copy : gathered->copies) {
+      const TileArray &like = both[copy.array];
+      both.push_back({copy.type, like.extents, std::vector<Element>(like.elements.size())});
+    }
+    if (gathered->before) both = interpreted(*gathered->before, both);
     const Arrays got = interpreted(gathered->clear, interpreted(gathered->gather, both));
     verdict_.gathered = true;
-    for (std::size_t a = arguments.size(); a < both.size(); ++a)
+    for (std::size_t a = arguments.size(); a < expected.size(); ++a)
       for (std::size_t i = 0; i < got[a].elements.size(); ++i)
         if (!near(got[a].elements[i].value, expected[a].elements[i].value, 1e-9)) {
           ir_ = to_string(gathered->gather);

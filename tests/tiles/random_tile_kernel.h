@@ -82,11 +82,13 @@ inline Recipe random_recipe(unsigned seed) {
   // Most kinds as often as each other, and those that others live on more often.
   constexpr int kinds = static_cast<int>(StepKind::branch) + 1;
   const int count = 5 + below(14);
+  const bool loads_back = below(4) == 0;
   int depth = 0;
   for (int n = 0; n < count; ++n) {
     Step step{static_cast<StepKind>(below(kinds)), n, depth, {}};
     if (n < 2 || below(8) == 0) step.kind = StepKind::load;
     if (below(6) == 0) step.kind = below(2) ? StepKind::binary : StepKind::unary;
+    if (n > 1 && loads_back && below(2) == 0) step.kind = StepKind::own;
     if (depth > 0 && below(4) == 0) step.kind = below(2) ? StepKind::assign : StepKind::accumulate;
     for (unsigned &choice : step.choice) choice = static_cast<unsigned>(random() >> 8);
     const bool nests = step.kind == StepKind::loop || step.kind == StepKind::branch;

@@ -100,6 +100,10 @@ void launch(const Run &run, std::vector<TileArray> &arrays) {
   for_each_gradient([&](const auto &primal, std::size_t, TileArray &array) { read(primal.gradient(), array); });
 }
 
+void interpret(const Run &run, std::vector<TileArray> &arrays) {
+  arrays = run_structured(run.structured, {run.recipe.blocks}, arrays);
+}
+
 // What is made of the first kernels reaches each operation on tiles.
 TEST(RandomTileKernel, RecipesReachEveryOperation) {
   std::set<ir::Op> reached;
@@ -117,6 +121,11 @@ TEST(RandomTileKernel, RecipesReachEveryOperation) {
     EXPECT_TRUE(reached.contains(static_cast<ir::Op>(op)) || static_cast<ir::Op>(op) == ir::Op::PutAdd)  // an adjoint's
         << ir::info(static_cast<ir::Op>(op)).name;
   EXPECT_GT(longest, 100u);
+}
+
+// Tangents and adjoints alone, which need no compiler, so that many kernels can be drawn.
+TEST(RandomTileKernel, DerivativesAreThoseThatTheInterpreterCarriesAlong) {
+  expect_random_tiles(interpret, 40);
 }
 
 // In parts, so that they run side by side.
