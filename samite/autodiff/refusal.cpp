@@ -139,8 +139,8 @@ void refuse_values_read_late(const Kernel &primal, const std::vector<bool> &late
                         "), and other instances may have, too. Mend it by reading before writing, by writing the "
                         "result to another array, or by " +
                         (is_tile_kernel(primal)
-                             ? "loads and stores of one tile at block_index() wherever the array is used, so that "
-                               "each block has a tile of its own"
+                             ? "tiles at block_index() wherever the array is used, so that each block has a part of "
+                               "its own"
                              : "an index thread_index() + constant wherever the array is used, so that each "
                                "instance has elements of its own"));
   }
@@ -159,9 +159,12 @@ void refuse_moving_elements(const Kernel &primal, const std::vector<bool> &movin
     AccessPair pair = differing_accesses(primal, array);
     throw UserError(pair.write->where,
                     opening(primal) + "cannot be derived: array '" + primal.parameters[array].name +
-                        "' is written here and read at another index (" + pair.read->where.to_string() +
-                        "), so one instance may read what another writes. Mend it by reading from one array and "
-                        "writing to another");
+                        "' is written here and read at another index (" + pair.read->where.to_string() + "), so one " +
+                        (is_tile_kernel(primal) ? "block" : "instance") +
+                        " may read what another writes. Mend it by reading from one array and writing to another" +
+                        (is_tile_kernel(primal) ? ", or by tiles at block_index() wherever the array is used, no two "
+                                                  "blocks of which overlap: each block then has a part of its own"
+                                                : ""));
   }
 }
 

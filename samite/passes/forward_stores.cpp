@@ -46,10 +46,36 @@ std::vector<bool> arrays_of_a_block(const Kernel &kernel, const IndexForms &form
   return own;
 }
 
+// Arrays to which each block stores the same tile, once and in any case: what a block loads after its own store is that
+// tile, whichever block has stored last. By parameter.
+std::vector<bool> arrays_of_one_value(const Kernel &kernel) {
+  std::vector<int> writes(kernel.parameters.size());
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (const auto array = array_written(stmt)) ++writes[*array];
+  });
+  std::vector<bool> same(kernel.local_count), found(kernel.parameters.size());
+  const auto is_same = [&](const Value &value) { return !value.is_local() || same[value.id()]; };
+  for (const Stmt &stmt : kernel.body) {
+    if (const auto *let = stmt.as<Let>()) {
+      const Operation &operation = let->value;
+      const bool is_load = operation.op == Op::Load && writes[operation.array] == 0;
+      const bool of_block =
+          operation.op == Op::ThreadIndex || operation.op == Op::LaunchBegin || operation.op == Op::LaunchEnd;
+      same[let->local] = (is_load || (info(operation.op).pure && operation.op != Op::LocalLoad && !of_block)) &&
+                         std::ranges::all_of(operation.operands, is_same);
+    } else if (const auto *store = stmt.as<Store>(); store && writes[store->array] == 1) {
+      found[store->array] = is_same(store->value) && std::ranges::all_of(store->indices, is_same);
+    }
+  }
+  return found;
+}
+
 class Forwarder {
  public:
   explicit Forwarder(const Kernel &kernel)
       : forms_(kernel), own_(arrays_of_a_block(kernel, forms_)), build_(kernel.local_count) {
+    const std::vector<bool> same = arrays_of_one_value(kernel);
+    for (std::size_t array = 0; array < same.size(); ++array) own_[array] = own_[array] || same[array];
     for (LocalArrayId i = 0; i < kernel.local_array_count; ++i) build_.new_local_array();
   }
 
@@ -162,7 +188,7 @@ class Forwarder {
   }
 
   const IndexForms forms_;
-  const std::vector<bool> own_;
+  std::vector<bool> own_;
   std::vector<Stored> stored_;  // by this block or one around it, and not written over since
   Builder build_;
   bool any_ = false;

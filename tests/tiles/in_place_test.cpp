@@ -4,6 +4,7 @@
 namespace samite::test {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 // 2 rows and 3 columns of blocks, of which the last reach beyond the arrays.
@@ -210,6 +211,22 @@ TEST(TileInPlace, PartsOfWhatWasStored) {
   }
 }
 
+// Whichever block has stored last, what each of them loads is what it has stored itself.
+TEST(TileInPlace, ATileThatAllBlocksStoreAlike) {
+  const TileKernel alike{
+      "alike", {"z", "y", "x"}, [](Array<double, 2> z, Array<double, 2> y, Array<const double, 2> x) {
+        const Int i = block_index();
+        const Tile<double> t = tile::load(x, {0, 1}, {tile_height, tile_width});
+        tile::store(y, {0, 1}, t * t);
+        const Tile<double> back = tile::load(y, {0, 1}, {tile_height, tile_width});
+        tile::store(z, {i, 0}, exp(back) * tile::load(x, {i, 0}, {tile_height, tile_width}));
+      }};
+  Arrays a;
+  a.y.fill(0.5), a.z.fill(0.25);
+  const GradientReport report = gradcheck(alike, {2}, a.z, a.y, a.x);
+  EXPECT_TRUE(report.passed) << report;
+}
+
 TEST(TileInPlace, TilesThatBlocksShareAreRefused) {
   const TileKernel neighbours{"neighbours", {"y", "x"}, [](Array<double, 2> y, Array<const double, 2> x) {
                                 auto [i, j] = block_index<2>();
@@ -219,14 +236,16 @@ TEST(TileInPlace, TilesThatBlocksShareAreRefused) {
                               }};
   Arrays a;
   EXPECT_THAT(message_of<UserError>([&] { gradcheck(neighbours, blocks_of_tiles, a.y, a.x); }),
-              HasSubstr("array 'y' is written here and read at another index"));
+              AllOf(HasSubstr("array 'y' is written here and read at another index"),
+                    HasSubstr("one block may read what another writes"),
+                    HasSubstr("or by tiles at block_index() wherever the array is used")));
   const TileKernel everywhere{"everywhere", {"y", "x"}, [](Array<double, 2> y, Array<const double, 2> x) {
                                 tile::store(y, {0, 0}, tile::load(x, {0, 0}, {tile_height, tile_width}));
                                 Tile<double> t = tile::load(y, {0, 0}, {tile_height, tile_width});
                                 tile::store(y, {0, 0}, t * t + tile::load(x, {block_index(), 0}, {4, 8}));
                               }};
   EXPECT_THAT(message_of<UserError>([&] { gradcheck(everywhere, {2}, a.y, a.x); }),
-              HasSubstr("loads and stores of one tile at block_index() wherever the array is used"));
+              HasSubstr("tiles at block_index() wherever the array is used, so that each block has a part of its own"));
 }
 
 }  // namespace
