@@ -13,6 +13,8 @@
 // store for each, directly after each other. In an update, an index that is the same variable as in the first
 // definition, in the same position, covers the whole Func; all other variables belong to domains.
 //
+// An array may begin elsewhere than at zeros: its loads and stores then have indices from its origin on.
+//
 // A parameter for a Func's value has the Func's rank, 0 to 8, and a name that may differ from the Func's.
 #pragma once
 
@@ -56,11 +58,17 @@ struct Func {
   SourceLocation where;
 };
 
+// What the last piece of a split does where the extent is no multiple of the factor.
 enum class Tail : std::uint8_t {
-  automatic,      // guarded
-  guard,          // computes nothing beyond the extent
-  shift_inwards,  // the last chunk begins earlier, so that some elements are computed twice
-  round_up,       // the last chunk is full: computes more than required
+  automatic,         // guard
+  guard,             // the last chunk is shorter: computes nothing beyond the extent
+  shift_inwards,     // the last chunk begins earlier, so that some elements are computed twice
+  round_up,          // the last chunk is full: computes more than required
+  predicate,         // the last chunk is full, and its iterations beyond the extent are masked
+  predicate_loads,   // it is full: stores more than required, and iterations beyond the extent load nothing
+  predicate_stores,  // it is full: loads more than required, and iterations beyond the extent store nothing
+  shift_inwards_and_blend,                // it begins earlier, and stores only what was not computed before
+  round_up_and_blend = predicate_stores,  // Halide's name for vector stores that are masked by blending
 };
 
 // One call of a Func's scheduling functions.
@@ -116,6 +124,13 @@ struct Directive {
   std::optional<std::uint32_t> specialization{};
 };
 
+// The indices of an array's first element.
+struct Origin {
+  std::uint32_t array;         // one of the pipeline's own parameters
+  std::vector<Value> indices;  // integers that depend on no variable
+  SourceLocation where;
+};
+
 struct CapturedSchedule {
   enum class For : std::uint8_t { cpu, cuda, name } target;
   std::string name;  // "cpu" and "cuda" for these
@@ -130,6 +145,10 @@ struct CapturedPipeline {
   std::vector<ReductionDomain> domains;
   std::vector<Func> funcs;
   std::vector<CapturedSchedule> schedules;
+  std::vector<Origin> origins;  // of arrays that do not begin at zeros; loads and stores have indices from there on
+  // The parameter that stands for promises: `load @promise_clamped[%1, %2, %3]` is %1, of which the user says that it
+  // is no less than %2 and no more than %3.
+  std::optional<std::uint32_t> promises;
 };
 
 }  // namespace samite::ir

@@ -60,6 +60,7 @@ std::optional<ir::Value> evaluate_rest(ir::Op op, ir::Type type, std::span<const
     switch (op) {
       case ir::Op::Floor: return ir::Value::constant(type, std::floor(x.as_double()));
       case ir::Op::Ceil: return ir::Value::constant(type, std::ceil(x.as_double()));
+      case ir::Op::Round: return ir::Value::constant(type, std::round(x.as_double()));
       case ir::Op::Trunc: return ir::Value::constant(type, std::trunc(x.as_double()));
       case ir::Op::Min: return ir::Value::constant(type, std::fmin(x.as_double(), operands[1].as_double()));
       case ir::Op::Max: return ir::Value::constant(type, std::fmax(x.as_double(), operands[1].as_double()));

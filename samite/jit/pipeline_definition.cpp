@@ -25,7 +25,7 @@ std::vector<std::string> schedule_names(const ir::CapturedPipeline &captured) {
 
 std::uint64_t arrays_read_elsewhere(const ir::CapturedPipeline &captured) {
   constexpr std::uint64_t all = ~std::uint64_t{0};
-  if (captured.funcs.size() != 1) return all;
+  if (captured.funcs.size() != 1 || !captured.origins.empty()) return all;
   for (const ir::CapturedSchedule &schedule : captured.schedules)
     for (const ir::Directive &directive : schedule.directives)
       if (directive.tail == ir::Tail::shift_inwards) return all;  // computes some elements twice
@@ -72,7 +72,9 @@ PipelineDefinition::PipelineDefinition(std::shared_ptr<const ir::CapturedPipelin
     : PipelineDefinition(
           captured->algorithm.name, own_parameters(*captured), schedule_names(*captured),
           [captured](const Target &target, const std::string &schedule) {
-            return schedules::lower(*captured, {.gpu = target.device == DeviceKind::cuda, .name = schedule});
+            return schedules::lower(*captured, {.gpu = target.device == DeviceKind::cuda,
+                                                .name = schedule,
+                                                .checks_promises = target.checks_promises});
           },
           captured->algorithm.where) {
   read_elsewhere_ = arrays_read_elsewhere(*captured);

@@ -18,7 +18,8 @@ class PipelineDefinition {
  public:
   struct Target {
     DeviceKind device = DeviceKind::cpu;
-    int compute_capability = 0;  // of a CUDA device, 90 for 9.0
+    int compute_capability = 0;    // of a CUDA device, 90 for 9.0
+    bool checks_promises = false;  // as schedules::Choice has it
 
     friend bool operator==(const Target &, const Target &) = default;
   };
@@ -46,6 +47,8 @@ class PipelineDefinition {
   // Its own arrays that it reads at other places than where it writes, as bits: all but those that its only Func, of
   // one definition, reads at the very element that it computes. As KernelDefinition::expect_apart has them.
   std::uint64_t read_elsewhere() const { return read_elsewhere_; }
+  // Whether it has promises (lang/func.h), which debug mode checks.
+  bool has_promises() const { return captured_ && captured_->promises; }
 
   // The schedule for a device: the one that is asked for, else "cuda" or "cpu" where the pipeline has that, else "".
   // UserError where there is none of that name.

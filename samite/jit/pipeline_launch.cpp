@@ -57,7 +57,9 @@ Checked check(PipelineDefinition &definition, const PipelineOptions &options, st
   if (options.stream) check_stream(callee, *options.stream, device);
   Checked checked;
   checked.schedule = definition.schedule_for(device.kind(), options.schedule);
-  checked.program = definition.program(target_of(device), checked.schedule);
+  PipelineDefinition::Target target = target_of(device);
+  target.checks_promises = *options_of_kernels(options).debug && definition.has_promises();
+  checked.program = definition.program(target, checked.schedule);
   const Callee writes = definition.callee(checked.program->written());
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (writes.written >> i & 1) check_buffer(writes, i, *arguments[i].buffer);

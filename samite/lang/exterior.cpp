@@ -90,9 +90,14 @@ Stage::Handle with_exterior(Exterior exterior, std::uint32_t array, ScalarType t
   Trace &trace = PipelineTrace::current(name_of(exterior), where).trace();
   const ArrayView whole(trace.serial(), array, rank);
   std::vector<Interval> ranges;
-  for (int d = 0; d < rank; ++d)
-    ranges.push_back(
-        {Operand<std::int32_t>(0, where), Operand<std::int32_t>(Int::adopt(whole.extent(d, rank, where)), where)});
+  const std::vector<ir::Value> origin = PipelineTrace::current(name_of(exterior), where).origin(array, where);
+  for (int d = 0; d < rank; ++d) {
+    const Operand<std::int32_t> extent(Int::adopt(whole.extent(d, rank, where)), where);
+    if (origin.empty())
+      ranges.push_back({Operand<std::int32_t>(0, where), extent});
+    else
+      ranges.push_back({Operand<std::int32_t>(Int::adopt(origin[static_cast<std::size_t>(d)]), where), extent});
+  }
   const std::string name = trace.parameters()[array].name + "_" + name_of(exterior);
   const auto load = [&](const AccessIndices &indices) {
     return Access{trace.serial(), array, indices, rank, where}.load(type);

@@ -31,4 +31,18 @@ void define_func(const Access &element, std::initializer_list<ir::Value> values)
   PipelineTrace::current("a Func", element.where).define(element, values);
 }
 
+void set_origin(std::uint32_t array, std::initializer_list<ir::Value> indices, SourceLocation where) {
+  PipelineTrace::current("begins_at", where).set_origin(array, indices, where);
+}
+
 }  // namespace samite::lang
+
+namespace samite {
+
+Int promise_clamped(const Operand<std::int32_t> &index, const Operand<std::int32_t> &low,
+                    const Operand<std::int32_t> &high) {
+  return Int::adopt(lang::PipelineTrace::current("promise_clamped", index.where())
+                        .promised(index.value(), low.value(), high.value(), index.where()));
+}
+
+}  // namespace samite

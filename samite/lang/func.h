@@ -22,6 +22,9 @@
 //   sums(x) = undefined<float>();                        // updates define all elements
 //   sums(0) = input(0);
 //
+//   begins_at(result, y0, x0);                           // result's first element is output(y0, x0)
+//   values(x) = table(promise_clamped(place(x), 0, 255));  // place(x) is no less than 0 and no more than 255
+//
 //   Func<float, std::int32_t> best{"best"};              // of two values
 //   best(x) = values(0.0f, 0);
 //   auto [value, place] = best(x);
@@ -59,6 +62,8 @@ Stage::Handle declare_func(const FuncName &name, std::initializer_list<ScalarTyp
 Access func_access(const Stage::Handle &func, std::initializer_list<Index> indices, SourceLocation where);
 // The elements of all values.
 void define_func(const Access &element, std::initializer_list<ir::Value> values);
+
+void set_origin(std::uint32_t array, std::initializer_list<ir::Value> indices, SourceLocation where);
 
 // A value for each of a Func's values.
 template <class... Vs>
@@ -125,6 +130,7 @@ struct CalledAs<T> {
 };
 
 struct give_integers_as_indices;
+struct give_an_index_for_each_dimension;
 template <class... Indices>
 concept FuncIndices = (std::convertible_to<const Indices &, Index> && ...);
 
@@ -177,6 +183,27 @@ template <Scalar T>
 Traced<T> undefined(SourceLocation where = std::source_location::current()) {
   return Traced<T>::adopt(lang::record(ir::Op::Unavailable, scalar_type_of<T>, {}, where));
 }
+
+// The array's first element has these indices, one for each dimension: the Func that fills the array is computed from
+// there on, and what reads it, boundary conditions too, counts from there. Before, all arrays begin at zeros. Numbers,
+// or integers made of the pipeline's parameters. Called before a boundary condition of the array; of a Func of several
+// values for its first array. UserError otherwise.
+template <class T, int Rank, std::convertible_to<Operand<std::int32_t>>... Others>
+  requires(sizeof...(Others) + 1 == Rank)
+void begins_at(const Array<T, Rank> &array, const Operand<std::int32_t> &first, const Others &...others) {
+  lang::set_origin(array.index(first.where()), {first.value(), Operand<std::int32_t>(others, first.where()).value()...},
+                   first.where());
+}
+template <class T, int Rank, class... Indices>
+  requires(sizeof...(Indices) != Rank)
+lang::give_an_index_for_each_dimension begins_at(const Array<T, Rank> &, const Indices &...) = delete;
+
+// `index`, of which you promise that low <= index <= high: so much is computed of a Func that is called there, and
+// nothing is clamped. A promise that does not hold reads memory that is not the Func's; debug mode checks it, and then
+// throws a UserError with the index and the limits. UserError outside of a pipeline's function: nothing else asks for
+// bounds.
+Int promise_clamped(const Operand<std::int32_t> &index, const Operand<std::int32_t> &low,
+                    const Operand<std::int32_t> &high);
 
 // For a definition of a Func of several values: one for each.
 template <lang::Number... As>

@@ -147,6 +147,68 @@ void PipelineTrace::add_condition(std::uint32_t number, ir::Value condition, Sou
                                       : as_it_is(condition, where);
 }
 
+void PipelineTrace::set_origin(std::uint32_t array, const std::vector<ir::Value> &indices, SourceLocation where) {
+  const std::string name = "'" + trace_.parameters()[array].name + "'";
+  require_top("begins_at of the array " + name + " is called", where);
+  if (schedule_is_open_)
+    throw UserError(where, "begins_at of the array " + name +
+                               " is called inside of a schedule, which says how Funcs are computed; call it before");
+  const auto same = std::ranges::find(origins_, array, &ir::Origin::array);
+  if (same != origins_.end())
+    throw UserError(where, "begins_at of the array " + name + " is called twice, before at " + same->where.to_string() +
+                               "; an array begins at one place");
+  if (const auto used = origin_used_.find(array); used != origin_used_.end())
+    throw UserError(where, "begins_at of the array " + name + " is called after a boundary condition of it (" +
+                               used->second.to_string() + "), which took it to begin at zeros; call it before");
+  ir::Origin origin{array, {}, where};
+  for (const ir::Value &index : indices) {
+    const Dependencies::Set used = dependencies({index});
+    std::string of;
+    if (!used.variables.empty()) of = "the variable '" + variable_name(*used.variables.begin()) + "'";
+    if (!used.arrays.empty()) of = "elements of '" + array_name(*used.arrays.begin()) + "'";
+    if (!of.empty())
+      throw UserError(where, "the place where the array " + name + " begins depends on " + of +
+                                 ", but has to be known before anything is computed; give numbers, or parameters of "
+                                 "the pipeline");
+    origin.indices.push_back(as_it_is(index, where));
+  }
+  origins_.push_back(std::move(origin));
+}
+
+std::vector<ir::Value> PipelineTrace::origin(std::uint32_t array, SourceLocation where) {
+  const auto found = std::ranges::find(origins_, array, &ir::Origin::array);
+  if (found != origins_.end()) return found->indices;
+  origin_used_.emplace(array, where);
+  return {};
+}
+
+// The arrays of a Func of several values begin at one place.
+void PipelineTrace::check_origins() const {
+  for (const Declaration &func : declarations_)
+    for (std::uint32_t value = 1; func.output && value < func.types.size(); ++value) {
+      const auto own = std::ranges::find(origins_, *func.output + value, &ir::Origin::array),
+                 first = std::ranges::find(origins_, *func.output, &ir::Origin::array);
+      if (own != origins_.end() && (first == origins_.end() || first->indices != own->indices))
+        throw UserError(own->where, "the array '" + array_name(own->array) + "' of the Func '" + func.name +
+                                        "' begins elsewhere than '" + array_name(*func.output) +
+                                        "', the array of its first value; say begins_at of that one alone");
+    }
+}
+
+ir::Value PipelineTrace::promised(ir::Value index, ir::Value low, ir::Value high, SourceLocation where) {
+  if (!promises_) {
+    ir::Parameter parameter;
+    parameter.name = free_name("promise_clamped", [&](const std::string &candidate) {
+      return std::ranges::find(trace_.parameters(), candidate, &ir::Parameter::name) != trace_.parameters().end();
+    });
+    parameter.type = ScalarType::Int32;
+    parameter.rank = 3;
+    promises_ = static_cast<std::uint32_t>(trace_.parameters().size());
+    trace_.add_parameter(std::move(parameter));
+  }
+  return trace_.let({ir::Op::Load, ScalarType::Int32, {index, low, high}, *promises_}, where);
+}
+
 std::uint32_t PipelineTrace::declare(Declaration declaration) {
   if (!is_identifier(declaration.name))
     throw UserError(declaration.where,
@@ -376,7 +438,9 @@ ir::CapturedPipeline PipelineTrace::finish(std::string name) {
     if (func.output && func.definitions.empty())
       throw UserError(func.where, "the Func '" + func.name + "' fills the array '" +
                                       trace_.parameters()[*func.output].name + "', but has no definition");
-  ir::CapturedPipeline pipeline{trace_.finish(std::move(name)), own_parameters_, {}, domains_, {}, schedules_};
+  check_origins();
+  ir::CapturedPipeline pipeline{
+      trace_.finish(std::move(name)), own_parameters_, {}, domains_, {}, schedules_, origins_, promises_};
   for (std::size_t v = 0; v < variables_.size(); ++v)
     if (variable_used_[v]) pipeline.variables.push_back(variables_[v]);
   std::set<std::uint32_t> read;

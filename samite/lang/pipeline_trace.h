@@ -11,6 +11,7 @@
 #include "samite/lang/variables_of.h"
 
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -65,6 +66,14 @@ class PipelineTrace {
   // UserError where a loop or a branch is open.
   void require_top(const std::string &what, SourceLocation where) const;
 
+  // Gives the indices of an array's first element. UserError where they depend on variables or elements, or where the
+  // array has such indices already, or a boundary condition took it to begin at zeros.
+  void set_origin(std::uint32_t array, const std::vector<ir::Value> &indices, SourceLocation where);
+  // Those indices, or none where they are zeros. They stay as they are from here on: a boundary condition uses them.
+  std::vector<ir::Value> origin(std::uint32_t array, SourceLocation where);
+  // `index`, which the user promises to be no less than `low` and no more than `high`.
+  ir::Value promised(ir::Value index, ir::Value low, ir::Value high, SourceLocation where);
+
   std::uint32_t declare(Declaration declaration);
   // UserError where it is another pipeline's.
   const Declaration &declaration(const Stage::Handle &func, SourceLocation where) const;
@@ -98,6 +107,7 @@ class PipelineTrace {
   void check_update(const Declaration &func, const std::vector<ir::Value> &indices, const Dependencies::Set &used,
                     SourceLocation where) const;
   std::string array_name(std::uint32_t array) const;
+  void check_origins() const;
 
   Trace &trace_;
   std::uint32_t own_parameters_;
@@ -110,6 +120,9 @@ class PipelineTrace {
   std::vector<std::uint32_t> numbered_;  // declarations, by number
   std::vector<ir::CapturedSchedule> schedules_;
   bool schedule_is_open_ = false;
+  std::vector<ir::Origin> origins_;
+  std::map<std::uint32_t, SourceLocation> origin_used_;  // by array: the boundary condition that used its origin
+  std::optional<std::uint32_t> promises_;                // the parameter that stands for promises
 };
 
 }  // namespace samite::lang

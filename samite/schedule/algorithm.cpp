@@ -49,6 +49,11 @@ class Reader {
     for (const Func &func : captured_.funcs)
       made_.functions.push_back(
           {func.name, func.types, func.array, func.output, func.inline_reduction, {}, func.where});
+    made_.promises = captured_.promises;
+    for (const Origin &origin : captured_.origins) {
+      Computed computed = fresh(origin.indices, trace_.body.size(), origin.where);
+      made_.origins.insert_or_assign(origin.array, ArrayOrigin{std::move(computed.body), std::move(computed.values)});
+    }
     for (const Stores &definition : definitions()) define(definition);
     for (std::size_t f = 0; f < captured_.funcs.size(); ++f)
       if (captured_.funcs[f].of_schedule) made_.functions[f].definitions.push_back(zeros(captured_.funcs[f]));

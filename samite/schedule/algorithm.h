@@ -11,6 +11,7 @@
 #include "samite/ir/func.h"
 #include "samite/passes/affine.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,6 +70,12 @@ struct Condition {
   ir::Value value;  // a bool
 };
 
+// The indices of the first element of an array that does not begin at zeros.
+struct ArrayOrigin {
+  ir::Block body;  // `Let`s alone
+  std::vector<ir::Value> indices;
+};
+
 struct Algorithm {
   std::string name;
   std::vector<ir::Parameter> parameters;  // the pipeline's own
@@ -76,7 +83,9 @@ struct Algorithm {
   // By function: in an order in which each is called only by later ones, or by itself.
   std::vector<std::uint32_t> order;
   ir::LocalId local_count = 0;
-  std::vector<Condition> conditions;  // of the schedule's specializations
+  std::vector<Condition> conditions;             // of the schedule's specializations
+  std::map<std::uint32_t, ArrayOrigin> origins;  // by array
+  std::optional<std::uint32_t> promises;         // as ir::CapturedPipeline has it
   SourceLocation where;
 
   // The function that an array stands for, and which of its values; nothing of a parameter.

@@ -110,6 +110,7 @@ class Expressions {
 
   std::string array(std::uint32_t number) const {
     const auto called = algorithm_.function_of(number);
+    if (number == algorithm_.promises) return "promise_clamped";
     return called ? algorithm_.functions[called->function].name : algorithm_.parameters[number].name;
   }
 
@@ -188,6 +189,20 @@ DefinitionText text_of(const Algorithm &algorithm, const Function &function, con
   DefinitionText result{std::move(expressions.lines), definition.where};
   result.lines.push_back(std::move(text));
   return result;
+}
+
+const char *name_of(Tail tail) {
+  switch (tail) {
+    case Tail::automatic: return "Tail::automatic";
+    case Tail::guard: return "Tail::guard";
+    case Tail::shift_inwards: return "Tail::shift_inwards";
+    case Tail::round_up: return "Tail::round_up";
+    case Tail::predicate: return "Tail::predicate";
+    case Tail::predicate_loads: return "Tail::predicate_loads";
+    case Tail::predicate_stores: return "Tail::predicate_stores";
+    case Tail::shift_inwards_and_blend: return "Tail::shift_inwards_and_blend";
+  }
+  return "";
 }
 
 std::string name_of(Directive::Kind kind) {
@@ -270,9 +285,7 @@ std::string to_string(const Directive &directive, const CapturedPipeline &captur
   }
   for (const std::string &name : directive.names) arguments.push_back(name);
   for (const std::int64_t number : directive.numbers) arguments.push_back(std::to_string(number));
-  if (directive.tail == Tail::guard) arguments.emplace_back("Tail::guard");
-  if (directive.tail == Tail::shift_inwards) arguments.emplace_back("Tail::shift_inwards");
-  if (directive.tail == Tail::round_up) arguments.emplace_back("Tail::round_up");
+  if (directive.tail != Tail::automatic) arguments.emplace_back(name_of(directive.tail));
   return fmt::format("{}{}{}.{}({})", made, stage(directive.func, directive.definition),
                      directive.specialization ? ".specialize(…)" : "", name_of(directive.kind),
                      fmt::join(arguments, ", "));

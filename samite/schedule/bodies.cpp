@@ -1,6 +1,7 @@
 #include "samite/schedule/bodies.h"
 
 #include "samite/base/error.h"
+#include "samite/schedule/algorithm_text.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -14,6 +15,18 @@ namespace {
 
 // By local of the definition: what has been computed of it.
 using Made = std::map<LocalId, Value>;
+
+using Pairs = std::vector<std::pair<Affine, Affine>>;
+
+// Whether the first of each pair is below the second; nothing of none.
+std::optional<Value> all_below(Lowering &lowering, const Pairs &pairs) {
+  std::optional<Value> all;
+  for (const auto &[value, end] : pairs) {
+    const Value below = lowering.write(Op::Less, lowering.integers.value_of(value), lowering.integers.value_of(end));
+    all = all ? lowering.write(Op::And, *all, below) : below;
+  }
+  return all;
+}
 
 Value evaluate(Lowering &lowering, const Site &site, const Value &value, Made &made);
 
@@ -85,31 +98,84 @@ Value local_index(Lowering &lowering, const Site &site, const Storage &storage, 
   return more ? lowering.write(Op::Add, *more, known) : known;
 }
 
-Value load(Lowering &lowering, const Site &site, const Operation &of, Made &made) {
-  const auto called = lowering.algorithm.function_of(of.array);
-  if (!called) {
-    Operation copy = of;
-    for (Value &operand : copy.operands) operand = index_value(lowering, site, operand, made);
-    return lowering.write.operation(std::move(copy));
+// Of one of the pipeline's own arrays.
+Value load_given(Lowering &lowering, const Site &site, Operation of, Made &made) {
+  for (std::size_t d = 0; d < of.operands.size(); ++d) {
+    const Affine origin = origin_of(lowering, of.array, d), form = in_loops(lowering, site, of.operands[d]) - origin;
+    if (form.known()) {
+      of.operands[d] = lowering.integers.value_of(form);
+      continue;
+    }
+    of.operands[d] = index_value(lowering, site, of.operands[d], made);
+    if (!(origin == Affine(0)))
+      of.operands[d] = lowering.write(Op::Sub, of.operands[d], lowering.integers.value_of(origin));
   }
-  const auto found = lowering.storages.find(called->function);
-  if (found == lowering.storages.end() || (!found->second.computed && called->function != site.function)) {
-    const Place &place = lowering.schedules[called->function].compute;
+  return lowering.write.operation(std::move(of));
+}
+
+// The index that is promised to be within limits, which debug mode checks.
+Value promised(Lowering &lowering, const Site &site, const Operation &of, Made &made) {
+  const auto integer = [&](std::size_t i) { return index_value(lowering, site, of.operands[i], made); };
+  const Value index = integer(0);
+  if (!lowering.checks_promises) return index;
+  const Value low = integer(1), high = integer(2);
+  const Value above = lowering.write(Op::GreaterEqual, index, low), below = lowering.write(Op::LessEqual, index, high);
+  Message message;
+  message.texts = {
+      fmt::format("'{}' promises by promise_clamped that the index {} is from ", lowering.function(site.function).name,
+                  text_of(lowering.algorithm, site.definition, of.operands[0])),
+      " to ", ", and it is ", ""};
+  message.values = {low, high, index};
+  const Value holds = lowering.write(Op::And, above, below);
+  lowering.write.out->emplace_back(Check{holds, std::move(message), {}}, lowering.write.where);
+  // What is read after that is of no use, but is there.
+  return lowering.write.operation({Op::Select, ScalarType::Int32, {holds, index, low}});
+}
+
+Value load_of_func(Lowering &lowering, const Site &site, const Operation &of, Made &made);
+
+// Where a function's stores are masked, what it reads of itself is not there, or another iteration stores to it.
+Value load_own(Lowering &lowering, const Site &site, const Operation &of, Made &made) {
+  If branch{*all_below(lowering, site.nest.store_guards), {}, {}, {}};
+  BranchResult result{lowering.write.new_local(), of.type, Value::zero(of.type), Value::zero(of.type)};
+  lowering.into(branch.then_block, [&] {
+    Made here = made;
+    result.then_value = load_of_func(lowering, site, of, here);
+  });
+  branch.results.push_back(result);
+  lowering.write.out->emplace_back(std::move(branch), lowering.write.where);
+  return Value::local(of.type, result.local);
+}
+
+Value load(Lowering &lowering, const Site &site, const Operation &of, Made &made) {
+  if (of.array == lowering.algorithm.promises) return promised(lowering, site, of, made);
+  const auto called = lowering.algorithm.function_of(of.array);
+  if (!called) return load_given(lowering, site, of, made);
+  const bool own = called->function == site.function;
+  if (own && !site.nest.store_guards.empty()) return load_own(lowering, site, of, made);
+  return load_of_func(lowering, site, of, made);
+}
+
+Value load_of_func(Lowering &lowering, const Site &site, const Operation &of, Made &made) {
+  const Algorithm::Value called = *lowering.algorithm.function_of(of.array);
+  const auto found = lowering.storages.find(called.function);
+  if (found == lowering.storages.end() || (!found->second.computed && called.function != site.function)) {
+    const Place &place = lowering.schedules[called.function].compute;
     throw UserError(place.where,
                     fmt::format("'{0}' is computed at the loop '{1}' of '{2}', which is not around its call in '{3}'; "
                                 "compute it at a loop of '{3}', or at one around both",
-                                lowering.function(called->function).name, place.loop,
+                                lowering.function(called.function).name, place.loop,
                                 place.level == Place::Level::at ? lowering.function(place.function).name : "",
                                 lowering.function(site.function).name));
   }
   const Storage &storage = found->second;
   if (storage.owner && (!lowering.open.threads || lowering.open.threads->id != *storage.owner))
-    throw UserError(lowering.schedules[called->function].space ? lowering.schedules[called->function].space_where
-                                                               : lowering.schedules[called->function].compute.where,
+    throw UserError(lowering.schedules[called.function].space ? lowering.schedules[called.function].space_where
+                                                              : lowering.schedules[called.function].compute.where,
                     fmt::format("'{0}' is kept by each thread for itself, and the threads of the block compute '{1}', "
                                 "which calls it, together; store '{0}' in shared memory, or '{1}' in registers",
-                                lowering.function(called->function).name, lowering.function(site.function).name));
-  const std::uint32_t array = storage.arrays[called->number];
+                                lowering.function(called.function).name, lowering.function(site.function).name));
+  const std::uint32_t array = storage.arrays[called.number];
   if (storage.local)
     return lowering.write.operation(
         {Op::LocalLoad, of.type, {local_index(lowering, site, storage, of.operands, made)}, array});
@@ -173,7 +239,37 @@ std::string element_of(const Lowering &lowering, const Site &site) {
   return fmt::format("{}({})", lowering.function(site.function).name, fmt::join(indices, ", "));
 }
 
-void store(Lowering &lowering, const Site &site, Made &made) {
+void where(Lowering &lowering, const std::optional<Value> &condition, const std::function<void()> &write) {
+  if (!condition) return write();
+  If branch{*condition, {}, {}, {}};
+  lowering.into(branch.then_block, write);
+  lowering.write.out->emplace_back(std::move(branch), lowering.write.where);
+}
+
+// Whether it is known without loading anything which element is stored.
+bool has_plain_indices(const Lowering &lowering, const Site &site) {
+  return std::ranges::all_of(site.definition.indices,
+                             [&](const Value &index) { return in_loops(lowering, site, index).known(); });
+}
+
+// Values that are zeros where the condition does not hold: then nothing is loaded for them.
+template <class Compute>
+void computed_where(Lowering &lowering, const Value &condition, std::vector<std::pair<Op, Value>> &values,
+                    const Compute &compute) {
+  If branch{condition, {}, {}, {}};
+  lowering.into(branch.then_block, compute);
+  for (auto &[op, value] : values) {
+    const BranchResult result{lowering.write.new_local(), value.type(), value, Value::zero(value.type())};
+    branch.results.push_back(result);
+    value = Value::local(result.type, result.local);
+  }
+  lowering.write.out->emplace_back(std::move(branch), lowering.write.where);
+}
+
+void store_values(Lowering &lowering, const Site &site, const std::vector<std::pair<Op, Value>> &values, Made &made);
+
+// `loads`: whether the values are loaded for.
+void store(Lowering &lowering, const Site &site, const std::optional<Value> &loads, Made &made) {
   const Storage &storage = lowering.storages.at(site.function);
   const Function &of = lowering.function(site.function);
   if (storage.local && site.schedule.meeting)
@@ -183,19 +279,29 @@ void store(Lowering &lowering, const Site &site, Made &made) {
                                 site.schedule.meeting->name, of.name));
   // All values before any of them is stored: they may read each other's old ones.
   std::vector<std::pair<Op, Value>> values;  // what is added, or `Copy` of what is stored
-  for (std::size_t v = 0; v < site.definition.values.size(); ++v) {
-    const auto added = added_to_itself(lowering, site, v);
-    if (added && !storage.local) {
-      values.emplace_back(added->first, evaluate(lowering, site, added->second, made));
-      continue;
+  const auto compute = [&](Made &here) {
+    for (std::size_t v = 0; v < site.definition.values.size(); ++v) {
+      const auto added = added_to_itself(lowering, site, v);
+      if (added && !storage.local) {
+        values.emplace_back(added->first, evaluate(lowering, site, added->second, here));
+        continue;
+      }
+      if (site.schedule.atomic && site.number > 0 && !storage.local)
+        throw UserError(
+            site.definition.where,
+            fmt::format("an update of '{0}' is atomic, and is no {0}(…) += value, min or max of itself and "
+                        "a value; other updates have no atomic step: keep its loops serial, without atomic()",
+                        of.name));
+      values.emplace_back(Op::Copy, evaluate(lowering, site, site.definition.values[v], here));
     }
-    if (site.schedule.atomic && site.number > 0 && !storage.local)
-      throw UserError(site.definition.where,
-                      fmt::format("an update of '{0}' is atomic, and is no {0}(…) += value, min or max of itself and "
-                                  "a value; other updates have no atomic step: keep its loops serial, without atomic()",
-                                  of.name));
-    values.emplace_back(Op::Copy, evaluate(lowering, site, site.definition.values[v], made));
-  }
+  };
+  if (loads)
+    computed_where(lowering, *loads, values, [&] {
+      Made inside = made;
+      compute(inside);
+    });
+  else
+    compute(made);
   {
     const bool atomic = site.schedule.atomic && site.number > 0 && !storage.local;
     const bool sum = !storage.local && values[0].first == Op::Add;
@@ -203,6 +309,14 @@ void store(Lowering &lowering, const Site &site, Made &made) {
         {fmt::format("{} {} …{}", element_of(lowering, site), sum ? "+=" : "=", atomic ? ", atomically" : ""),
          of.name});
   }
+  where(lowering, all_below(lowering, site.nest.store_guards), [&] {
+    Made inside = made;
+    store_values(lowering, site, values, inside);
+  });
+}
+
+void store_values(Lowering &lowering, const Site &site, const std::vector<std::pair<Op, Value>> &values, Made &made) {
+  const Storage &storage = lowering.storages.at(site.function);
   for (std::size_t v = 0; v < values.size(); ++v) {
     const auto &[op, value] = values[v];
     const std::uint32_t array = storage.arrays[v];
@@ -226,22 +340,15 @@ void store(Lowering &lowering, const Site &site, Made &made) {
 }
 
 void body_of_thread(Lowering &lowering, const Site &site) {
-  std::optional<Value> inside;
-  for (const auto &[value, whole] : site.nest.guards) {
-    const Value within = lowering.write(Op::Less, lowering.integers.value_of(value), lowering.integers.value_of(whole));
-    inside = inside ? lowering.write(Op::And, *inside, within) : within;
-  }
-  const auto guarded = [&](const std::optional<Value> &condition, const std::function<void()> &write) {
-    if (!condition) return write();
-    If branch{*condition, {}, {}, {}};
-    lowering.into(branch.then_block, write);
-    lowering.write.out->emplace_back(std::move(branch), lowering.write.where);
-  };
-  guarded(inside, [&] {
+  Pairs guards = site.nest.guards;
+  const bool has_values_elsewhere = !site.definition.predicate && has_plain_indices(lowering, site);
+  if (!has_values_elsewhere) guards.insert(guards.end(), site.nest.load_guards.begin(), site.nest.load_guards.end());
+  where(lowering, all_below(lowering, guards), [&] {
     Made made;
-    std::optional<Value> predicate;
+    std::optional<Value> predicate, loads;
     if (site.definition.predicate) predicate = evaluate(lowering, site, *site.definition.predicate, made);
-    guarded(predicate, [&] { store(lowering, site, made); });
+    if (has_values_elsewhere) loads = all_below(lowering, site.nest.load_guards);
+    where(lowering, predicate, [&] { store(lowering, site, loads, made); });
   });
 }
 

@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/schedule/compute_with.h"
 #include "samite/schedule/forms.h"
+#include "samite/schedule/nest.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <ranges>
 #include <set>
+#include <span>
 #include <tuple>
 
 namespace samite::schedules {
@@ -538,25 +540,115 @@ class Scheduler {
       }
     }
     if (d > 0) check_order(f, d, of);
-    for (const Relation &relation : of.relations)
-      if (relation.kind == Relation::Kind::split && relation.tail == ir::Tail::shift_inwards && d > 0 &&
-          !may_be_done_twice(f, d, of, relation))
+    for (const Relation &relation : of.relations) {
+      if (relation.kind != Relation::Kind::split) continue;
+      if (relation.tail == ir::Tail::shift_inwards && d > 0 && !may_be_done_twice(f, d, of, relation))
         throw UserError(relation.where,
                         fmt::format("an update of '{}' is split with a tail shifted inwards, which would update some "
-                                    "elements twice; use Tail::guard",
+                                    "elements twice; use Tail::guard, or Tail::shift_inwards_and_blend, which stores "
+                                    "those once",
                                     function.name));
+      if (relation.tail == ir::Tail::predicate_loads || relation.tail == ir::Tail::predicate_stores)
+        check_goes_beyond(f, d, of, relation);
+    }
     for (DefinitionSchedule &special : of.specializations) check_definition(f, d, special);
   }
 
-  // What does not read its own Func gives an element the same value again. In a loop over a Reduction, another element
-  // may have been stored there in between.
-  bool may_be_done_twice(std::uint32_t f, std::size_t d, const DefinitionSchedule &of, const Relation &split) const {
+  // A tail that loads or stores beyond the extent is one of a dimension, whose elements there are nobody's.
+  void check_goes_beyond(std::uint32_t f, std::size_t d, const DefinitionSchedule &of, const Relation &split) const {
     const Definition &definition = algorithm_.functions[f].definitions[d];
-    if (std::ranges::count(called_by(algorithm_, definition), f) != 0) return false;
+    const bool loads = split.tail == ir::Tail::predicate_stores;
+    const auto refuse = [&](const std::string &why) {
+      throw UserError(split.where,
+                      fmt::format("loop '{}' of '{}' is split with Tail::{}, which {} beyond its end, {}; use "
+                                  "Tail::predicate, which does neither",
+                                  split.whole, algorithm_.functions[f].name,
+                                  loads ? "predicate_stores" : "predicate_loads", loads ? "loads" : "stores", why));
+    };
     const std::set<std::string> names = of.made_of(split.whole);
     for (std::size_t r = 0; r < definition.reductions.size(); ++r)
-      if (names.contains(of.roots[definition.pure.size() + r])) return false;
+      if (names.contains(of.roots[definition.pure.size() + r]))
+        refuse(fmt::format("and it goes through the Reduction variable '{}', which has nothing there",
+                           definition.reductions[r].variable.name));
+    std::string root = split.whole;
+    for (const Relation &relation : std::views::reverse(std::span(of.relations.data(), &split))) {
+      if (relation.kind == Relation::Kind::fuse ? relation.whole == root : relation.inner == root)
+        refuse(relation.kind == Relation::Kind::fuse ? "and it is made of two loops, whose next elements are there"
+                                                     : "and it is a piece of another loop, whose next piece is there");
+      if (relation.kind != Relation::Kind::fuse && relation.outer == root) root = relation.whole;
+    }
+    const auto dimension = static_cast<std::size_t>(std::ranges::find(of.roots, root) - of.roots.begin());
+    for (std::size_t n = 0; n < made_[f].definitions.size() && !loads; ++n)
+      if (rounds_up(made_[f].definitions[n], made_[f].definitions[n].roots[dimension]))
+        refuse("and another split rounds the dimension up and loads for all of it");
+  }
+  static bool rounds_up(const DefinitionSchedule &of, const std::string &root) {
+    return !root.empty() && (has_tail(of, root, ir::Tail::round_up) ||
+                             std::ranges::any_of(of.specializations, [&](const DefinitionSchedule &special) {
+                               return rounds_up(special, root);
+                             }));
+  }
+
+  // An element gets the same value again where each of its values is made of what stays as it was before the update, or
+  // of what an earlier iteration has stored.
+  bool may_be_done_twice(std::uint32_t f, std::size_t d, const DefinitionSchedule &of, const Relation &split) const {
+    const Function &function = algorithm_.functions[f];
+    const Definition &definition = function.definitions[d];
+    const auto is_index = [&](const ReductionVariable &reduction) {
+      return place_of(definition, reduction).has_value();
+    };
+    // Else another iteration may have stored to the element in between.
+    const std::set<std::string> names = of.made_of(split.whole);
+    for (std::size_t r = 0; r < definition.reductions.size(); ++r)
+      if (names.contains(of.roots[definition.pure.size() + r]) && !is_index(definition.reductions[r])) return false;
+    const Forms forms(definition.body);
+    for (const ir::Stmt &stmt : definition.body) {
+      const ir::Operation &load = stmt.as<ir::Let>()->value;
+      if (load.op != ir::Op::Load || load.array < function.array ||
+          load.array >= function.array + function.types.size())
+        continue;
+      if (!stays(definition, forms, load) && (of.unordered || !is_earlier(definition, forms, load))) return false;
+    }
     return true;
+  }
+
+  // The dimension whose index the variable is.
+  static std::optional<std::size_t> place_of(const Definition &definition, const ReductionVariable &reduction) {
+    for (std::size_t i = 0; i < definition.indices.size(); ++i)
+      if (definition.indices[i].is_local() && definition.indices[i].id() == reduction.variable.local) return i;
+    return std::nullopt;
+  }
+
+  // Whether a load is of an element that the update never stores: in one dimension it has another number.
+  static bool stays(const Definition &definition, const Forms &forms, const ir::Operation &load) {
+    for (std::size_t i = 0; i < load.operands.size(); ++i) {
+      const passes::Affine stored = forms.form(definition.indices[i]), loaded = forms.form(load.operands[i]);
+      bool fixed = stored.known() && loaded.known();
+      for (const passes::Affine *form : {&stored, &loaded})
+        form->for_each_symbol(
+            [&](const passes::Symbol &symbol) { fixed = fixed && symbol.kind != passes::Symbol::Kind::Local; });
+      if (!fixed) continue;
+      const passes::Affine distance = stored - loaded;
+      if (distance.is_constant() && distance.constant() != 0) return true;
+    }
+    return false;
+  }
+
+  // Whether a load is of an element that an earlier iteration of the reduction has stored, or none: each of the
+  // reduction's variables is an index, so that one iteration stores an element, and the outermost one that differs is
+  // less.
+  static bool is_earlier(const Definition &definition, const Forms &forms, const ir::Operation &load) {
+    const auto is_index = [&](const ReductionVariable &reduction) {
+      return place_of(definition, reduction).has_value();
+    };
+    if (!std::ranges::all_of(definition.reductions, is_index)) return false;
+    for (const ReductionVariable &reduction : definition.reductions) {
+      const std::size_t place = *place_of(definition, reduction);
+      const passes::Affine distance = forms.form(definition.indices[place]) - forms.form(load.operands[place]);
+      if (!distance.is_constant() || distance.constant() < 0) return false;
+      if (distance.constant() > 0) return true;
+    }
+    return false;
   }
 
   // An update that is no sum, least or greatest value goes through its reductions in their order: only what has several
@@ -932,7 +1024,7 @@ class Calls {
   }
 
   void add(std::uint32_t caller, const Definition &definition) {
-    const Forms forms(definition.body);
+    const Forms forms(definition.body, algorithm_.promises);
     Environment somewhere;
     const auto variable = [&](ir::LocalId local) {
       somewhere.insert_or_assign(local, passes::Interval::of(passes::Symbol::local(local)));

@@ -135,6 +135,11 @@ std::vector<KernelArgument> finish_kernel(Kernel &kernel, const std::vector<Para
                           copy.index = dense.at(copy.index);
                           return {copy, stmt.where()};
                         }
+                        if (const If *branch = stmt.as<If>(); branch && !branch->results.empty()) {
+                          If copy = *branch;
+                          for (BranchResult &result : copy.results) result.local = dense.at(result.local);
+                          return {copy, stmt.where()};
+                        }
                         return stmt;
                       });
   kernel.local_count = static_cast<LocalId>(dense.size());

@@ -12,7 +12,7 @@ using passes::Interval;
 using passes::Range;
 using passes::Symbol;
 
-Forms::Forms(const Block &body) {
+Forms::Forms(const Block &body, std::optional<std::uint32_t> promises) : promises_(promises) {
   for (const Stmt &stmt : body) {
     const Let *let = stmt.as<Let>();
     if (!let) continue;
@@ -36,6 +36,7 @@ Affine Forms::form(const Value &value) const {
 
 Affine Forms::made(const Operation &operation) const {
   if (!is_integer(operation.type.element())) return Affine::unknown();
+  if (size_of(operation.type.element()) < 4 && operation.op != Op::Copy) return Affine::unknown();  // it may wrap round
   if (operation.op == Op::Extent) return Symbol::extent(operation.array, operation.attribute);
   std::vector<Affine> of;
   for (const Value &operand : operation.operands) {

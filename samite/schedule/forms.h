@@ -40,7 +40,8 @@ using Derive = std::function<passes::Affine(const Derived &)>;
 
 class Forms {
  public:
-  explicit Forms(const ir::Block &body);
+  // `promises`: the array that stands for them, as Algorithm has it.
+  explicit Forms(const ir::Block &body, std::optional<std::uint32_t> promises = {});
 
   // Unknown where it is no integer, or no form.
   passes::Affine form(const ir::Value &value) const;
@@ -57,9 +58,12 @@ class Forms {
  private:
   passes::Affine made(const ir::Operation &operation) const;
   std::optional<IntegerFunction> function_of_integer(const ir::Value &value) const;
+  passes::Interval interval_of(const ir::Value &value, const ir::Operation &operation, const Environment &environment,
+                               const passes::RangeOfSymbol &of, const Derive &derive) const;
 
   std::unordered_map<ir::LocalId, const ir::Let *> lets_;
   std::unordered_map<ir::LocalId, passes::Affine> forms_;
+  std::optional<std::uint32_t> promises_;
 };
 
 // Where a form lies as its variables go through theirs.

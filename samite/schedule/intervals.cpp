@@ -173,6 +173,7 @@ bool is_monotonic(const Operation &operation, bool first_is_fixed) {
     case Op::Max:
     case Op::Floor:
     case Op::Ceil:
+    case Op::Round:
     case Op::Trunc: return true;
     case Op::Div: return !first_is_fixed;
     default: return false;
@@ -241,6 +242,18 @@ Interval Forms::interval(const Value &value, const Environment &environment, con
   if (const Affine of = form(value); of.known()) return over_all(of, environment);
   const Operation *operation = this->operation(value);
   if (!operation) return {};
+  const Interval found = interval_of(value, *operation, environment, range, derive);
+  const Interval narrow = of_type(operation->type.element());
+  if (!narrow.lower.known()) return found;
+  // Numbers of few bits wrap round.
+  const bool fits = at_least(found.lower - narrow.lower, range).value_or(-1) >= 0 &&
+                    at_most(found.upper - narrow.upper, range).value_or(1) <= 0;
+  return fits ? found : narrow;
+}
+
+Interval Forms::interval_of(const Value &value, const Operation &of_value, const Environment &environment,
+                            const passes::RangeOfSymbol &range, const Derive &derive) const {
+  const Operation *operation = &of_value;
   const Bounds bounds(range, derive);
   const auto operand = [&](std::size_t i) { return interval(operation->operands[i], environment, range, derive); };
   const auto constant = [&](std::size_t i) {
@@ -307,7 +320,12 @@ Interval Forms::interval(const Value &value, const Environment &environment, con
     }
     case Op::Select:
       return {both_least(operand(1).lower, operand(2).lower), both_greatest(operand(1).upper, operand(2).upper)};
-    case Op::Load: return of_type(operation->type.element());
+    case Op::Load: {
+      if (operation->array != promises_) return of_type(operation->type.element());
+      const Interval own = operand(0), low = operand(1), high = operand(2);
+      const Affine lower = nearer_above(own.lower, low.lower), upper = nearer_below(own.upper, high.upper);
+      return {lower.known() ? lower : low.lower, upper.known() ? upper : high.upper};
+    }
     default: return {};
   }
 }

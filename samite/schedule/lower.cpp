@@ -43,7 +43,7 @@ Boxes needed_at_root(Lowering &lowering) {
     Storage storage;
     for (std::uint32_t v = 0; v < of.types.size(); ++v) storage.arrays.push_back(*of.output + v);
     for (int d = 0; d < of.rank(); ++d) {
-      storage.begin.emplace_back(0);
+      storage.begin.push_back(begin_of_output(lowering, f, static_cast<std::size_t>(d)));
       storage.order.push_back(d);
     }
     storage.folds.resize(static_cast<std::size_t>(of.rank()));
@@ -94,12 +94,14 @@ Program lower(const CapturedPipeline &captured, const Choice &choice) {
   put_sharing_together(algorithm, schedules);
 
   Lowering lowering(choice.gpu, std::move(algorithm), std::move(schedules));
+  lowering.checks_promises = choice.checks_promises;
   Program &program = lowering.host.program;
   program.name = lowering.algorithm.name;
   program.parameters = lowering.algorithm.parameters;
   program.where = lowering.algorithm.where;
   const int pipeline = lowering.nest.open("pipeline " + lowering.algorithm.name);
   lowering.reductions = find_reductions(lowering);
+  lowering.origins = find_origins(lowering);
   compute_at_root(lowering);
   lowering.host.flush();
   program.local_count = lowering.write.next_local;

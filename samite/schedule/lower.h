@@ -21,6 +21,8 @@ struct Choice {
   bool gpu = false;
   // The name of a schedule. Empty: the one for the target, or, where the algorithm has none, one that is made for it.
   std::string name = {};
+  // Kernels check what promise_clamped says, and fail where it does not hold.
+  bool checks_promises = false;
 };
 
 // UserError where the algorithm or the schedule is wrong.

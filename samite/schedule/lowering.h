@@ -61,6 +61,8 @@ struct Lowering {
   OpenLoops open;
   Integers integers;
   Reductions reductions;
+  Origins origins;
+  bool checks_promises = false;
   Boxes called;  // of each function, by all that call it
   Storages storages;
   HostSteps host;

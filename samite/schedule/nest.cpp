@@ -15,6 +15,8 @@ using passes::Symbol;
 
 namespace {
 
+constexpr std::int64_t most_rounded = std::int64_t{1} << 31;  // which is refused
+
 class Maker {
  public:
   Maker(const DefinitionSchedule &schedule, const std::vector<Root> &roots, const NestNeeds &needs)
@@ -103,14 +105,20 @@ class Maker {
     const std::int64_t factor = relation.factor;
     const bool divides = remainder(whole, factor) == Affine(0) ||
                          (multiples_[relation.whole] > 0 && multiples_[relation.whole] % factor == 0);
+    const bool blends = relation.tail == ir::Tail::shift_inwards_and_blend;
+    const bool shifts = blends || relation.tail == ir::Tail::shift_inwards;
+    const bool is_whole = needs_.whole_pieces.contains(number);
     Affine begin = outer * factor;
-    if (!divides && relation.tail == ir::Tail::shift_inwards) {
+    const auto is_a_piece = [&] { made_.pieces.push_back({number, outer, quotient(whole, factor)}); };
+    if (!divides && shifts && !(blends && is_whole)) {
       // Where there are fewer elements than one piece has, the guard below is left.
       Affine last = least(begin, whole - factor);
       if (!last.known()) last = needs_.derived({ir::Op::Min, begin, whole - factor, {}});
       begin = greatest(last, 0);
       if (!begin.known()) begin = needs_.derived({ir::Op::Max, last, 0, {0, whole - 1}});
+      if (blends) made_.store_guards.emplace_back(outer * factor, begin + inner + 1);
       if (at_least(whole, needs_.range).value_or(0) >= factor) {
+        if (blends) is_a_piece();
         values_.insert_or_assign(relation.whole, begin + inner);
         return;
       }
@@ -118,10 +126,17 @@ class Maker {
     const Affine value = begin + inner;
     values_.insert_or_assign(relation.whole, value);
     // A tail that rounds up has made the extent a multiple, where that was possible; else it is guarded.
-    if (divides) return;
-    if (needs_.whole_pieces.contains(number)) return;
-    made_.pieces.push_back({number, outer, quotient(whole, factor)});
+    if (divides || is_whole) return;
+    is_a_piece();
+    if (relation.tail == ir::Tail::predicate_stores) {
+      made_.store_guards.emplace_back(value, whole);
+      return;
+    }
     made_.ends.emplace_back(value, whole);
+    if (relation.tail == ir::Tail::predicate) {
+      made_.guards.emplace_back(value, whole);
+      return guard(relation, number);
+    }
     // The loop over a piece ends early where it is a loop, inside of all that its piece is counted by.
     const auto loop = std::ranges::find(made_.loops, relation.inner, &NestLoop::name);
     if (loop != made_.loops.end() && loop->type != LoopType::parallel && loop->type != LoopType::gpu_block) {
@@ -130,7 +145,7 @@ class Maker {
         inside = inside && !outer.contains(within->symbol);
       if (inside && !depends_on_derived(outer)) {
         // A piece that is shifted inwards is shorter only where it is all that there is.
-        loop->extent = least(factor, relation.tail == ir::Tail::shift_inwards ? whole : whole - begin);
+        loop->extent = least(factor, shifts ? whole : whole - begin);
         // Of what is more than one loop's index, it is not seen that the pieces end with the whole.
         if (std::ranges::none_of(made_.loops, [&](const NestLoop &of) { return outer == Affine(of.symbol); }))
           guard(relation, number);
@@ -182,13 +197,35 @@ class Maker {
 }  // namespace
 
 std::int64_t rounded_to(const DefinitionSchedule &schedule, const std::string &loop) {
-  constexpr std::int64_t most = std::int64_t{1} << 31;  // which is refused
   for (const Relation &relation : schedule.relations) {
     if (relation.whole != loop) continue;
     if (relation.kind == Relation::Kind::rename) return rounded_to(schedule, relation.outer);
     if (relation.kind != Relation::Kind::split) return 1;
     const std::int64_t pieces = rounded_to(schedule, relation.outer);
-    return pieces > 1 || relation.tail == ir::Tail::round_up ? std::min(relation.factor * pieces, most) : 1;
+    const bool rounds = relation.tail == ir::Tail::round_up || relation.tail == ir::Tail::predicate_loads;
+    return pieces > 1 || rounds ? std::min(relation.factor * pieces, most_rounded) : 1;
+  }
+  return 1;
+}
+
+bool has_tail(const DefinitionSchedule &schedule, const std::string &loop, ir::Tail tail) {
+  for (const Relation &relation : schedule.relations) {
+    if (relation.whole != loop) continue;
+    if (relation.kind == Relation::Kind::fuse) return false;
+    return (relation.kind == Relation::Kind::split && relation.tail == tail) ||
+           has_tail(schedule, relation.outer, tail);
+  }
+  return false;
+}
+
+std::int64_t computed_to(const DefinitionSchedule &schedule, const std::string &loop) {
+  for (const Relation &relation : schedule.relations) {
+    if (relation.whole != loop) continue;
+    if (relation.kind == Relation::Kind::rename) return computed_to(schedule, relation.outer);
+    if (relation.kind != Relation::Kind::split) return 1;
+    const std::int64_t pieces = computed_to(schedule, relation.outer);
+    const bool more = relation.tail == ir::Tail::predicate_stores;
+    return pieces > 1 || more ? std::min(relation.factor * pieces, most_rounded) : 1;
   }
   return 1;
 }

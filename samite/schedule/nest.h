@@ -28,6 +28,13 @@ struct Nest {
   std::vector<std::pair<passes::Affine, passes::Affine>> guards;  // the first is to be below the second
   std::vector<std::pair<passes::Affine, passes::Affine>> ends;    // the same, also where loops end early for that
   std::set<ir::LocalId> guarded;                                  // the variables that they are about
+  // The same, where the values are computed all the same, and only stored where the first is below the second.
+  std::vector<std::pair<passes::Affine, passes::Affine>> store_guards;
+  // The same, where elements are stored all the same, and only loaded for where the first is below the second.
+  std::vector<std::pair<passes::Affine, passes::Affine>> load_guards;
+  std::map<ir::LocalId, passes::Affine> asked;  // of variables in those: how many elements have been asked for
+  std::map<ir::LocalId, passes::Affine>
+      loaded;  // how many elements are loaded for, where these are not all in `ranges`
   // Splits whose last piece may be shorter, by the number of the piece: 'outer' is to be below `whole`.
   struct Piece {
     std::size_t relation;
@@ -61,6 +68,10 @@ struct NestNeeds {
 // What the extent of a loop is to be a multiple of, so that all pieces of splits that round up are whole: of the loop
 // that has this name at first.
 std::int64_t rounded_to(const DefinitionSchedule &schedule, const std::string &loop);
+// Whether one of the splits of this loop, which leave its pieces to be split again, has this tail.
+bool has_tail(const DefinitionSchedule &schedule, const std::string &loop, ir::Tail tail);
+// The multiple of iterations that are computed, though not stored (Tail::predicate_stores).
+std::int64_t computed_to(const DefinitionSchedule &schedule, const std::string &loop);
 
 Nest nest_of(const DefinitionSchedule &schedule, const std::vector<Root> &roots, const NestNeeds &needs);
 

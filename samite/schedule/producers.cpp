@@ -116,8 +116,7 @@ Region slid(Lowering &lowering, std::uint32_t f, Needs &needs) {
     return slid_row_by_row(lowering, f, box, needs.earlier());
   if (!needs.earlier().before || lowering.function(f).definitions.size() > 1) return region_of(lowering, f, box);
   // Of what is rounded up, less may have been computed than the box says.
-  for (std::size_t d = 0; d < box.size(); ++d)
-    if (rounded(lowering, f, d) != 1) return region_of(lowering, f, box);
+  if (!loads_for_all(lowering, f)) return region_of(lowering, f, box);
   const Box *const earlier = needs.before(f);
   if (!earlier) return region_of(lowering, f, box);
   const Box &before = *earlier;

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <ranges>
@@ -70,9 +71,9 @@ void grow(const Lowering &lowering, std::uint32_t f, Box &box) {
   const Function &of = lowering.function(f);
   for (std::size_t n = 1; n < of.definitions.size(); ++n) {
     const Definition &definition = of.definitions[n];
-    const Forms forms(definition.body);
+    const Forms forms(definition.body, lowering.algorithm.promises);
     const Box all = as_computed(lowering, f, box);
-    const Environment environment = environment_of(lowering, definition, all);
+    const Environment environment = environment_of(lowering, definition, loaded_box(lowering, f, n, all));
     std::optional<Box> touched = box;
     Box written;
     for (std::size_t d = 0; d < box.size(); ++d) {
@@ -148,36 +149,51 @@ void require_countable(Lowering &lowering, const Function &function, const Affin
   lowering.host.add({Requirement{fits, std::move(message), where}});
 }
 
+// Integers that are known before anything is computed.
+class IntegersAtLaunch {
+ public:
+  // `what`: for a message, what they are.
+  IntegersAtLaunch(Lowering &lowering, const Block &made_by, std::string what)
+      : lowering_(lowering), made_by_(made_by), forms_(made_by), what_(std::move(what)) {}
+
+  Affine operator()(const Value &value) {
+    if (const Affine form = forms_.form(value); form.known() && form.nodes() < Affine::most_nodes / 2) return form;
+    for (const Stmt &stmt : made_by_) {
+      const Let *let = stmt.as<Let>();
+      if (made_.contains(let->local)) continue;
+      Operation copy = let->value;
+      if (copy.op == Op::Load)
+        throw UserError(stmt.where(), what_ + " is loaded from an array; give it as an argument of the pipeline");
+      for (Value &operand : copy.operands) operand = renamed(operand);
+      lowering_.write.where = stmt.where();
+      made_.insert_or_assign(let->local, lowering_.write.operation(std::move(copy)));
+    }
+    const Symbol symbol = lowering_.integers.new_symbol();
+    lowering_.integers.set(symbol, lowering_.write.as_i32(renamed(value)));
+    return symbol;
+  }
+
+ private:
+  Value renamed(const Value &value) const {
+    const auto found = value.is_local() ? made_.find(value.id()) : made_.end();
+    return found == made_.end() ? value : found->second;
+  }
+
+  Lowering &lowering_;
+  const Block &made_by_;
+  const Forms forms_;
+  const std::string what_;
+  std::map<LocalId, Value> made_;
+};
+
 }  // namespace
 
 Reductions find_reductions(Lowering &lowering) {
   Reductions found;
   for (const Function &function : lowering.algorithm.functions)
     for (const Definition &definition : function.definitions) {
-      const Forms forms(definition.bounds);
-      std::map<LocalId, Value> made;
-      const auto rename = [&](const Value &value) {
-        const auto found = value.is_local() ? made.find(value.id()) : made.end();
-        return found == made.end() ? value : found->second;
-      };
-      const auto integer = [&](const Value &value) -> Affine {
-        if (const Affine form = forms.form(value); form.known() && form.nodes() < Affine::most_nodes / 2) return form;
-        for (const Stmt &stmt : definition.bounds) {
-          const Let *let = stmt.as<Let>();
-          if (made.contains(let->local)) continue;
-          Operation copy = let->value;
-          if (copy.op == Op::Load)
-            throw UserError(stmt.where(), fmt::format("the range of a Reduction in '{}' is loaded from an array; give "
-                                                      "it as an argument of the pipeline",
-                                                      function.name));
-          for (Value &operand : copy.operands) operand = rename(operand);
-          lowering.write.where = stmt.where();
-          made.insert_or_assign(let->local, lowering.write.operation(std::move(copy)));
-        }
-        const Symbol symbol = lowering.integers.new_symbol();
-        lowering.integers.set(symbol, lowering.write.as_i32(rename(value)));
-        return symbol;
-      };
+      IntegersAtLaunch integer(lowering, definition.bounds,
+                               fmt::format("the range of a Reduction in '{}'", function.name));
       for (const ReductionVariable &reduction : definition.reductions) {
         const Extent range{integer(reduction.begin), integer(reduction.extent)};
         require_countable(lowering, function, range.extent, definition.where);
@@ -187,6 +203,16 @@ Reductions find_reductions(Lowering &lowering) {
         found.extents.insert_or_assign(joined.variable.local, Extent{integer(joined.begin), integer(joined.extent)});
       for (const Guard &guard : definition.guards) found.guards.insert_or_assign(&guard, integer(guard.extent));
     }
+  return found;
+}
+
+Origins find_origins(Lowering &lowering) {
+  Origins found;
+  for (const auto &[array, origin] : lowering.algorithm.origins) {
+    const std::string &name = lowering.algorithm.parameters[array].name;
+    IntegersAtLaunch integer(lowering, origin.body, fmt::format("the place where '{}' begins", name));
+    for (const Value &index : origin.indices) found[array].push_back(integer(index));
+  }
   return found;
 }
 
@@ -244,9 +270,12 @@ void follow(const Lowering &lowering, Boxes &boxes, const Trim &trim) {
     complete(lowering, f, *found->second);
     Box computed = *found->second;
     if (trim) trim(f, computed);
-    for (const Definition &definition : lowering.function(f).definitions)
-      add_calls(lowering, definition, Forms(definition.body), environment_of(lowering, definition, computed), boxes,
-                nullptr, &lowering.called);
+    for (std::size_t n = 0; n < lowering.function(f).definitions.size(); ++n) {
+      const Definition &definition = lowering.function(f).definitions[n];
+      add_calls(lowering, definition, Forms(definition.body, lowering.algorithm.promises),
+                environment_of(lowering, definition, loaded_box(lowering, f, n, computed)), boxes, nullptr,
+                &lowering.called);
+    }
   }
 }
 
@@ -258,17 +287,22 @@ void follow_from_outputs(Lowering &lowering, Boxes &boxes) {
     complete(lowering, f, *found->second);
     if (!lowering.function(f).output)
       for (Interval &dimension : *found->second) name_long(lowering, dimension);
-    for (const Definition &definition : lowering.function(f).definitions)
-      add_calls(lowering, definition, Forms(definition.body), environment_of(lowering, definition, *found->second),
-                boxes, &lowering.integers);
+    for (std::size_t n = 0; n < lowering.function(f).definitions.size(); ++n) {
+      const Definition &definition = lowering.function(f).definitions[n];
+      add_calls(lowering, definition, Forms(definition.body, lowering.algorithm.promises),
+                environment_of(lowering, definition, loaded_box(lowering, f, n, *found->second)), boxes,
+                &lowering.integers);
+    }
   }
 }
 
 Region floored(const Lowering &lowering, std::uint32_t f, Region region) {
   if (!lowering.function(f).output)
     for (std::size_t d = 0; d < region.size(); ++d)
-      if (const std::int64_t modulus = rounded(lowering, f, d); modulus != 1)
+      if (const std::int64_t modulus = rounded(lowering, f, d); modulus != 1) {
+        if (loads_only_asked(lowering, f, d)) region[d].asked = region[d].extent - (modulus - 1);
         region[d].extent = quotient(region[d].extent, modulus) * modulus;
+      }
   return region;
 }
 
@@ -280,7 +314,7 @@ std::int64_t rounded(const Lowering &lowering, std::uint32_t f, std::size_t d) {
     const Function &of = lowering.function(f);
     SourceLocation where = of.where;
     for (const Relation &relation : schedule.relations)
-      if (relation.tail == ir::Tail::round_up) where = relation.where;
+      if (relation.tail == ir::Tail::round_up || relation.tail == ir::Tail::predicate_loads) where = relation.where;
     throw UserError(where, fmt::format("the splits of '{0}' round '{1}' up to a multiple beyond 2147483647, and no "
                                        "dimension has so many elements; split by less, or use Tail::guard",
                                        of.name, of.definitions[0].pure[d]->name));
@@ -292,6 +326,55 @@ std::int64_t rounded(const Lowering &lowering, std::uint32_t f, std::size_t d) {
     for (const DefinitionSchedule &special : schedule.specializations) round(special);
   }
   return modulus;
+}
+
+bool loads_only_asked(const Lowering &lowering, std::uint32_t f, std::size_t d) {
+  const Function &of = lowering.function(f);
+  if (of.output) return false;  // its extent is a multiple
+  for (std::size_t n = 0; n < of.definitions.size(); ++n) {
+    const DefinitionSchedule &schedule = lowering.schedules[f].definitions[n];
+    const auto predicates = [&](const DefinitionSchedule &one) {
+      return has_tail(one, one.roots[d], ir::Tail::predicate_loads);
+    };
+    if (of.definitions[n].pure[d] &&
+        (predicates(schedule) || std::ranges::any_of(schedule.specializations, predicates)))
+      return true;
+  }
+  return false;
+}
+
+std::int64_t loaded_multiple(const Lowering &lowering, std::uint32_t f, std::size_t n, std::size_t d) {
+  if (!lowering.function(f).definitions[n].pure[d]) return 1;
+  const DefinitionSchedule &schedule = lowering.schedules[f].definitions[n];
+  std::int64_t multiple = computed_to(schedule, schedule.roots[d]);
+  for (const DefinitionSchedule &special : schedule.specializations)
+    multiple = std::lcm(multiple, computed_to(special, special.roots[d]));
+  return multiple;
+}
+
+bool loads_for_all(const Lowering &lowering, std::uint32_t f) {
+  const Function &of = lowering.function(f);
+  for (std::size_t d = 0; d < static_cast<std::size_t>(of.rank()); ++d) {
+    if (rounded(lowering, f, d) != 1) return false;
+    for (std::size_t n = 0; n < of.definitions.size(); ++n)
+      if (loaded_multiple(lowering, f, n, d) != 1) return false;
+  }
+  return true;
+}
+
+Box loaded_box(const Lowering &lowering, std::uint32_t f, std::size_t n, Box box) {
+  for (std::size_t d = 0; d < box.size(); ++d) {
+    Affine &upper = box[d].upper;
+    if (loads_only_asked(lowering, f, d)) upper = upper - (rounded(lowering, f, d) - 1);
+    const std::int64_t multiple = loaded_multiple(lowering, f, n, d);
+    if (multiple == 1) continue;
+    // Inside of loops it may be computed in parts that begin anywhere.
+    const bool whole = lowering.function(f).output || lowering.schedules[f].compute.level == Place::Level::root;
+    const Affine pieces = quotient(upper - box[d].lower + multiple, multiple),
+                 all = box[d].lower + pieces * multiple - 1;
+    upper = whole && all.known() ? all : upper + (multiple - 1);
+  }
+  return box;
 }
 
 namespace {
@@ -361,13 +444,26 @@ Region region_of(Lowering &lowering, std::uint32_t f, Box box) {
   return region;
 }
 
+Affine origin_of(const Lowering &lowering, std::uint32_t array, std::size_t d) {
+  const auto found = lowering.origins.find(array);
+  return found == lowering.origins.end() ? Affine(0) : found->second[d];
+}
+
+Affine begin_of_output(const Lowering &lowering, std::uint32_t f, std::size_t d) {
+  const auto bounds = lowering.schedules[f].bounds.find(static_cast<int>(d));
+  if (bounds != lowering.schedules[f].bounds.end()) return bounds->second.first;
+  return origin_of(lowering, *lowering.function(f).output, d);
+}
+
 Box box_of_output(const Lowering &lowering, std::uint32_t f) {
   Box box;
   for (int d = 0; d < lowering.function(f).rank(); ++d) {
     const auto bounds = lowering.schedules[f].bounds.find(d);
-    box.push_back({0, bounds == lowering.schedules[f].bounds.end()
-                          ? Affine(Symbol::extent(*lowering.function(f).output, d)) - 1
-                          : Affine(bounds->second.second - 1)});
+    const Affine begin = begin_of_output(lowering, f, static_cast<std::size_t>(d));
+    const Affine extent = bounds == lowering.schedules[f].bounds.end()
+                              ? Affine(Symbol::extent(*lowering.function(f).output, d))
+                              : Affine(bounds->second.second);
+    box.push_back({begin, begin + extent - 1});
   }
   return box;
 }

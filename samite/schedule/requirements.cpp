@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <ranges>
 
 namespace samite::schedules {
@@ -82,9 +83,11 @@ std::set<std::uint32_t> computed_wholly(const Lowering &lowering, const Boxes &b
     if (lowering.function(f).output || lowering.schedules[f].compute.level == Place::Level::root ||
         lowering.schedules[f].bounds.size() == box->size())
       wholly.insert(f);
-  const auto in_parts = [&](std::uint32_t caller, const Definition &definition, std::uint32_t f) {
+  const auto in_parts = [&](std::uint32_t caller, std::size_t n, std::uint32_t f) {
+    const Definition &definition = lowering.function(caller).definitions[n];
     const Forms forms(definition.body);
-    const Environment environment = environment_of(lowering, definition, *boxes.at(caller));
+    const Environment environment =
+        environment_of(lowering, definition, loaded_box(lowering, caller, n, *boxes.at(caller)));
     for (const Stmt &stmt : definition.body) {
       const Operation &operation = stmt.as<Let>()->value;
       const auto called = operation.op == Op::Load ? lowering.algorithm.function_of(operation.array) : std::nullopt;
@@ -103,9 +106,10 @@ std::set<std::uint32_t> computed_wholly(const Lowering &lowering, const Boxes &b
     if (!boxes.contains(f) || wholly.contains(f)) continue;
     bool whole = true;
     for (const auto &[caller, box] : boxes)
-      for (const Definition &definition : lowering.function(caller).definitions)
-        if (caller != f && std::ranges::count(called_by(lowering.algorithm, definition), f) != 0)
-          whole = whole && wholly.contains(caller) && !in_parts(caller, definition, f);
+      for (std::size_t n = 0; n < lowering.function(caller).definitions.size(); ++n)
+        if (caller != f &&
+            std::ranges::count(called_by(lowering.algorithm, lowering.function(caller).definitions[n]), f) != 0)
+          whole = whole && wholly.contains(caller) && !in_parts(caller, n, f);
     if (whole) wholly.insert(f);
   }
   return wholly;
@@ -141,8 +145,13 @@ std::vector<std::string> roundings(const Lowering &lowering, std::uint32_t f) {
       const auto &alignments = lowering.schedules[g].alignments;
       if (const auto modulus = alignments.find(static_cast<int>(d)); modulus != alignments.end())
         found.push_back(fmt::format("{}.align_bounds({}, {})", of.name, variable, modulus->second));
-      if (!of.output && rounded(lowering, g, d) != 1)
+      if (!of.output && rounded(lowering, g, d) != 1 && !loads_only_asked(lowering, g, d))
         found.push_back(fmt::format("the Tail::round_up of '{}' along '{}'", of.name, variable));
+      for (std::size_t n = 0; n < of.definitions.size(); ++n)
+        if (loaded_multiple(lowering, g, n, d) != 1) {
+          found.push_back(fmt::format("the Tail::predicate_stores of '{}' along '{}'", of.name, variable));
+          break;
+        }
     }
     for (std::uint32_t caller = 0; caller < lowering.algorithm.functions.size(); ++caller)
       for (const Definition &definition : lowering.function(caller).definitions)
@@ -159,12 +168,14 @@ void require_need(Lowering &lowering, std::uint32_t f, std::uint32_t array, int 
   Affine begin = 0, extent = 0;
   if (!called) {
     given = array;
+    begin = origin_of(lowering, array, static_cast<std::size_t>(dimension));
   } else if (const auto bounds = lowering.schedules[called->function].bounds.find(dimension);
              called->function != f && bounds != lowering.schedules[called->function].bounds.end()) {
     begin = bounds->second.first;
     extent = bounds->second.second;
   } else if (lowering.function(called->function).output) {
     given = *lowering.function(called->function).output + called->number;
+    begin = begin_of_output(lowering, called->function, static_cast<std::size_t>(dimension));
   } else {
     return;
   }
@@ -177,7 +188,7 @@ void require_need(Lowering &lowering, std::uint32_t f, std::uint32_t array, int 
   lowering.write.where = upper_fits ? need.lower_where : need.upper_where;
   const Value lower = lowering.integers.wide_value_of(need.interval.lower),
               upper = lowering.integers.wide_value_of(need.interval.upper);
-  const Value room = lowering.integers.wide_value_of(begin + extent);
+  const Value room = lowering.integers.wide_value_of(begin + extent), count = lowering.integers.wide_value_of(extent);
   std::optional<Value> fits;
   if (!lower_fits) fits = lowering.write(Op::GreaterEqual, lower, lowering.integers.wide_value_of(begin));
   if (!upper_fits) {
@@ -197,14 +208,18 @@ void require_need(Lowering &lowering, std::uint32_t f, std::uint32_t array, int 
     const std::string &name = lowering.algorithm.parameters[*given].name;
     message.texts = {
         fmt::format("'{}' {} '{}' at indices from ", lowering.function(f).name, written ? "updates" : "reads", name),
-        " to ", fmt::format(" along its dimension {}, which has ", dimension),
+        " to ", fmt::format(" along its dimension {}, which {} ", dimension, begin == Affine(0) ? "has" : "begins at"),
         fmt::format(" elements; give a larger array, or {}",
                     written  ? "go through fewer indices"
                     : called ? "ask for less"
                              : fmt::format("let a Func have values beyond its edges: repeat_edge({})", name))};
     if (const std::vector<std::string> rounded = roundings(lowering, f); !rounded.empty())
       message.texts.back() += fmt::format("; what is computed was made larger by {}", fmt::join(rounded, " and "));
-    message.values.push_back(room);
+    if (!(begin == Affine(0))) {
+      message.values.push_back(lowering.integers.wide_value_of(begin));
+      message.texts.insert(message.texts.end() - 1, " and has ");
+    }
+    message.values.push_back(count);
   } else {
     const std::string &name = lowering.function(called->function).name;
     const std::string &variable =
@@ -217,13 +232,18 @@ void require_need(Lowering &lowering, std::uint32_t f, std::uint32_t array, int 
   lowering.host.steps->push_back({Requirement{*fits, std::move(message), lowering.write.where}});
 }
 
-void require_room_for(Lowering &lowering, std::uint32_t f, const Definition &definition,
-                      const Environment &environment) {
+// `loaded` and `stored`: where the variables lie of what is loaded for, and of what is stored.
+void require_room_for(Lowering &lowering, std::uint32_t f, const Definition &definition, const Environment &loaded,
+                      const Environment &stored) {
   const Forms forms(definition.body);
+  const auto is_own = [&](std::uint32_t array) {
+    const auto called = lowering.algorithm.function_of(array);
+    return called && called->function == f;
+  };
   // By array and dimension.
   std::map<std::pair<std::uint32_t, int>, Need> reads, writes;
   const auto add = [&](std::map<std::pair<std::uint32_t, int>, Need> &needs, std::uint32_t array,
-                       const std::vector<Value> &indices, SourceLocation where) {
+                       const std::vector<Value> &indices, const Environment &environment, SourceLocation where) {
     for (std::size_t d = 0; d < indices.size(); ++d) {
       const Affine form = forms.form(indices[d]);
       if (!is_linear(form, environment)) continue;
@@ -235,14 +255,13 @@ void require_room_for(Lowering &lowering, std::uint32_t f, const Definition &def
   };
   for (const Stmt *stmt : unconditional(definition)) {
     const Operation &operation = stmt->as<Let>()->value;
-    if (operation.op == Op::Load) add(reads, operation.array, operation.operands, stmt->where());
+    if (operation.op == Op::Load && operation.array != lowering.algorithm.promises)
+      add(reads, operation.array, operation.operands, is_own(operation.array) ? stored : loaded, stmt->where());
   }
   if (lowering.function(f).output && &definition != &lowering.function(f).definitions[0])
-    add(writes, *lowering.function(f).output, definition.indices, definition.where);
-  for (const auto &[place, need] : reads)
-    require_need(lowering, f, place.first, place.second, need, false, environment);
-  for (const auto &[place, need] : writes)
-    require_need(lowering, f, place.first, place.second, need, true, environment);
+    add(writes, *lowering.function(f).output, definition.indices, stored, definition.where);
+  for (const auto &[place, need] : reads) require_need(lowering, f, place.first, place.second, need, false, loaded);
+  for (const auto &[place, need] : writes) require_need(lowering, f, place.first, place.second, need, true, stored);
 }
 
 }  // namespace
@@ -251,10 +270,36 @@ void require_room(Lowering &lowering, const Boxes &boxes) {
   for (const auto &[f, box] : boxes) require_equal_outputs(lowering, f);
   for (const std::uint32_t f : computed_wholly(lowering, boxes)) {
     const Box box = lowering.function(f).output ? box_of_output(lowering, f) : *boxes.at(f);
-    for (const Definition &definition : lowering.function(f).definitions)
-      if (!definition.predicate) require_room_for(lowering, f, definition, environment_of(lowering, definition, box));
+    for (std::size_t n = 0; n < lowering.function(f).definitions.size(); ++n) {
+      const Definition &definition = lowering.function(f).definitions[n];
+      if (!definition.predicate)
+        require_room_for(lowering, f, definition, environment_of(lowering, definition, loaded_box(lowering, f, n, box)),
+                         environment_of(lowering, definition, box));
+    }
   }
 }
+
+namespace {
+
+// An array that begins far from zero may end beyond what 32 bits count.
+void require_countable_indices(Lowering &lowering, const Function &of, int dimension, const Value &extent) {
+  const Affine origin = origin_of(lowering, *of.output, static_cast<std::size_t>(dimension));
+  if (at_most(origin, lowering.symbols.range()).value_or(1) <= 0) return;
+  const Value begin = lowering.integers.wide_value_of(origin);
+  const Value end = lowering.write(Op::Add, begin, lowering.write.converted(extent, ScalarType::Int64));
+  Message message;
+  message.texts = {fmt::format("array '{}' begins at ", lowering.algorithm.parameters[*of.output].name),
+                   fmt::format(" along its dimension {} and has ", dimension),
+                   " elements, more than indices of 32 bits reach; let it begin nearer to 0"};
+  message.values = {begin, extent};
+  require(
+      lowering,
+      lowering.write(Op::LessEqual, end,
+                     Value::constant(ScalarType::Int64, std::int64_t{std::numeric_limits<std::int32_t>::max()} + 1)),
+      std::move(message));
+}
+
+}  // namespace
 
 void require_output(Lowering &lowering, std::uint32_t f) {
   const Function &of = lowering.function(f);
@@ -265,15 +310,22 @@ void require_output(Lowering &lowering, std::uint32_t f) {
     const Value given = lowering.integers.value_of(Symbol::extent(*of.output, d));
     if (const auto bounds = lowering.schedules[f].bounds.find(d); bounds != lowering.schedules[f].bounds.end()) {
       const auto [begin, extent] = bounds->second;
-      if (begin != 0)
-        throw UserError(of.where, fmt::format("the schedule of '{0}' says that '{1}' goes from {2} on; '{0}' fills an "
-                                              "array, whose elements begin at 0",
-                                              of.name, name, begin));
+      const Affine origin = origin_of(lowering, *of.output, static_cast<std::size_t>(d));
+      const std::string goes = fmt::format("the schedule of '{}' says that '{}' goes from {} on", of.name, name, begin);
+      if (origin.is_constant() && origin.constant() != begin)
+        throw UserError(of.where, fmt::format("{}; '{}' fills an array, whose elements begin at {}", goes, of.name,
+                                              origin.constant()));
+      if (!origin.is_constant()) {
+        const Value first = lowering.integers.value_of(origin);
+        require(lowering, lowering.write(Op::Equal, first, number(begin)), first,
+                {goes + fmt::format("; array '{}' begins at ", lowering.algorithm.parameters[*of.output].name),
+                 " there; say so by begins_at, or give another schedule"});
+      }
       require(lowering, lowering.write(Op::Equal, given, number(extent)), given,
-              {fmt::format("the schedule of '{}' says that '{}' goes from 0 on for {} elements; {}", of.name, name,
-                           extent, array),
+              {fmt::format("{} for {} elements; {}", goes, extent, array),
                " there; give an array of that extent, or another schedule"});
     }
+    require_countable_indices(lowering, of, d, given);
     if (const std::int64_t modulus = rounded(lowering, f, static_cast<std::size_t>(d)); modulus != 1)
       require(
           lowering, lowering.write(Op::Equal, lowering.write(Op::Rem, given, number(modulus)), number(0)), given,

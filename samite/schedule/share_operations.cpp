@@ -75,6 +75,10 @@ class Sharer {
       copy.condition = replaced(copy.condition);
       copy.then_block = shared(branch->then_block);
       copy.else_block = shared(branch->else_block);
+      for (BranchResult &result : copy.results) {
+        result.then_value = replaced(result.then_value);
+        result.else_value = replaced(result.else_value);
+      }
       made.emplace_back(std::move(copy), stmt.where());
     } else {
       made.push_back(map_operands(stmt, [&](const Value &value) { return replaced(value); }));

@@ -40,6 +40,23 @@ void add_joined(const Lowering &lowering, const Definition &definition, std::siz
   }
 }
 
+// How far a definition loads, where that is not what it stores.
+void add_loaded(const DefinitionSchedule &schedule, const Definition &definition, const Region &region, Nest &nest) {
+  for (std::size_t d = 0; d < region.size(); ++d) {
+    if (!definition.pure[d]) continue;
+    const LocalId local = definition.pure[d]->local;
+    Affine loaded = region[d].extent;
+    if (region[d].asked) {
+      loaded = *region[d].asked;
+      nest.asked.insert_or_assign(local, loaded);
+      nest.load_guards.emplace_back(nest.variables.at(local) - region[d].begin, loaded);
+    }
+    const std::int64_t multiple = computed_to(schedule, schedule.roots[d]);
+    if (multiple != 1) loaded = quotient(loaded + (multiple - 1), multiple) * multiple;
+    if (region[d].asked || multiple != 1) nest.loaded.insert_or_assign(local, loaded);
+  }
+}
+
 // The form, no further than where the pieces that these loops alone go through end.
 Affine within_pieces(const Site &site, const std::vector<OpenLoop> &loops, Affine form) {
   const auto is_inside = [&](const Symbol &symbol) {
@@ -80,7 +97,11 @@ void add_needed(const Lowering &lowering, const Site &site, std::size_t from, Bo
         });
     // One value that has been tested is no further than the variable goes.
     const bool tested = site.nest.guards.empty() && interval.lower == interval.upper;
-    if (!tested && (all_inside || site.nest.guarded.contains(variable))) {
+    if (const auto loaded = site.nest.loaded.find(variable); loaded != site.nest.loaded.end()) {
+      const Affine last = site.nest.ranges.at(variable).lower + loaded->second - 1;
+      const Affine end = least(interval.upper, last);
+      interval.upper = end.known() ? end : lowering.integers.derived_once({Op::Min, interval.upper, last, {}});
+    } else if (!tested && (all_inside || site.nest.guarded.contains(variable))) {
       const Affine end = least(interval.upper, site.nest.ranges.at(variable).upper);
       if (end.known()) interval.upper = end;  // else more than is needed
     }
@@ -98,6 +119,8 @@ Site made_again(Lowering &lowering, const Site &site, const std::set<std::size_t
     if (site.definition.pure[d]) {
       const Interval &range = site.nest.ranges.at(site.definition.pure[d]->local);
       extent = {range.lower, range.upper - range.lower + 1};
+      const auto asked = site.nest.asked.find(site.definition.pure[d]->local);
+      if (asked != site.nest.asked.end()) extent.asked = asked->second;
     }
     region.push_back(extent);
   }
@@ -154,13 +177,16 @@ Site site_of(Lowering &lowering, std::uint32_t f, std::size_t n, const Definitio
                   whole_pieces};
   Nest nest = nest_of(schedule, roots, needs);
   add_joined(lowering, definition, schedule.relations.size(), whole_pieces, nest);
+  add_loaded(schedule, definition, region, nest);
   for (const NestLoop &loop : nest.loops) {
     Range within{0, Range::none_above};
     if (const auto most = at_most(loop.extent, lowering.symbols.range()))
       within.upper = std::max<std::int64_t>(*most - 1, 0);
     lowering.symbols.set_range(loop.symbol, within);
   }
-  return Site{f, n, definition, schedule, Forms(definition.body), std::move(nest), whole_pieces, {}};
+  return Site{
+      f, n, definition, schedule, Forms(definition.body, lowering.algorithm.promises), std::move(nest), whole_pieces,
+      {}};
 }
 
 std::vector<const Site *> all_sites(const Site &site) {
@@ -197,7 +223,7 @@ void put(Site &site, const Symbol &symbol, const Affine &instead) {
     Nest &nest = of->nest;
     for (auto &[variable, form] : nest.variables) fix(form);
     for (NestLoop &loop : nest.loops) fix(loop.extent);
-    for (auto *ends : {&nest.guards, &nest.ends})
+    for (auto *ends : {&nest.guards, &nest.ends, &nest.store_guards, &nest.load_guards})
       for (auto &[value, whole] : *ends) {
         fix(value);
         fix(whole);

@@ -61,8 +61,7 @@ class Search {
       if (lowering_.function(f).definitions.size() != 1 ||
           sharing_loops(lowering_.algorithm, lowering_.schedules, f).size() != 1)
         return false;
-      for (int d = 0; d < lowering_.function(f).rank(); ++d)
-        if (rounded(lowering_, f, static_cast<std::size_t>(d)) != 1) return false;
+      if (!loads_for_all(lowering_, f)) return false;
       here_.push_back(f);
       if (!(schedule.store == schedule.compute)) slide_.push_back(f);
     }

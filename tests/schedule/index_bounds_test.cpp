@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -93,6 +94,52 @@ TEST_F(IndexBounds, OfRoundedNumbers) {
                static_cast<int>(std::floor((static_cast<float>(x) + 0.5f) / 3.0f - 0.5f)));
   EXPECT_INDEX(cast<Int>(cast<Double>(x * 3) / 7.0), static_cast<int>(static_cast<double>(x * 3) / 7.0));
   EXPECT_INDEX(cast<Int>(ceil(10.0f - cast<Float>(x) * cast<Float>(k))), 10 - x * k);
+}
+
+TEST_F(IndexBounds, OfPromises) {
+  EXPECT_INDEX(promise_clamped(in, -2, 2), in);
+  EXPECT_INDEX(promise_clamped(in + x, x - 2, x + 2), in + x);
+  EXPECT_INDEX(promise_clamped(in * k, min(2 * k, -2 * k), max(2 * k, -2 * k)) + 1, in * k + 1);
+  EXPECT_INDEX(promise_clamped(x, 0, 1000), x);
+}
+
+// So much is computed as is promised, and nothing is clamped.
+TEST_F(IndexBounds, PromisesAreTrusted) {
+  const Pipeline p{"p", {"out", "in"}, [](Array<std::int32_t, 1> out, Array<const std::int32_t, 1> in) {
+                     Var i{"i"}, x{"x"};
+                     Func<std::int32_t> f{"f"}, g{"g", out};
+                     f(i) = 3 * i;
+                     g(x) = f(promise_clamped(in(x), -4, 5));
+                     schedule_cpu([&] { f.compute_at(g, x); });
+                   }};
+  EXPECT_THAT(p.loop_nest(), HasSubstr("store f in memory of its task: i32[i 10]"));
+  EXPECT_THAT(p.program(), testing::AllOf(testing::Not(HasSubstr("check")), testing::Not(HasSubstr("promise"))));
+}
+
+TEST_F(IndexBounds, DebugModeChecksPromises) {
+  const unsigned line = __LINE__ + 5;
+  const Pipeline p{"p", {"out", "in"}, [](Array<std::int32_t, 1> out, Array<const std::int32_t, 1> in) {
+                     Var i{"i"}, x{"x"};
+                     Func<std::int32_t> f{"f"}, g{"g", out};
+                     f(i) = 3 * i;
+                     g(x) = f(promise_clamped(in(x) + 1, 0, 9));
+                     schedule_cpu([&] {
+                       f.compute_root();
+                       g.vectorize(x, 8);
+                     });
+                   }};
+  std::vector<std::int32_t> at(21, 4);
+  const Buffer<std::int32_t> out{Device::cpu(), {21}};
+  p.launch({.debug = true}, out, Buffer<std::int32_t>{Device::cpu(), {21}, at});
+  EXPECT_EQ(out.to_vector(), std::vector<std::int32_t>(21, 15));
+  at[17] = 9;
+  const Buffer<std::int32_t> wrong{Device::cpu(), {21}, at};
+  EXPECT_THAT(message_of<UserError>([&] { p.launch({.debug = true}, out, wrong); }),
+              testing::AllOf(HasSubstr("index_bounds_test.cpp:" + std::to_string(line) + ": "),
+                             HasSubstr("'g' promises by promise_clamped that the index in(x) + 1 is from 0 to 9, and "
+                                       "it is 10")));
+  EXPECT_THAT(message_of<UserError>([] { promise_clamped(1, 0, 2); }),
+              HasSubstr("promise_clamped is used outside of a pipeline's function"));
 }
 
 TEST_F(IndexBounds, BeyondWhat32BitsCount) {

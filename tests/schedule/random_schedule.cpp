@@ -120,8 +120,9 @@ class Scheduler {
     return chance_.one_of(factors);
   }
   Tail tail() {
-    static const std::vector<Tail> tails{Tail::automatic, Tail::automatic, Tail::guard, Tail::shift_inwards,
-                                         Tail::round_up};
+    static const std::vector<Tail> tails{Tail::automatic,       Tail::automatic,        Tail::guard,
+                                         Tail::shift_inwards,   Tail::round_up,         Tail::predicate,
+                                         Tail::predicate_loads, Tail::predicate_stores, Tail::shift_inwards_and_blend};
     return chance_.one_of(tails);
   }
 
@@ -346,7 +347,9 @@ class Scheduler {
   void split(std::size_t f, std::size_t d, const std::string &loop, const std::string &outer, const std::string &inner,
              int by, Tail with) {
     constexpr int most_rounded = 1000;  // else there would be no memory for what is computed
-    if (by > most_rounded && with == Tail::round_up) with = Tail::guard;
+    if (by > most_rounded &&
+        (with == Tail::round_up || with == Tail::predicate_loads || with == Tail::predicate_stores))
+      with = Tail::guard;
     open_.push_back(about(DirectiveKind::split, f, d, {loop, outer, inner}, {by}));
     open_.back().tail = with;
     auto &loops = next_[f][d];
@@ -685,7 +688,9 @@ std::string to_string(const RandomAlgorithm &algorithm, const std::vector<ir::Di
     for (const std::string &loop : directive.names) arguments.push_back(loop);
     if (directive.kind != DirectiveKind::specialize)
       for (const std::int64_t number : directive.numbers) arguments.push_back(std::to_string(number));
-    static const std::vector<std::string> tails{"", "guard", "shift_inwards", "round_up"};
+    static const std::vector<std::string> tails{
+        "",          "guard",           "shift_inwards",    "round_up",
+        "predicate", "predicate_loads", "predicate_stores", "shift_inwards_and_blend"};
     if (directive.tail != Tail::automatic)
       arguments.push_back("Tail::" + tails[static_cast<std::size_t>(directive.tail)]);
     if (directive.kind == DirectiveKind::store_in) {

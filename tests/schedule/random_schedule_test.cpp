@@ -242,10 +242,13 @@ std::vector<ir::Directive> smallest(const RandomAlgorithm &algorithm, const ir::
   return directives;
 }
 
-// Arrays by chance rarely have the extents that tails which round up require of them.
+// Arrays by chance rarely have the extents that tails which go beyond them require.
 std::vector<ir::Directive> with_guards(std::vector<ir::Directive> directives) {
-  for (ir::Directive &directive : directives)
+  for (ir::Directive &directive : directives) {
     if (directive.tail == ir::Tail::round_up) directive.tail = ir::Tail::guard;
+    if (directive.tail == ir::Tail::predicate_loads || directive.tail == ir::Tail::predicate_stores)
+      directive.tail = ir::Tail::predicate;
+  }
   return directives;
 }
 
