@@ -44,6 +44,11 @@ bool of_whole_vectors(const LaneLoop &loop, int lanes) {
   return loop.jam == 1 && count && *count % lanes == 0;
 }
 
+bool of_one_vector(const LaneLoop &loop, int lanes) {
+  const auto count = constant_extent(loop);
+  return loop.jam == 1 && count && *count <= lanes;
+}
+
 }  // namespace
 
 bool runs_inside_first(const LaneLoop &loop, int lanes) {
@@ -54,6 +59,17 @@ void lane_loop(SourceWriter &out, const LaneLoop &loop, int lanes, const std::fu
   const std::string end = fmt::format("end{}", loop.number), index = fmt::format("at{}", loop.number);
   const Masks masks(loop, end, index);
   const int instances = loop.jam * lanes;
+  if (of_one_vector(loop, lanes)) {
+    // No loop: unrolled schedules have thousands of these, and the time of LLVM's passes over loops grows with the
+    // square of their number.
+    out.open("{{");
+    out.line("const {} {} = {};", loop.type, loop.index, loop.begin);
+    out.line("const Mask {} = {};", loop.mask,
+             of_whole_vectors(loop, lanes) ? "all_lanes()" : fmt::format("first_lanes({})", *constant_extent(loop)));
+    body();
+    out.close();
+    return;
+  }
   if (!loop.copied) {
     out.line("const {} {} = {};", loop.type, end, loop.end);
     // The end may be the largest number of the type.

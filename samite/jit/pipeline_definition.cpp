@@ -44,6 +44,22 @@ std::uint64_t arrays_read_elsewhere(const ir::CapturedPipeline &captured) {
   return elsewhere;
 }
 
+// The schedule as it is written is lowered in any case, so that what is wrong with it is said in debug mode too.
+schedules::Program lowered(const ir::CapturedPipeline &captured, const PipelineDefinition::Target &target,
+                           const std::string &schedule) {
+  schedules::Choice choice{.gpu = target.device == DeviceKind::cuda,
+                           .name = schedule,
+                           .checks_promises = target.checks_promises};
+  schedules::Program as_written = schedules::lower(captured, choice);
+  if (!target.rolled) return as_written;
+  choice.rolled = true;
+  try {
+    return schedules::lower(captured, choice);
+  } catch (const UserError &) {
+    return as_written;  // it needs the loops' indices to be constants
+  }
+}
+
 }  // namespace
 
 PipelineDefinition::PipelineDefinition(std::string name, std::vector<ir::Parameter> parameters,
@@ -72,9 +88,7 @@ PipelineDefinition::PipelineDefinition(std::shared_ptr<const ir::CapturedPipelin
     : PipelineDefinition(
           captured->algorithm.name, own_parameters(*captured), schedule_names(*captured),
           [captured](const Target &target, const std::string &schedule) {
-            return schedules::lower(*captured, {.gpu = target.device == DeviceKind::cuda,
-                                                .name = schedule,
-                                                .checks_promises = target.checks_promises});
+            return lowered(*captured, target, schedule);
           },
           captured->algorithm.where) {
   read_elsewhere_ = arrays_read_elsewhere(*captured);

@@ -20,6 +20,8 @@ class PipelineDefinition {
     DeviceKind device = DeviceKind::cpu;
     int compute_capability = 0;    // of a CUDA device, 90 for 9.0
     bool checks_promises = false;  // as schedules::Choice has it
+    int compute_capability = 0;  // of a CUDA device, 90 for 9.0
+    bool rolled = false;         // loops that a schedule unrolls stay loops, where that is possible
 
     friend bool operator==(const Target &, const Target &) = default;
   };

@@ -59,6 +59,7 @@ Checked check(PipelineDefinition &definition, const PipelineOptions &options, st
   checked.schedule = definition.schedule_for(device.kind(), options.schedule);
   PipelineDefinition::Target target = target_of(device);
   target.checks_promises = *options_of_kernels(options).debug && definition.has_promises();
+  target.rolled = device.kind() == DeviceKind::cpu && options.debug.value_or(debug_mode());
   checked.program = definition.program(target, checked.schedule);
   const Callee writes = definition.callee(checked.program->written());
   for (std::size_t i = 0; i < arguments.size(); ++i)

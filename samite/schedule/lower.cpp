@@ -32,6 +32,19 @@ std::vector<FunctionSchedule> schedule_of(const CapturedPipeline &captured, cons
                               names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
 }
 
+void roll(DefinitionSchedule &definition) {
+  for (Loop &loop : definition.loops)
+    if (loop.type == LoopType::unrolled) loop.type = LoopType::serial;
+  for (DefinitionSchedule &special : definition.specializations) roll(special);
+}
+
+void roll(std::vector<FunctionSchedule> &schedules) {
+  for (FunctionSchedule &schedule : schedules) {
+    if (schedule.space == MemorySpace::registers) schedule.space.reset();
+    for (DefinitionSchedule &definition : schedule.definitions) roll(definition);
+  }
+}
+
 // The arrays that functions fill, and what is needed of all functions.
 Boxes needed_at_root(Lowering &lowering) {
   Boxes boxes;
@@ -90,6 +103,7 @@ void compute_at_root(Lowering &lowering) {
 Program lower(const CapturedPipeline &captured, const Choice &choice) {
   Algorithm algorithm = algorithm_of(captured);
   std::vector<FunctionSchedule> schedules = schedule_of(captured, choice, algorithm);
+  if (choice.rolled) roll(schedules);
   algorithm = with_inlined_calls(std::move(algorithm), schedules);
   put_sharing_together(algorithm, schedules);
 

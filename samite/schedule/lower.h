@@ -23,6 +23,9 @@ struct Choice {
   std::string name = {};
   // Kernels check what promise_clamped says, and fail where it does not hold.
   bool checks_promises = false;
+  // Loops that the schedule unrolls stay loops, and what it keeps in registers is memory of the task. For debug mode on
+  // the CPU, where copies of a body that is full of checks would take long to compile.
+  bool rolled = false;
 };
 
 // UserError where the algorithm or the schedule is wrong.

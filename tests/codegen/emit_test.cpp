@@ -14,6 +14,7 @@
 namespace samite::codegen {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -127,6 +128,20 @@ TEST(Emit, AUniformLoopIsNative) {
         const f32 v1 = p0.data[v0];
       }
 )"));
+}
+
+// Schedules that unroll have thousands of vectors, of which each would be a loop.
+TEST(Emit, AThreadLoopOfOneVectorIsNoLoop) {
+  const auto thread_loop = [](int extent) {
+    return emitted(fmt::format("kernel @k(@x: array<f32, 1>) blocks 1 of 16 scheduled {{ "
+                               "for.thread %1: i32 in 0 .. {} step 1 {{ store @x[%1] = 1.0 }} }}",
+                               extent),
+                   {.vector_bytes = 64, .arrays = {{true}}})
+        .text;
+  };
+  EXPECT_THAT(thread_loop(16), AllOf(Not(HasSubstr("+= 16")), HasSubstr("const Mask m1 = all_lanes();")));
+  EXPECT_THAT(thread_loop(12), AllOf(Not(HasSubstr("+= 16")), HasSubstr("const Mask m1 = first_lanes(12);")));
+  EXPECT_THAT(thread_loop(32), HasSubstr("+= 16"));
 }
 
 TEST(Emit, AKernelThatIsNotLoweredIsAMistakeOfOurs) {

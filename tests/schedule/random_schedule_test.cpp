@@ -70,15 +70,15 @@ std::string difference(const RandomAlgorithm &algorithm, const Expected &expecte
 using Updates = std::map<std::uint32_t, std::int64_t>;
 
 // What is wrong, or nothing.
-std::string interpreted(const RandomAlgorithm &algorithm, const ir::CapturedPipeline &pipeline, bool gpu,
-                        const Expected &expected, Updates *updates = nullptr) {
+std::string interpreted(const RandomAlgorithm &algorithm, const ir::CapturedPipeline &pipeline,
+                        const schedules::Choice &choice, const Expected &expected, Updates *updates = nullptr) {
   std::vector<InterpretedArray> arguments;
   for (std::size_t p = 0; p < algorithm.arguments.size(); ++p) {
     const RandomArgument &argument = algorithm.arguments[p];
     arguments.push_back({argument.extents, argument.values, {}});
     arguments.back().known.assign(argument.values.size(), !expected.contains(static_cast<std::uint32_t>(p)));
   }
-  run_program(schedules::lower(pipeline, {gpu, "random"}), arguments, gpu);
+  run_program(schedules::lower(pipeline, choice), arguments, choice.gpu);
   if (updates)
     for (const auto &[parameter, values] : expected) (*updates)[parameter] = arguments[parameter].updates;
   for (const auto &[parameter, values] : expected)
@@ -87,6 +87,23 @@ std::string interpreted(const RandomAlgorithm &algorithm, const ir::CapturedPipe
         return fmt::format("element {} of {} has no value", i, algorithm.parameters[parameter].name);
   return difference(algorithm, expected,
                     [&](std::uint32_t parameter, std::size_t i) { return arguments[parameter].values[i]; });
+}
+
+// As debug mode runs it on the CPU.
+std::string interpreted_rolled(const RandomAlgorithm &algorithm, const ir::CapturedPipeline &pipeline,
+                               const std::vector<ir::Directive> &directives, const Expected &expected) {
+  const auto is_rolled = [](const ir::Directive &directive) {
+    return directive.kind == ir::Directive::Kind::unroll ||
+           (directive.kind == ir::Directive::Kind::store_in && directive.space == ir::MemorySpace::registers);
+  };
+  if (std::ranges::none_of(directives, is_rolled)) return {};
+  try {
+    return interpreted(algorithm, pipeline, {.name = "random", .rolled = true}, expected);
+  } catch (const UserError &) {
+    return {};  // it stays as it is written
+  } catch (const RequirementFailure &failure) {
+    return failure.what();
+  }
 }
 
 // Whether the schedule may have elements of this function computed twice, or updated in another number of steps.
@@ -204,9 +221,11 @@ Tried tried(const RandomAlgorithm &algorithm, const ir::CapturedPipeline &captur
   try {
     const ir::CapturedPipeline pipeline = with_schedule(captured, directives);
     Updates unscheduled, scheduled;
-    std::string wrong = interpreted(algorithm, with_schedule(captured, {}), gpu, expected, &unscheduled);
-    if (wrong.empty()) wrong = interpreted(algorithm, pipeline, gpu, expected, &scheduled);
+    const schedules::Choice choice{.gpu = gpu, .name = "random"};
+    std::string wrong = interpreted(algorithm, with_schedule(captured, {}), choice, expected, &unscheduled);
+    if (wrong.empty()) wrong = interpreted(algorithm, pipeline, choice, expected, &scheduled);
     if (wrong.empty()) wrong = other_count(algorithm, directives, unscheduled, scheduled);
+    if (wrong.empty() && !gpu) wrong = interpreted_rolled(algorithm, pipeline, directives, expected);
     if (wrong.empty() && compile) {
       wrong = compiled(algorithm, pipeline, expected, *compile);
       if (!wrong.empty()) wrong = "compiled: " + wrong;
@@ -279,7 +298,8 @@ void try_seed(std::uint32_t seed, bool gpu, int compiles, Counts &counts) {
       expected = meaning(algorithm);
       std::string wrong;
       try {
-        wrong = interpreted(algorithm, with_schedule(algorithm.captured(), {}), gpu, expected);
+        wrong =
+            interpreted(algorithm, with_schedule(algorithm.captured(), {}), {.gpu = gpu, .name = "random"}, expected);
       } catch (const UserError &error) {
         ++counts.refusals["without a schedule: " + without_names(error.what())];
         continue;
