@@ -23,7 +23,7 @@ class Reach {
     in_[node] = true;
     open_.push_back(node);
   }
-  // Follows each edge once, in any order of the statements and through values that loops carry.
+  // Follows each edge once, in any order of the statements and through loop-carried values.
   void grow() {
     while (!open_.empty()) {
       const std::size_t node = open_.back();
@@ -39,7 +39,7 @@ class Reach {
   std::vector<std::size_t> open_;
 };
 
-// The nodes of both sets are the locals, then the local arrays (each for all its elements), then nodes that are added.
+// The nodes of both sets are the locals, then the local arrays (each for all its elements), then further nodes.
 class Analysis {
  public:
   Analysis(const Kernel &kernel, const std::vector<bool> &active_array)
@@ -66,7 +66,7 @@ class Analysis {
  private:
   static bool carries(const Value &value) { return value.is_local() && is_floating(value.type()); }
   static bool holds(const Reach &set, const Value &value) { return carries(value) && set[value.id()]; }
-  // The result comes from an array parameter, whatever the operands are.
+  // The result comes from an array parameter, regardless of the operands.
   static bool is_memory(Op op) {
     Typing typing = info(op).typing;
     return typing == Typing::Load || typing == Typing::Atomic;
@@ -101,7 +101,7 @@ class Analysis {
     });
   }
 
-  // Which makes its results depend on the array.
+  // That makes its results depend on the array.
   bool adds_to_active_gradient(const CustomAdjoint &custom) const {
     bool found = false;
     for_each_statement(custom.adjoint, [&](const Stmt &stmt) {
@@ -140,7 +140,7 @@ class Analysis {
   void read(const Let &let, Activity &activity) {
     const Operation &operation = let.value;
     if (is_memory(operation.op)) {
-      // An exchange stores zero, which depends on nothing; still the gradient of the element ends here.
+      // An exchange stores zero, which depends on nothing, but the gradient of the element ends here.
       if (operation.op == Op::Exchange && active_array_[operation.array]) activity.reaches_output = true;
       if (is_floating(operation.type) && active_array_[operation.array]) varied_.add(let.local);
       return;
@@ -167,7 +167,7 @@ class Analysis {
       varied_.add_edge(each.operand.id(), each.inner);
       useful_.add_edge(useful, each.operand.id());
     }
-    // A value may depend on an active array in a way that no operand shows. That is refused later: see refusal.h.
+    // A value may depend on an active array in a way that no operand shows. refusal.h refuses that later.
     for (const CustomResult &result : custom.results) {
       if (!is_floating(result.type)) continue;
       varied_.add_edge(varied, result.local);

@@ -1,4 +1,4 @@
-// Which values of a kernel carry derivatives.
+// Activity analysis: the values of a kernel that carry derivatives.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -9,15 +9,15 @@ namespace samite::autodiff {
 
 // Sets of locals are indexed by LocalId, sets of arrays by parameter.
 struct Activity {
-  // By local: floating values that depend on an active array, and on which a store to an active array depends.
+  // By local: floating values that depend on an active array, and that a store to an active array depends on.
   std::vector<bool> local;
-  std::vector<bool> varied;  // by local: floating values that depend on an active array, whatever depends on them
-  // By local array: the same as `local`, of all its elements together.
+  std::vector<bool> varied;  // by local: floating values that depend on an active array, used or not
+  // By local array: the same as `local`, for all its elements together.
   std::vector<bool> local_array;
   bool reaches_output = false;  // something is stored into an active array
-  // Floating arrays that are not active and store values that depend on an active one: gradients end there.
+  // Floating inactive arrays into which values that depend on an active array are stored: gradients end there.
   std::vector<bool> loses;
-  // Floating arrays that are not active, and on whose elements depends what is stored into an active array.
+  // Floating inactive arrays whose elements affect stores into an active array.
   std::vector<bool> read_for_output;
 };
 

@@ -33,7 +33,7 @@ std::vector<std::uint32_t> arrays_read(const Kernel &adjoint) {
   return arrays;
 }
 
-// The values that the adjoint still needs when dead code is removed, by the numbers of Keep.
+// The values that the adjoint still needs after dead-code removal, by the numbers of Keep.
 std::vector<std::int32_t> missing_values(const Kernel &adjoint) {
   std::vector<std::int32_t> missing;
   for_each_statement(adjoint.body, [&](const Stmt &stmt) {
@@ -45,7 +45,7 @@ std::vector<std::int32_t> missing_values(const Kernel &adjoint) {
   return missing;
 }
 
-// The planned memories that something reads: those whose local arrays are left when dead code is removed.
+// The planned memories that are read: those whose local arrays survive dead-code removal.
 std::vector<Deriver::Planned> needed(const Deriver &deriver, const Kernel &alive) {
   std::vector<Deriver::Planned> needed;
   if (deriver.planned().empty()) return needed;
@@ -58,10 +58,10 @@ std::vector<Deriver::Planned> needed(const Deriver &deriver, const Kernel &alive
   return needed;
 }
 
-// Gives checkpoints to the loops that may keep more than the limit. Whether there are any.
+// Gives checkpoints to the loops that may store more than the limit. Returns whether there are any.
 bool add_checkpoints(Keep &keep, const std::vector<Deriver::Planned> &planned, std::int64_t limit) {
   struct Sum {
-    std::int64_t each = 0;  // bytes of an iteration, as far as they are known
+    std::int64_t each = 0;  // known bytes of an iteration
     std::optional<std::int64_t> length;
   };
   std::unordered_map<const std::vector<Carried> *, Sum> sums;
@@ -85,7 +85,7 @@ bool add_checkpoints(Keep &keep, const std::vector<Deriver::Planned> &planned, s
 }
 
 std::vector<LoopRuns> count_runs(const Kernel &primal, const Kernel &adjoint, const Keep &keep) {
-  std::unordered_map<std::string, int> runs_of;  // by the loop's place
+  std::unordered_map<std::string, int> runs_of;  // by the loop's source location
   for_each_statement(adjoint.body, [&](const Stmt &run) {
     if (run.as<For>() || run.as<While>()) ++runs_of[run.where().to_string()];
   });
@@ -103,7 +103,7 @@ std::vector<LoopRuns> count_runs(const Kernel &primal, const Kernel &adjoint, co
   return loops;
 }
 
-// The arrays that the adjoint reads as the forward run has left them, and those that it writes.
+// Records the arrays that the adjoint reads as left by the forward run, and those that it writes.
 void note_what_custom_adjoints_do(Adjoint &adjoint) {
   auto add = [](std::vector<std::uint32_t> &arrays, std::uint32_t array) {
     if (std::find(arrays.begin(), arrays.end(), array) == arrays.end()) arrays.push_back(array);
@@ -149,7 +149,7 @@ std::vector<bool> without(std::vector<bool> a, const std::vector<bool> &b) {
 }
 bool any(const std::vector<bool> &set) { return std::find(set.begin(), set.end(), true) != set.end(); }
 
-// Derives the adjoint again and again, until it keeps all values that it needs.
+// Derives the adjoint repeatedly, until it stores all values that it needs.
 void derive(Adjoint &adjoint, const Kernel &primal, const std::vector<bool> &active,
             std::optional<std::int64_t> memory_limit, Notes *notes) {
   Keep keep{std::vector<bool>(primal.local_count),
@@ -160,9 +160,9 @@ void derive(Adjoint &adjoint, const Kernel &primal, const std::vector<bool> &act
   for (;;) {
     if (notes) notes->sites.clear();
     Deriver deriver(primal, active, keep, notes);
-    // Which values are missing is known when dead code is removed. Simplify later: the kernel may be derived once more.
+    // Dead-code removal shows which values are missing. Simplify later: the kernel may be derived once more.
     const Kernel alive = passes::remove_dead_code(passes::promote(deriver.run()));
-    // To compute what is kept may need further values: those of an outer loop, say.
+    // Computing stored values may need further values, such as those of an outer loop.
     std::vector<std::int32_t> missing = missing_values(alive);
     auto is_old = [&](std::int32_t name) {
       const auto number = static_cast<std::size_t>(name);
@@ -192,8 +192,8 @@ Adjoint derive_with(const Kernel &captured, const std::vector<bool> &active, boo
   refuse_unordered_atomics(forward, active);
   refuse_hidden_operands(structured, active);
   refuse_stores_in_conditions(forward);
-  // `hard`: arrays that the adjoint cannot reverse as they are. `primal.done`: those of them that are made local. None
-  // are made local where two arrays may share memory: then no element belongs to one instance.
+  // `hard`: arrays that the adjoint cannot reverse directly. `primal.done`: those of them that are made local. None are
+  // if two arrays may share memory: then no element belongs to one instance.
   const std::vector<bool> moving = moving_elements(forward, active), lost = lost_gradients(forward, active);
   std::vector<bool> hard = both(moving, lost);
   passes::Privatised primal{structured, std::vector<bool>(active.size())};
@@ -203,7 +203,7 @@ Adjoint derive_with(const Kernel &captured, const std::vector<bool> &active, boo
     refuse_moving_elements(forward, without(moving, primal.done));
     refuse_lost_gradients(forward, without(lost, primal.done));
     derive(adjoint, primal.kernel, active, memory_limit, notes);
-    // An array that is made local is loaded before the kernel writes to it.
+    // A localised array is loaded before the kernel writes to it.
     const Kernel run = passes::inline_primals(primal.kernel);
     const std::vector<bool> late = without(values_read_late(run, adjoint.kernel), primal.done);
     if (!any(late)) break;

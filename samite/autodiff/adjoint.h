@@ -8,40 +8,40 @@
 //   %r = op(…)          x̄ += (∂op/∂x) r̄ for each active operand, by the table of autodiff/rules.h
 //   %r = load a[i]      ā[i] += r̄
 //   %r = exchange a[i]  as a load, and a store of 0
-//   store a[i] = v      v̄ += ā[i], and ā[i] = 0: the store ends the life of the value that was there
+//   store a[i] = v      v̄ += ā[i], then ā[i] = 0: the store overwrites the previous value
 //   accumulate a[i] += v  v̄ += ā[i]
 //   local_load, local_store  the same of a local array, whose gradients are another local array
 //   if                  the same branch, recomputed and reversed
 //   for, while          the same iterations backwards, each recomputed and reversed
-// Dead-code removal then keeps of the recomputation what the reverse sweep reads.
+// Dead-code removal then keeps only the recomputed values that the reverse sweep reads.
 //
-// What is kept: a value that a loop carries differs from iteration to iteration. Recomputing or reversing an iteration
-// may need the value that the iteration started with. Then the recomputation of the loop stores that value in a local
-// array, one element for each iteration. Counters (i += constant) are computed from the number of the iteration
-// instead. Everything else is recomputed: the body of a loop at nesting depth d runs d + 1 times forward, as far as it
-// is needed. A loop that would keep more than a limit has checkpoints: it keeps the values at the start of each chunk
-// of √n iterations. Before it reverses a chunk, it runs the chunk again and keeps its iterations. Unless its length is
-// a constant, a loop decides that when it runs. `kept` and `loops` list the decision.
+// Storage. A loop-carried value differs between iterations. Recomputing or reversing an iteration may need the value
+// that the iteration started with. Then the recomputation of the loop stores that value in a local array, one element
+// for each iteration. Counters (i += constant) are computed from the number of the iteration instead. Everything else
+// is recomputed: the body of a loop at nesting depth d runs d + 1 times forward, as far as it is needed. A loop that
+// would store more than a limit uses checkpoints: it stores the values at the start of each chunk of √n iterations, and
+// runs a chunk again, storing its iterations, before reversing it. A loop whose length is not a constant decides this
+// at run time. `kept` and `loops` list the decisions.
 //
-// A local array is a value that changes in place. A branch or an iteration that runs again may read elements that were
-// overwritten since. Then the reverse sweep undoes the writes on its way: by a log of the stores (each with the index
-// and the element from before), or by a copy of the array from before the branch or the iteration, where that is
-// smaller or the stores are in a loop inside.
+// A local array changes in place. A branch or an iteration that runs again may read elements that were overwritten
+// since. Then the reverse sweep undoes the writes: by a log of the stores (each with the index and the previous
+// element), or by a copy of the array from before the branch or the iteration, if that is smaller or if an inner loop
+// stores.
 //
-// Arrays written in place. Where no two instances touch one element (passes/accesses.h), an instance may read elements
-// after writing them, or at other indices than it writes. passes/privatise.h makes those elements local first; then
-// they are locals and local arrays like any other. The same is done with an array that tracks no gradient and carries
-// values from one active array to another.
+// Arrays written in place. If no two instances access the same element (passes/accesses.h), an instance may read
+// elements after writing them, or at other indices than it writes. passes/privatise.h first makes those elements local;
+// then they are locals and local arrays like any other. It does the same for an array that tracks no gradient and
+// carries values from one active array to another.
 //
-// A gradient is right or refused. UserError names the line where the adjoint would need, of an array whose elements do
+// A gradient is correct or refused. UserError names the line if the adjoint would need, of an array whose elements do
 // not belong to one instance each,
 //   - an element that the kernel has written before it read it,
 //   - the gradient of an array that the kernel reads at one place and writes at another,
 //   - a gradient through an array that is not active,
 // and a write in the condition of a while_.
-// The adjoint reads array elements again: they must still hold what the forward launch read. `values_read` lists these
-// arrays. The kernel itself overwrites those of them in `values_before`: the adjoint must be given a copy from before
-// the launch (a Tape keeps it).
+// The adjoint reads array elements again: they must still have the values that the forward launch read. `values_read`
+// lists these arrays. The kernel itself overwrites those in `values_before`: the adjoint needs a copy of them from
+// before the launch (a Tape keeps it).
 #pragma once
 
 #include "samite/autodiff/notes.h"
@@ -53,43 +53,43 @@
 
 namespace samite::autodiff {
 
-// What an array of kept values has one element for.
+// The unit for which an array of stored values has one element.
 enum class KeptFor : std::uint8_t {
   iterations,        // each iteration of the loop
   chunks,            // each chunk of it: the checkpoints
   chunk_iterations,  // each iteration of one chunk
 };
 
-// Values that an instance keeps of a loop: those that it carries from iteration to iteration, or elements of local
-// arrays that it overwrites (with their indices, and the conditions under which it does).
+// Values that an instance stores for a loop: loop-carried values, or elements of local arrays that it overwrites (with
+// their indices, and the conditions of the writes).
 struct KeptValue {
-  SourceLocation loop, assigned;  // the loop that keeps it, and where it is assigned or declared
+  SourceLocation loop, assigned;  // the loop that stores it, and the line that assigns or declares it
   ir::Type type = ScalarType::Float32;
   KeptFor kept_for = KeptFor::iterations;
-  std::optional<std::int64_t> elements;     // for each of them: 1, or the size of an array where that is known
-  std::optional<std::int64_t> length = {};  // how many of them, where that is known before the launch
+  std::optional<std::int64_t> elements;     // for each unit: 1, or the size of an array if it is known
+  std::optional<std::int64_t> length = {};  // the number of units, if it is known before the launch
 
   std::string to_string() const;  // "f32, 4 B x 1000 iterations of the loop at dir/file.cpp:12, assigned at …"
-  // Where they are known before the launch.
+  // If they are known before the launch.
   std::optional<std::int64_t> bytes() const;
 };
 
-// How often the body of a loop runs forward for an adjoint.
+// The number of forward runs of a loop's body for an adjoint.
 struct LoopRuns {
   SourceLocation loop;
   int runs = 0;  // including the run that recomputes an iteration to reverse it, and the run from checkpoints
-  // Of a loop that may have checkpoints: with at most this many iterations it has none, and runs once less.
+  // For a loop that may use checkpoints: the limit of iterations up to which it uses none, and runs once less.
   std::optional<std::int64_t> checkpoints_beyond = {};
 };
 
-// What an adjoint keeps and what it computes again.
+// The values that an adjoint stores and recomputes.
 struct AdjointReport {
   std::string kernel;
   std::vector<KeptValue> kept;
   std::vector<LoopRuns> loops;
   std::vector<std::string> values_before;  // arrays whose elements from before the launch are needed
 
-  // Of an instance, where they are all known before the launch.
+  // For one instance, if all sizes are known before the launch.
   std::optional<std::int64_t> bytes() const;
   std::string to_string() const;
 };
@@ -100,7 +100,7 @@ struct Adjoint {
   std::vector<std::uint32_t> gradient_of;    // by gradient parameter, in order: its primal parameter
   std::vector<std::uint32_t> values_read;    // primal arrays whose elements the adjoint reads
   std::vector<std::uint32_t> values_before;  // those of them that the kernel overwrites
-  // Of custom adjoints and replays: primal arrays that the kernel writes and that they read as it has left them, and
+  // For custom adjoints and replays: primal arrays that the kernel writes and that they read as left by the kernel, and
   // primal arrays that they write.
   std::vector<std::uint32_t> values_after, written;
   std::vector<KeptValue> kept;
@@ -108,10 +108,10 @@ struct Adjoint {
   bool empty = false;  // no gradient reaches any active array
 };
 
-// `active` is by parameter: whether its gradient is wanted. Only arrays of floating type may be active.
-// `may_alias` says that two gradient arrays may share memory: then every addition to a gradient is atomic.
-// `memory_limit` is in bytes for each loop of an instance: a loop that would keep more has checkpoints. Where it is not
-// given, it is `usual_memory_limit`.
+// `active` is by parameter: whether its gradient is wanted. Only arrays of floating type may be active. `may_alias`
+// says that two gradient arrays may share memory: then every addition to a gradient is atomic. `memory_limit` is in
+// bytes for each loop of an instance: a loop that would store more uses checkpoints. The default is
+// `usual_memory_limit`.
 Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias,
                        std::optional<std::int64_t> memory_limit = {});
 

@@ -36,7 +36,7 @@ void refuse_effects(const Kernel &kernel, const AdjointCall &call) {
   });
 }
 
-// Makes a kernel of one call, and statements of that kernel's adjoint.
+// Turns one call into a kernel, and that kernel's adjoint into statements.
 class Expansion {
  public:
   Expansion(Kernel &kernel, const AdjointCall &call, SourceLocation where)
@@ -89,7 +89,7 @@ class Expansion {
     block_kernel_.parameters.push_back({"adjoint_of " + std::to_string(block_kernel_.parameters.size()), type, rank});
   }
 
-  // Cotangents take the place of the gradients of outputs, sums that of the gradients of inputs.
+  // Cotangents replace the gradients of outputs, sums the gradients of inputs.
   Block in_place(const Adjoint &adjoint) {
     Block block;
     for (const AdjointInput &input : call_.inputs)
@@ -123,7 +123,7 @@ class Expansion {
     }
     auto *accumulate = stmt.as<Accumulate>();
     if (!accumulate || accumulate->array < outside_) return {std::move(stmt)};
-    // A local holds the sum; passes/promote.h makes values of it.
+    // A local holds the sum; passes/promote.h turns it into values.
     const AdjointInput &input = call_.inputs[parameters[accumulate->array].primal - outside_];
     const LocalId sum = kernel_.local_count++;
     Operation add{Op::Add, input.type, {Value::local(input.type, input.gradient), accumulate->value}};

@@ -1,5 +1,5 @@
-// How long the tapes of a while_ must be: as many iterations as its condition allows, where a counter shows that, or as
-// many as a run of the loop has counted. A `for` with a break is such a while_, and runs at most as often as the `for`.
+// The length of the tapes of a while_: the iterations that its condition allows, if a counter bounds them, or a counted
+// run of the loop. A `for` with a break is such a while_, and runs at most as often as the `for`.
 #include "samite/autodiff/deriver.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ using namespace ir;
 
 namespace {
 
-// The operations of a block that are all true where `condition` is.
+// The operations of a block that are all true if `condition` is.
 void for_each_term(const Block &block, const Value &condition, const std::function<void(const Operation &)> &f) {
   if (!condition.is_local()) return;
   for (const Stmt &stmt : block) {
@@ -33,7 +33,7 @@ Op mirrored(Op op) {
   }
 }
 
-// The last number from which a counter of this type can take a step without wrapping round.
+// The last number from which a counter of this type can step without overflow.
 std::int64_t last_before_wrap(ScalarType type, std::int64_t step) {
   const bool is_signed = class_of(type) == ScalarClass::Signed;
   const auto bits = static_cast<int>(8 * size_of(type)) - (is_signed ? 1 : 0);
@@ -41,7 +41,7 @@ std::int64_t last_before_wrap(ScalarType type, std::int64_t step) {
   return step > 0 ? largest - step : -largest - 1 - step;
 }
 
-// A term of a condition that says `counter op end`.
+// A term `counter op end` of a condition.
 struct Limit {
   const Carried *counter;
   Op op;
@@ -73,8 +73,8 @@ bool arrives(const Limit &limit, std::int64_t step) {
 
 }  // namespace
 
-// An i64, computed before the loop: a number of iterations that the loop does not exceed. One of the terms of its
-// condition gives it: a counter that goes by a constant step to a limit that the loop does not change.
+// A bound of the loop's iterations, an i64 computed before the loop. It comes from a term of its condition: a counter
+// that moves by a constant step to a limit that the loop does not change.
 std::optional<Value> Deriver::most_iterations(const While &loop) {
   std::set<LocalId> inside;
   for (const Carried &c : loop.carried) inside.insert(c.inner);
@@ -109,7 +109,8 @@ Value Deriver::most_iterations(const Carried &counter, std::int64_t step, Op op,
   return build_.select(ends, bound, number(std::numeric_limits<std::int64_t>::max()));
 }
 
-// The bytes of an iteration's tapes, at most, with some elements for an array whose size is known at the launch.
+// An upper bound of an iteration's bytes on tapes, assuming some elements for an array whose size is known only at
+// launch.
 std::int64_t Deriver::tape_bytes(const While &loop) const {
   constexpr std::int64_t index_bytes = 4;
   std::int64_t sum = 0;
@@ -125,7 +126,7 @@ std::int64_t Deriver::tape_bytes(const While &loop) const {
   return std::max<std::int64_t>(sum, 1);
 }
 
-// Called before the loop. Runs the loop to count its iterations where there is no bound, or where the bound would waste
+// Called before the loop. Runs the loop to count its iterations if there is no bound, or if the bound would waste
 // memory.
 Deriver::TapeLength Deriver::tape_length(const While &loop, SourceLocation where) {
   const std::optional<Value> bound = most_iterations(loop);
@@ -145,7 +146,7 @@ Deriver::TapeLength Deriver::tape_length(const While &loop, SourceLocation where
   return {either, few};
 }
 
-// Runs the loop, and leaves local arrays as they were.
+// Runs the loop, and restores local arrays.
 Value Deriver::count_iterations(const While &loop, SourceLocation where) {
   UndoLog before;
   for (const LocalWrites &w : local_writes({&loop.condition_block, &loop.body}))

@@ -1,8 +1,7 @@
-// Checkpoints of long loops. The first run of a loop keeps the values at the start of each chunk of iterations, and all
-// iterations of the last chunk. Each other chunk runs again before it is reversed. With chunks of √n iterations, a loop
-// of n iterations takes memory for 2 √n and runs once more (A. Griewank, A. Walther, Evaluating Derivatives, 2nd ed.
-// 2008, ch. 12). A loop of no more iterations than may be kept is one chunk, and runs no more often than without
-// checkpoints.
+// Checkpoints of long loops. The first run of a loop stores the values at the start of each chunk of iterations, and
+// all iterations of the last chunk. Each other chunk runs again before it is reversed. With chunks of √n iterations, a
+// loop of n iterations takes memory for 2 √n and runs once more (A. Griewank, A. Walther, Evaluating Derivatives, 2nd
+// ed. 2008, ch. 12). A loop within the limit is one chunk, and runs no more often than without checkpoints.
 #include "samite/autodiff/deriver.h"
 
 #include <algorithm>
@@ -48,7 +47,7 @@ Deriver::Checkpoints Deriver::plan_checkpoints(const Iterations &loop, const Tap
   return planned;
 }
 
-// At least one. Two numbers of iterations are not added: the sum might be too large for their type.
+// At least one. Never adds two numbers of iterations: the sum might overflow.
 Value Deriver::number_of_chunks(const Checkpoints &checkpoints) {
   const Value one = Value::constant(checkpoints.count.type(), 1);
   const Value before = build_(Op::Div, {build_(Op::Sub, {checkpoints.count, one}), checkpoints.chunk});
@@ -78,7 +77,7 @@ void Deriver::store_checkpoint(Checkpoints &checkpoints) {
                            build_.select(full, build_(Op::Add, {number, one}), number)}};
 }
 
-// Reverses the chunks, the last one first. Each but the last runs again from its checkpoint and keeps its iterations
+// Reverses the chunks, the last one first. Each but the last runs again from its checkpoint and stores its iterations
 // before it is reversed.
 void Deriver::reverse_chunks(const Iterations &loop) {
   const Checkpoints checkpoints = checkpoints_.at(&loop.carried);
@@ -154,7 +153,7 @@ void Deriver::rerun_chunk(const Iterations &loop, const Checkpoints &checkpoints
   build_.append({std::move(again), loop.where});
 }
 
-// The index of a range in its iteration of this number.
+// The index of a range in its iteration with this number.
 void Deriver::start_of(const Iterations &loop, Value number) {
   if (!loop.range) return;
   const For &range = *loop.range;

@@ -13,7 +13,7 @@ void Deriver::recompute_custom(const CustomAdjoint &custom) {
   const CustomAdjoint flat = passes::inline_nested_primals(custom);
   for (const CustomOperand &each : flat.operands) primal_value_[each.inner] = value(each.operand);
   copy(flat.replays ? flat.replay : flat.primal, flat.replays ? Copied::ValuesAfterwards : Copied::Values);
-  // A copy: where a function returns its argument, the rules must still tell the result from the argument.
+  // Copies: if a function returns its argument, the rules must still distinguish the result from the argument.
   for (const CustomResult &result : flat.results) {
     const Value recomputed = value(flat.replays ? result.replayed : result.value);
     primal_value_[result.local] = Value::local(result.type, build_.variable(recomputed));
@@ -34,8 +34,8 @@ void Deriver::reverse_custom(const CustomAdjoint &custom) {
   noted_operation_ = "the statement";
 }
 
-// Copies the statements under new names: with their writes to arrays, or for their values alone. Nothing else uses
-// their local arrays, so these need no log.
+// Copies the statements under new names: with their writes to arrays, or only for their values. Their local arrays have
+// no other use, so they need no log.
 void Deriver::copy(const Block &block, Copied what) {
   std::unordered_map<LocalArrayId, LocalArrayId> arrays;
   for_each_statement(block, [&](const Stmt &stmt) {

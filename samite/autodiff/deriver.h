@@ -1,14 +1,14 @@
 // The walk over one kernel that writes its adjoint: internal to autodiff.
 //
 // The rule for each block: first recompute the block's own values (recompute.cpp), then run its statements backwards
-// (reverse.cpp); loops.cpp has the rule for loops. Dead-code removal then keeps of the recomputation what the reverse
-// sweep reads. A value that is not at hand appears as Op::Unavailable. Where one is left after dead code is removed,
-// the kernel is derived once more and keeps that value (adjoint.cpp).
+// (reverse.cpp); loops.cpp has the rule for loops. Dead-code removal then keeps only the recomputed values that the
+// reverse sweep reads. Op::Unavailable is a placeholder for an unavailable value. If dead-code removal leaves one, the
+// kernel is derived once more and stores that value (adjoint.cpp).
 //
 // Local arrays are state. The recomputation writes to a working array. The reverse of a block begins with the working
-// array as the block left it. If the array is kept, the reverse undoes each write on its way, so that a branch or an
-// iteration that runs again finds what it found before (local_state.cpp). If it is not kept, the working array is
-// invalid from the first write on that the reverse meets, and what is loaded from it is unavailable.
+// array as the block left it. If the array is kept, the reverse undoes each write, so that a branch or an iteration
+// that runs again reads the same elements as before (local_state.cpp). If it is not kept, the working array is invalid
+// from the reverse's first write on, and loads from it are unavailable.
 #pragma once
 
 #include "samite/autodiff/activity.h"
@@ -25,19 +25,19 @@
 
 namespace samite::autodiff {
 
-// What an adjoint has memory for.
+// The values that an adjoint stores.
 struct Keep {
   std::vector<bool> local;  // by primal local, the inner one of a carried value: its value in each iteration
-  std::vector<bool> array;  // by primal local array: what its stores overwrite
-  // Loops with checkpoints, by their carried values: up to how many iterations all are kept without checkpoints; 0
-  // where the loop is known to have more.
+  std::vector<bool> array;  // by primal local array: the elements that its stores overwrite
+  // Loops with checkpoints, by their carried values: the iterations up to which all are stored without checkpoints; 0
+  // if the loop is known to have more.
   std::unordered_map<const std::vector<ir::Carried> *, std::int64_t> checkpoints;
-  // Bytes that the tapes of a loop may take for iterations that it does not run.
+  // The bytes that a loop's tapes may waste on iterations that it does not run.
   std::int64_t tape_limit = usual_memory_limit;
 
-  static constexpr std::int64_t some_elements = 64;  // of an array whose size is known when it is launched
+  static constexpr std::int64_t some_elements = 64;  // of an array whose size is known only at launch
 
-  // The number by which Op::Unavailable names a value. `add` keeps that value, and says whether it was kept before.
+  // The number by which Op::Unavailable names a value. `add` keeps that value, and returns whether it was kept before.
   static std::int32_t name_of(ir::LocalId local) { return static_cast<std::int32_t>(local); }
   std::int32_t name_of_array(ir::LocalArrayId id) const { return static_cast<std::int32_t>(local.size() + id); }
   bool add(std::int32_t name);
@@ -45,7 +45,7 @@ struct Keep {
 
 class Deriver {
  public:
-  // Where `notes` is not null the adjoint takes notes (autodiff/notes.h), and gets three more parameters.
+  // If `notes` is not null, the adjoint takes notes (autodiff/notes.h), and gets three more parameters.
   Deriver(const ir::Kernel &primal, const std::vector<bool> &active, const Keep &keep, Notes *notes = nullptr);
 
   // The adjoint in captured form.
@@ -53,7 +53,7 @@ class Deriver {
 
   const std::vector<std::uint32_t> &gradient_of() const { return gradient_of_; }
 
-  // One memory of a loop, as planned. Whether anything reads it is known when dead code is removed.
+  // A planned memory of a loop. Whether it is read is known after dead-code removal.
   struct Planned {
     ir::LocalArrayId array;
     const std::vector<ir::Carried> *loop;
@@ -68,7 +68,7 @@ class Deriver {
   using LocalId = ir::LocalId;
   using LocalArrayId = ir::LocalArrayId;
 
-  // A loop as the reverse sweep sees it: a number of iterations, each of which recomputes blocks.
+  // A loop in the reverse sweep: a number of iterations, each of which recomputes blocks.
   struct Iterations {
     const std::vector<ir::Carried> &carried;
     std::vector<const Block *> blocks;  // in the order in which an iteration runs them; the last is the body
@@ -76,17 +76,17 @@ class Deriver {
     SourceLocation where;
   };
 
-  // Memory for the values that an iteration starts with and those that it overwrites. The latest recomputation of the
-  // loop fills it.
+  // Memory for the values that an iteration starts with and those that it overwrites, filled by the latest
+  // recomputation of the loop.
   struct Tapes {
     struct Allocation {
       LocalArrayId array;
       ir::Type type;
-      std::optional<Value> each;  // elements for each iteration, where more than one
+      std::optional<Value> each;  // elements for each iteration, if more than one
       KeptValue kept;
     };
     std::vector<Allocation> allocations;
-    std::unordered_map<LocalId, LocalArrayId> carried;          // by the inner local of what is kept
+    std::unordered_map<LocalId, LocalArrayId> carried;          // by the inner local of the stored value
     std::vector<std::pair<LocalArrayId, LocalArrayId>> copies;  // of a whole working array; by primal local array
     UndoLog log;                                                // of the other arrays that an iteration writes
     std::unordered_map<LocalId, LocalArrayId> logged;           // values of the log that an iteration defines
@@ -94,16 +94,16 @@ class Deriver {
 
   bool active(LocalId local) const { return activity_.local[local]; }
   bool active(const Value &value) const { return value.is_local() && is_floating(value.type()) && active(value.id()); }
-  // Whether the reverse of the loop, or of the block, does anything.
+  // Whether the loop, or the block, has a non-empty reverse.
   bool has_adjoint(const std::vector<ir::Carried> &carried, const Block &body) const;
   bool has_adjoint(const Block &block) const;
 
-  // The value in the adjoint, in the region being written, of a primal value.
+  // The adjoint's value of a primal value, in the current region.
   Value value(const Value &primal) const;
   std::vector<Value> values(const std::vector<Value> &primal) const;
   Value define(LocalId primal, ir::Type type);
 
-  // A variable for the adjoint of each active value that the block itself defines, zero at first.
+  // An adjoint variable for each active value that the block itself defines, initially zero.
   void declare_adjoints(const Block &block);
   Value adjoint(LocalId local) const;
   void add(const Value &primal, Value contribution);
@@ -157,11 +157,11 @@ class Deriver {
 
   // checkpoints.cpp
   struct Checkpoints {
-    Value count, chunk;                                         // iterations in all, or at most, and in a chunk
+    Value count, chunk;                                         // iterations in total, or their bound, and in a chunk
     std::map<LocalId, LocalArrayId> carried;                    // by the inner local: its value at each chunk's start
     std::vector<std::pair<LocalArrayId, LocalArrayId>> copies;  // of working arrays, by primal local array
     LocalId slot = 0, number = 0;                               // of the iteration in its chunk, and of the chunk
-    std::vector<ir::Carried> counters;                          // what the loop carries for these
+    std::vector<ir::Carried> counters;                          // the loop-carried values for these
   };
   bool has_checkpoints(const std::vector<ir::Carried> &carried) const { return keep_.checkpoints.contains(&carried); }
   Checkpoints plan_checkpoints(const Iterations &loop, const TapeLength &length,
@@ -174,24 +174,24 @@ class Deriver {
   void recompute(const std::vector<const Block *> &blocks);
   void reverse_iteration(const Iterations &loop, Value number_in_tapes, Value number);
 
-  // For how many iterations a loop's tapes have room, decided before it runs.
+  // The iterations for which a loop's tapes have room, decided before it runs.
   struct TapeLength {
     Value iterations;
-    // Whether that is a bound that the loop's condition keeps, and so small that there are no checkpoints. Else the
+    // Whether that is a bound that the loop's condition guarantees, small enough to need no checkpoints. Otherwise the
     // loop has been counted, and runs exactly as often again, whatever its condition says: the compiler may round
-    // otherwise in its second copy of the loop, which might then run beyond the tapes.
+    // differently in its second copy of the loop, which might then exceed the tapes.
     Value bounded = Value::boolean(false);
   };
 
-  // A forward run of a loop that is being written.
+  // A forward run of a loop that is being emitted.
   struct Run {
     const Iterations &loop;
-    std::optional<TapeLength> length;  // none where nothing is kept for a reverse
+    std::optional<TapeLength> length;  // empty if nothing is stored for a reverse
     std::optional<Checkpoints> checkpoints;
     std::vector<LocalWrites> writes;
     LocalId first_inside;
     Tapes tapes;
-    UndoLog log;  // of the block around
+    UndoLog log;  // of the enclosing block
   };
 
   // local_state.cpp
@@ -258,7 +258,7 @@ class Deriver {
   const Keep &keep_;
   Notes *notes_;
   LocalId site_ = 0;                                            // a variable: the first site noted, or -1
-  std::array<LocalId, Notes::record_size - 1> noted_values_{};  // what the record gets of it
+  std::array<LocalId, Notes::record_size - 1> noted_values_{};  // its values in the record
   std::string noted_operation_ = "the statement";               // what is being reversed
   std::vector<Value> noted_;                                    // its cotangent and up to two operands, if at hand
   Activity activity_;
@@ -273,13 +273,13 @@ class Deriver {
   std::vector<std::optional<Value>> primal_value_;
   std::vector<std::optional<LocalId>> adjoint_;
   std::unordered_map<const ir::While *, Value> count_;  // iterations of the latest recomputation
-  // By the loop's carried values, which have one place in memory.
+  // By the loop's carried values, whose address is stable.
   std::unordered_map<const std::vector<ir::Carried> *, Tapes> tapes_;
 
   std::unordered_map<const std::vector<ir::Carried> *, Checkpoints> checkpoints_;
   std::vector<Planned> planned_;
   std::vector<SourceLocation> defined_at_;           // by primal local
-  std::vector<const ir::Operation *> operation_of_;  // by primal local: what defines it, if that is an operation
+  std::vector<const ir::Operation *> operation_of_;  // by primal local: its operation, if any
   std::vector<const ir::For *> range_of_;            // by primal local: the range whose index it is
   std::unordered_map<const std::vector<ir::Carried> *, SourceLocation> loop_at_;
 
@@ -291,12 +291,12 @@ class Deriver {
     SourceLocation where;
   };
   std::vector<std::optional<LocalArray>> local_array_;  // by primal local array: of the latest recomputation
-  std::vector<bool> held_;     // whether the working array has the elements that the primal has at this place
-  std::vector<int> unlogged_;  // how many of the statements around copy it whole
+  std::vector<bool> held_;                              // whether the working array currently has the primal's elements
+  std::vector<int> unlogged_;                           // the number of enclosing statements that copy it whole
   std::vector<const ir::Stmt *> first_reader_;
   UndoLog undo_;  // of the block that is being recomputed
   std::unordered_map<const ir::Stmt *, UndoLog> undo_of_;
-  int nesting_ = 0;  // how many of the statements around run again before they are reversed
+  int nesting_ = 0;  // the number of enclosing statements that run again before they are reversed
   passes::Builder build_;
 };
 

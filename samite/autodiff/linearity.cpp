@@ -10,10 +10,10 @@ namespace {
 
 using namespace ir;
 
-// How a value depends on the cotangents. Zero is both a number and linear.
+// A value's dependence on the cotangents. Zero is both a number and linear.
 enum class Degree : std::uint8_t { Zero, Number, Linear, Other };
 
-// Of a sum, or of a value that is one or the other.
+// For a sum, or for a value that is one or the other.
 Degree join(Degree a, Degree b) {
   if (a == Degree::Zero || a == b) return b;
   return b == Degree::Zero ? a : Degree::Other;

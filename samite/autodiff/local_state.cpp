@@ -32,7 +32,7 @@ std::vector<LocalWrites> Deriver::logged_writes(std::initializer_list<const Bloc
   return logged;
 }
 
-// Whether a copy of the array takes fewer bytes than a log of the writes. A log entry has `stored_bytes` beside the
+// Whether a copy of the array takes fewer bytes than a log of the writes. A log entry has `stored_bytes` besides the
 // element.
 bool Deriver::cheaper_to_copy(const LocalWrites &writes, std::int64_t stored_bytes) const {
   const LocalArray &array = *local_array_[writes.array];
@@ -40,7 +40,7 @@ bool Deriver::cheaper_to_copy(const LocalWrites &writes, std::int64_t stored_byt
   return array.size.is_constant() && array.size.as_int() * element <= writes.stores * (element + stored_bytes);
 }
 
-// As many elements as the primal array has.
+// Copies as many elements as the primal array has.
 void Deriver::copy_elements(LocalArrayId to, Value to_begin, LocalArrayId from, Value from_begin, LocalArrayId primal) {
   const LocalArray &array = *local_array_[primal];
   const Type type = to_begin.type();
@@ -62,8 +62,8 @@ UndoCopy Deriver::copy_of(LocalArrayId primal) {
   return {primal, copy};
 }
 
-// Values of a log that are defined inside of a branch become results of the branch. On the side that did not run they
-// are zeros, which nothing reads.
+// Values of a log that are defined inside a branch become results of the branch. On the side that did not run they are
+// zeros, which are not read.
 void Deriver::export_log(UndoLog &log, LocalId first_inside, std::vector<BranchResult> &results, bool then_side) {
   std::unordered_map<LocalId, LocalId> exported;
   log = map_values(log, [&](const Value &value) {
@@ -113,8 +113,8 @@ void Deriver::take_back(const UndoLog &log, const std::function<Value(const Valu
                undo.kind);
 }
 
-// Called where the reverse comes to a statement that wrote to local arrays. Where its writes are not undone, the
-// working array has what the statement left, and not what the statements before it read.
+// Called when the reverse reaches a statement that wrote to local arrays. If its writes are not undone, the working
+// array has the elements after the statement, not those that earlier statements read.
 void Deriver::lose_what_is_not_kept(const Stmt &stmt) {
   for (const LocalWrites &writes : local_writes(stmt))
     if (!keep_.array[writes.array]) held_[writes.array] = false;
@@ -125,7 +125,7 @@ void Deriver::release_what_nothing_reads_before(const Stmt &stmt) {
     if (first_reader_[array] == &stmt) held_[array] = false;
 }
 
-// The gradients of the elements, zero at first.
+// The gradients of the elements, initially zero.
 void Deriver::declare_adjoint_array(const Allocate &allocate) {
   LocalArray &array = *local_array_[allocate.array];
   const Type gradients = gradient_type(array.type);

@@ -1,4 +1,4 @@
-// Loops backwards: the same iterations, the last one first.
+// Reverses loops: the same iterations, the last one first.
 #include "samite/autodiff/deriver.h"
 #include "samite/base/error.h"
 
@@ -10,7 +10,7 @@ namespace samite::autodiff {
 
 using namespace ir;
 
-// The constant by which an integer local grows in each iteration, if it does just that.
+// The constant by which an integer local grows in each iteration, if it does nothing else.
 std::optional<Value> Deriver::counter_step(const Carried &c, const Block &body) {
   if (!is_integer(c.type) || !c.next.is_local()) return std::nullopt;
   for (const Stmt &stmt : body) {
@@ -57,7 +57,7 @@ std::int64_t Deriver::least(const Value &primal) const {
     case Op::Max: return std::max(least(operands[0]), least(operands[1]));
     case Op::Min: return std::min(least(operands[0]), least(operands[1]));
     case Op::Add: {
-      // An index is below the end of its loop, so adding one does not wrap round.
+      // An index is below the end of its loop, so adding one does not overflow.
       if (!operands[0].is_local() || !operands[1].is_constant() || operands[1].as_int() != 1) return lowest;
       const For *range = range_of_[operands[0].id()];
       const Operation *of = operation_of_[operands[0].id()];
@@ -70,10 +70,10 @@ std::int64_t Deriver::least(const Value &primal) const {
 }
 
 // The same iterations, the last one first. With a step of 1 or -1 the reversed loop counts from `end` to `begin`, so
-// that no number lies outside of the range, and the index is one step before the counter. Where `begin` and `end` minus
-// one step are known to fit the type, the counter itself is the index. With any other step the bounds are constants
-// (passes/number_iterations.h), or there is room for one step before `begin`: of n = ceil((end - begin) / step)
-// iterations the last is begin + (n - 1) step. An empty loop then starts at or beyond the new end and stays empty.
+// that no number is outside of the range, and the index is one step before the counter. If `begin` and `end` minus one
+// step are known to fit the type, the counter itself is the index. With any other step the bounds are constants
+// (passes/number_iterations.h), or there is room for one step before `begin`: the last of n = ceil((end - begin) /
+// step) iterations is begin + (n - 1) step. An empty loop then starts at or beyond the new end and stays empty.
 Deriver::ReversedRange Deriver::reversed_range(const For &loop) {
   Value begin = value(loop.begin), end = value(loop.end), step = value(loop.step);
   internal_check(step.is_constant(), "a loop whose step is not a constant");
@@ -140,7 +140,7 @@ void Deriver::reverse_loop(const For &loop, SourceLocation where) {
   end_carried_adjoints(loop.carried);
 }
 
-// As many iterations as the loop ran, the last one first. The condition block belongs to the iteration that follows it.
+// As many iterations as the loop ran, the last one first. The condition block belongs to the next iteration.
 void Deriver::reverse_loop(const While &loop, SourceLocation where) {
   if (!has_adjoint(loop.carried, loop.condition_block) && !has_adjoint(loop.body)) return;
   auto number = [](std::int64_t n) { return Value::constant(ScalarType::Int32, n); };
@@ -160,7 +160,7 @@ void Deriver::reverse_loop(const While &loop, SourceLocation where) {
   end_carried_adjoints(loop.carried);
 }
 
-// The adjoint of what a loop carries, from the loop's end to its beginning.
+// The adjoints of loop-carried values, from the loop's end to its beginning.
 void Deriver::begin_carried_adjoints(const std::vector<Carried> &carried) {
   for (const Carried &c : carried)
     if (active(c.inner))
@@ -208,7 +208,7 @@ void Deriver::start_iteration(const Iterations &loop, Value number_in_tapes, Val
     } else if (keep_.local[c.inner]) {
       primal_value_[c.inner] = build_.local_load(c.type, tapes_[&loop.carried].carried.at(c.inner), number_in_tapes);
     } else {
-      // Whether the value is needed is known when dead code is removed. Then the next attempt keeps it.
+      // Dead-code removal shows whether the value is needed. Then the next attempt stores it.
       primal_value_[c.inner] = build_.operation({Op::Unavailable, c.type, {}, 0, Keep::name_of(c.inner)});
     }
   }

@@ -1,4 +1,4 @@
-// Notes of what is not finite, taken while the adjoint runs: see autodiff/notes.h.
+// Notes of infinite or NaN contributions, taken while the adjoint runs: see autodiff/notes.h.
 #include "samite/autodiff/deriver.h"
 
 #include <limits>

@@ -1,7 +1,7 @@
-// Products that repeat a factor, such as m * r * r * r: their factors get their gradients from the product as a whole.
+// Products that repeat a factor, such as m * r * r * r: the factors get their gradients from the whole product.
 //
-// Factor by factor, r would get three equal terms, each computed in another way. With c = t r², where t is the gradient
-// of the product, the gradients are 3 m c and r c. r² is often there already, for another rule of r.
+// Factor by factor, r would get three equal terms, each computed differently. With c = t r², where t is the gradient of
+// the product, the gradients are 3 m c and r c. Another rule of r often computes r² anyway.
 #include "samite/autodiff/deriver.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ using namespace ir;
 
 namespace {
 
-// Longer products are reversed factor by factor: else each product of a long chain would be compared with all inside.
+// Longer products are reversed factor by factor: otherwise a long chain would take quadratic time.
 constexpr std::size_t most_factors = 64;
 
 }  // namespace
@@ -32,8 +32,8 @@ void Deriver::find_factors(const Block &block) {
   }
 }
 
-// Appends the factors of a product. Where a factor is itself a product that nothing else uses, its factors are appended
-// instead. `inside` gets such products: their own reverse may be left out.
+// Appends the factors of a product. If a factor is itself a product without other uses, its factors are appended
+// instead. `inside` collects such products: their own reverse may be omitted.
 void Deriver::take_apart(const Product &product, std::vector<Value> &factors, std::vector<LocalId> &inside) const {
   for (const Value &operand : product.operation->operands) {
     if (factors.size() + inside.size() > 2 * most_factors) return;
@@ -55,7 +55,7 @@ Value Deriver::power(const Value &x, std::ptrdiff_t exponent) {
   return build_(Op::Mul, {root, root});
 }
 
-// Reverses the product, with those inside of it, if it repeats just one factor. Whether it does.
+// Reverses the product, with those inside it, if it repeats just one factor. Returns whether it did.
 bool Deriver::reverse_power(const Let &let) {
   const Product &product = products_[let.local];
   if (!product.operation) return false;

@@ -1,4 +1,4 @@
-// The forward run, once more: it computes the values that the reverse sweep may read, and stores those that loops keep.
+// The recomputation: the values that the reverse sweep may read, and those that loops store.
 #include "samite/autodiff/deriver.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ void Deriver::recompute(const Block &block) {
 void Deriver::recompute_let(const Let &let) {
   Operation operation = let.value;
   operation.operands = values(operation.operands);
-  // The value that an exchange gave is the one from before the kernel.
+  // The result of an exchange is the value from before the kernel.
   if (operation.op == Op::Exchange) operation.op = Op::Load, operation.attribute = 0;
   // An atomic operation must not run a second time.
   if (info(operation.op).typing == Typing::Atomic)
@@ -46,7 +46,7 @@ void Deriver::recompute_let(const Let &let) {
 }
 
 void Deriver::recompute_branch(const If &branch, SourceLocation where) {
-  // An array is copied where its log would be longer than the array, or would not be a list of single stores.
+  // An array is copied if its log would be longer than the array, or would not be a list of single stores.
   std::vector<LocalArrayId> copied;
   for (const LocalWrites &writes : logged_writes({&branch.then_block, &branch.else_block})) {
     if (!writes.in_loop && !cheaper_to_copy(writes, 0)) continue;
@@ -101,8 +101,8 @@ void Deriver::leave(const std::vector<Carried> &carried, std::vector<Carried> &c
   for (std::size_t i = 0; i < carried.size(); ++i) copy[i].result = define(carried[i].result, carried[i].type).id();
 }
 
-// A loop whose reverse follows keeps on tapes what its reverse needs. Any other loop runs again, from its beginning,
-// before it is reversed: so whatever it writes is copied before it runs.
+// If its reverse follows, a loop stores the values for it on tapes. Any other loop runs again, from its beginning,
+// before it is reversed: so the arrays that it writes are copied before it runs.
 void Deriver::recompute_loop(const For &loop, SourceLocation where) {
   std::optional<TapeLength> length;
   if (nesting_ == 0 && has_adjoint(loop.carried, loop.body))
@@ -113,8 +113,8 @@ void Deriver::recompute_loop(const For &loop, SourceLocation where) {
       {0, loop.type, value(loop.begin), value(loop.end), value(loop.step), {}, {}, loop.kind, loop.stages}, length);
 }
 
-// How often a while_ runs is known only when it has run. Where its reverse needs values of the iterations, the loop
-// runs once to count them, and once more to keep the values. It runs just once where the tapes can be made for a bound
+// The iterations of a while_ are known only after it has run. If its reverse needs values of the iterations, the loop
+// runs once to count them, and once more to store the values. It runs just once if the tapes can be sized by a bound
 // (bounds.cpp).
 void Deriver::recompute_loop(const While &loop, SourceLocation where) {
   const bool reversed = nesting_ == 0 && (has_adjoint(loop.carried, loop.condition_block) || has_adjoint(loop.body));
@@ -148,7 +148,7 @@ Deriver::Run Deriver::begin_run(const Iterations &loop, const std::optional<Tape
   return run;
 }
 
-// With checkpoints each chunk overwrites the tapes of the chunk before, so that those of the last are left at the end.
+// With checkpoints each chunk overwrites the tapes of the previous chunk, so those of the last one remain at the end.
 void Deriver::run_iteration(Run &run, const std::vector<const Block *> &blocks, Value number) {
   if (run.checkpoints) number = Value::local(run.checkpoints->count.type(), run.checkpoints->slot);
   if (run.length) run.tapes = start_tapes(run.loop.carried, run.writes, number);
@@ -174,7 +174,7 @@ void Deriver::end_run(Run &run, std::vector<Carried> &copy) {
   leave(run.loop.carried, copy);
 }
 
-// The iterations of a range, `copy`.
+// The iterations `copy` of a range.
 void Deriver::run(const Iterations &loop, For copy, const std::optional<TapeLength> &length) {
   Run run = begin_run(loop, length);
   copy.index = build_.new_local();
@@ -189,7 +189,7 @@ void Deriver::run(const Iterations &loop, For copy, const std::optional<TapeLeng
   build_.append({std::move(copy), loop.where});
 }
 
-// How often its body ran.
+// Returns how often its body ran.
 Value Deriver::run(const While &loop, SourceLocation where, const std::optional<TapeLength> &length) {
   const Iterations both = iterations(loop, where);
   Run run = begin_run(both, length);
@@ -212,8 +212,8 @@ Value Deriver::run(const While &loop, SourceLocation where, const std::optional<
   return Value::local(ScalarType::Int32, count);
 }
 
-// How many iterations a loop runs: ceil((end - begin) / step), or none. At most the largest number of its type: no
-// memory could keep values of more.
+// The iterations of a loop: ceil((end - begin) / step), or none. At most the largest number of its type: no memory
+// could hold values of more.
 Value Deriver::trip_count(const For &loop) {
   Value begin = value(loop.begin), end = value(loop.end);
   std::int64_t step = loop.step.as_int(), size = step < 0 ? -step : step;
@@ -241,7 +241,7 @@ Value Deriver::iteration(const For &loop, Value index) {
   Value begin = value(loop.begin);
   std::int64_t step = loop.step.as_int(), size = step < 0 ? -step : step;
   Value distance = step > 0 ? build_(Op::Sub, {index, begin}) : build_(Op::Sub, {begin, index});
-  // The distance of two constants may not fit a signed type. Other ranges of such steps count their iterations.
+  // The distance of two constants may overflow a signed type. Other ranges with such steps count their iterations.
   const ScalarType type = loop.type.element();
   const Value end = value(loop.end);
   if (size != 1 && begin.is_constant() && end.is_constant() && class_of(type) == ScalarClass::Signed) {

@@ -23,7 +23,7 @@ struct AccessPair {
   std::optional<ArrayAccess> read, write;
 };
 
-// Of one array: its first read, and the first write whose indices differ from that of some read.
+// For one array: its first read, and the first write whose indices differ from those of some read.
 AccessPair differing_accesses(const Kernel &kernel, std::uint32_t array) {
   std::vector<ArrayAccess> reads, writes;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
@@ -231,7 +231,7 @@ void refuse_values_changed_by_atomics(const Kernel &primal, const Kernel &adjoin
 
 namespace {
 
-// The atomic operation that defines the local, or nothing.
+// The atomic operation that defines the local, or empty.
 std::optional<Stmt> atomic_defining(const Kernel &primal, LocalId local) {
   std::optional<Stmt> found;
   for_each_statement(primal.body, [&](const Stmt &stmt) {
@@ -282,7 +282,7 @@ void refuse_stores_in_conditions(const Kernel &primal) {
 
 namespace {
 
-// Of one computation: throws where it would lose a gradient.
+// For one computation: throws if it would lose a gradient.
 class HiddenOperands {
  public:
   HiddenOperands(const Kernel &kernel, const std::vector<bool> &active, const Activity &activity)

@@ -1,4 +1,4 @@
-// What an adjoint keeps and runs again, in words.
+// The text of an adjoint's report.
 #include "samite/autodiff/adjoint.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The statements of a block backwards, the last one first: from where each takes a gradient, and to what it adds.
+// Reverses the statements of a block, the last one first.
 #include "samite/autodiff/deriver.h"
 #include "samite/autodiff/rules.h"
 #include "samite/autodiff/tile_rules.h"
@@ -44,7 +44,7 @@ Value Deriver::gradient_operation(Op op, std::uint32_t array, const std::vector<
 }
 
 void Deriver::reverse_let(const Let &let) {
-  // An exchange is a load and a store of zero, which ends the life of the value that was there.
+  // An exchange is a load and a store of zero, which overwrites the previous value.
   if (let.value.op == Op::Exchange && active_array_[let.value.array])
     gradient_operation(Op::Exchange, let.value.array, let.value.operands, let.value.type);
   if (!active(let.local) || reversed_[let.local]) return;
@@ -67,7 +67,7 @@ void Deriver::reverse_let(const Let &let) {
   for (const Value &operand : operation.operands)
     if (is_floating(operand.type()) && noted_.size() < Notes::record_size - 2) noted_.push_back(operand);
   if (is_tile_operation(let.value.op)) {
-    // An operation that only moves elements moves their gradients, whatever the type of the gradients is.
+    // An operation that only moves elements also moves their gradients, in any gradient type.
     if (is_float8(operation.operands[0].type()) && operation.op != Op::MatMul)
       operation.operands[0] = Value::zero(gradient_type(operation.operands[0].type()));
     for (std::size_t i = 0; i < operation.operands.size(); ++i) {
@@ -84,7 +84,7 @@ void Deriver::reverse_let(const Let &let) {
   noted_operation_ = "the statement", noted_.clear();
 }
 
-// The store ends the life of the element that was there.
+// The store overwrites the previous element.
 void Deriver::reverse_store(const LocalStore &store) {
   if (!activity_.local_array[store.array]) return;
   const LocalArray &array = *local_array_[store.array];

@@ -10,7 +10,7 @@ namespace {
 
 using namespace ir;
 
-// What a rule sees: the operands x and y, the result r, and arithmetic on them.
+// The inputs of a rule: the operands x and y, the result r, and arithmetic on them.
 struct Context {
   passes::Builder &builder;
   const std::vector<Value> &operands;
@@ -18,7 +18,7 @@ struct Context {
 
   bool is_wide() const { return r.type().element() == ScalarType::Float64; }
   Value number(double value) const { return Value::constant(r.type(), value); }
-  // One of two constants, as the type is of 64 bits or of 32.
+  // One of two constants, for a type of 64 bits or of 32.
   Value number(double wide, double narrow) const { return number(is_wide() ? wide : narrow); }
   Value add(Value a, Value b) const { return builder(Op::Add, {a, b}); }
   Value sub(Value a, Value b) const { return builder(Op::Sub, {a, b}); }
@@ -41,10 +41,10 @@ Partial zero() { return {}; }
 Partial scale(Value value) { return {Partial::Kind::Scale, value}; }
 Partial twice(Value value) { return {Partial::Kind::Twice, value}; }
 Partial gate(Value condition) { return {Partial::Kind::Gate, condition}; }
-// Scales by what may be infinite or NaN at finite operands.
+// A scale that may be infinite or NaN for finite operands.
 Partial unbounded(Value value, double coefficient = 1) { return {Partial::Kind::Scale, value, coefficient, true}; }
 
-// min and max return the other operand where one is NaN; the derivative goes to that operand, too.
+// min and max return the other operand if one is NaN; the derivative goes to that operand, too.
 Partials pick(const Context &c, Op order) {
   Value first = c.call(Op::Or, c.call(order, c.x, c.y), c.call(Op::NotEqual, c.y, c.y));
   return {gate(first), gate(c.call(Op::Not, first))};
@@ -55,7 +55,7 @@ Value sign(const Context &c, Value a) {
   return c.select(c.call(Op::Greater, a, c.number(0)), c.number(1), below);
 }
 
-// 1 / y and -r / y by one division, also where 1 / y is too large for the type and r / y is not.
+// 1 / y and -r / y by one division, valid even if 1 / y overflows and r / y does not.
 Partials quotient_derivatives(const Context &c) {
   if (c.y.is_constant()) {
     const Value inverse = c.inverse(c.y);
@@ -67,8 +67,8 @@ Partials quotient_derivatives(const Context &c) {
   return {unbounded(c.mul(inverse, power)), unbounded(c.neg(c.mul(c.mul(c.r, inverse), power)))};
 }
 
-// Powers of two that bring numbers of the size `most` to where they can be squared and divided by: one for numbers that
-// are too small, one for those that are too large, and 1 for all others.
+// Powers of two that scale numbers of magnitude `most` so that their squares and quotients are in range: one for small
+// numbers, one for large ones, and 1 for all others.
 struct Powers {
   Value grow, shrink;
 };
@@ -79,7 +79,7 @@ Powers powers_for(const Context &c, Value most) {
           c.select(large, c.number(0x1p-600, 0x1p-80), c.number(1))};
 }
 
-// 1 - x², where x is rounded to no more digits than it has.
+// 1 - x² as (1 - x) (1 + x): rounding the square would lose digits near 1.
 Value one_minus_square(const Context &c, Value x) { return c.mul(c.sub(c.number(1), x), c.add(c.number(1), x)); }
 
 // 1 / (1 + x²), by 1 / x beyond 1.
@@ -89,7 +89,7 @@ Value inverse_of_square_and_one(const Context &c) {
   return c.div(c.select(beyond, square, c.number(1)), c.add(c.number(1), square));
 }
 
-// 1 / sqrt(x² + added), where `square` is x² + added for an x that is not so large that this is x² to the last digit.
+// 1 / sqrt(x² + added), where `square` is x² + added, for an x at which `added` still affects the last digit.
 Value inverse_root(const Context &c, Value square) {
   const Value size = c.call(Op::Abs, c.x);
   const Value root = c.select(c.call(Op::Greater, size, c.number(0x1p30, 0x1p14)), size, c.call(Op::Sqrt, square));
@@ -102,9 +102,9 @@ Value square_of_secant(const Context &c) {
   return c.div(c.mul(e, c.number(4)), c.square(c.add(c.number(1), e)));
 }
 
-// exp(-x²) with the digits that rounding takes from the square: an error there is one of the result, times x².
+// exp(-x²), corrected for the rounding of x²: its relative error times x² would be the result's relative error.
 Value gaussian(const Context &c) {
-  const Value size = c.call(Op::Abs, c.x), far = c.number(40);  // where it is zero in every type
+  const Value size = c.call(Op::Abs, c.x), far = c.number(40);  // a distance at which it is zero in every type
   const Value near = c.select(c.call(Op::Greater, size, far), far, size), square = c.square(near);
   const Value rest = c.builder(Op::Fma, {near, near, c.neg(square)}), power = c.call(Op::Exp, c.neg(square));
   return c.sub(power, c.mul(power, rest));
@@ -120,7 +120,7 @@ Partials angle_derivatives(const Context &c) {
   return {of(y), of(c.neg(x))};
 }
 
-// Each operand over the result, which is the root of the sum of their squares; 0 where all are.
+// Each operand divided by the result, the root of the sum of their squares; 0 if all are zero.
 Partials directions(const Context &c) {
   const auto [grow, shrink] = powers_for(c, c.r);
   const Value is_zero = c.call(Op::Equal, c.r, c.number(0));
@@ -130,7 +130,7 @@ Partials directions(const Context &c) {
   return all;
 }
 
-// The derivative of the zeroth power is zero, also at zero, where x⁻¹ is not finite: there x⁻¹ is not computed.
+// The derivative of the zeroth power is zero, also at zero, where x⁻¹ is not finite: x⁻¹ is not computed there.
 Partial power_derivative(const Context &c) {
   if (c.y.is_constant(0)) return zero();
   if (c.y.is_constant(1)) return one();
@@ -138,7 +138,7 @@ Partial power_derivative(const Context &c) {
   if (!c.y.is_constant()) x = c.select(c.call(Op::Equal, c.y, c.number(0)), c.number(1), x);
   const Value power = c.call(Op::Pow, x, c.sub(c.y, c.number(1)));
   if (c.y.is_constant()) return unbounded(c.mul(c.y, power));
-  // Where x is small and so is y, their quotient has the range that the power has not.
+  // If x and y are small, their quotient has the range that the power lacks.
   const Value infinity = c.number(std::numeric_limits<double>::infinity());
   const Value overflows =
       c.call(Op::And, c.call(Op::Equal, c.call(Op::Abs, power), infinity), c.call(Op::NotEqual, x, c.number(0)));
@@ -150,12 +150,12 @@ Partial exponent_derivative(const Context &c) {
   return unbounded(c.select(at_zero, c.number(0), c.mul(c.r, c.call(Op::Log, c.x))));
 }
 
-// How often the second operand goes into the first: what is left over is exact, and so is the first without it, but for
+// The quotient of both operands, as an integer: the remainder is exact, and so is the first operand without it, up to
 // less than half of the second.
 Value times_in(const Context &c) { return c.call(Op::Round, c.div(c.sub(c.x, c.r), c.y)); }
 
-// The derivative of digamma: 1 / x² + … of ten numbers, and an asymptotic series for what follows. By reflection where
-// x is not positive.
+// The derivative of digamma: 1 / x² + … of ten numbers, and an asymptotic series for the rest. By reflection if x is
+// not positive.
 Value trigamma(const Context &c) {
   const Value reflected = c.call(Op::LessEqual, c.x, c.number(0));
   Value at = c.select(reflected, c.sub(c.number(1), c.x), c.x), sum = c.number(0);
@@ -310,7 +310,7 @@ Value apply(passes::Builder &builder, const Partial &partial, Value x, Type type
 }
 
 Value zero_of_zero_tangent(passes::Builder &builder, Value tangent, Value product) {
-  // What comes out of the choice is the product itself, so that its derivative is right where the tangent is zero.
+  // Selects the product itself, so that its derivative is correct where the tangent is zero.
   const Value counts = builder(Op::NotEqual, {tangent, Value::zero(tangent.type())});
   const Value is_number = builder(Op::Equal, {product, product});
   return builder.select(builder(Op::Or, {counts, is_number}), product, Value::zero(product.type()));

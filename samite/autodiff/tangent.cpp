@@ -106,7 +106,7 @@ class TangentDeriver {
     if (primal.op == Op::LocalLoad) operation.array = *primal_array_[primal.array];
     Value result = build_.operation(operation);
     primal_value_[let.local] = result;
-    // An exchange stores zero, whose tangent is zero, also where nothing uses the value that it returns.
+    // An exchange stores zero, whose tangent is zero, even if its result is unused.
     bool leaves_zero = primal.op == Op::Exchange && active_array_[primal.array];
     if (!activity_.local[let.local] && !leaves_zero) return;
     if (primal.op == Op::LocalLoad) {
@@ -175,13 +175,13 @@ class TangentDeriver {
       if (is_active(result)) tangent_[result.local] = transposed(flat, result);
   }
 
-  // A linear adjoint multiplies the cotangent of a result with a row of a matrix: that gives the gradients of the
+  // A linear adjoint multiplies the cotangent of a result with a row of a matrix, which gives the gradients of the
   // operands. With a cotangent of one it gives the row itself. The row times the tangents of the operands is the
   // tangent of the result.
   Value transposed(const CustomAdjoint &custom, const CustomResult &result) {
     for (const CustomResult &other : custom.results)
       primal_value_[other.cotangent] = Value::constant(other.type, other.local == result.local ? 1 : 0);
-    // Elements of arrays are operands, too: wherever the adjoint's block adds to their gradients.
+    // Elements of arrays are operands, too, if the adjoint's block adds to their gradients.
     const Value one = Value::constant(ScalarType::Int32, 1), first = Value::zero(ScalarType::Int32);
     const Type type = gradient_type(result.type);
     const LocalArrayId sum = build_.allocate(type, one);

@@ -1,12 +1,12 @@
-// The tangent of a kernel: forward-mode differentiation, beside the computation itself.
+// The tangent of a kernel: forward-mode differentiation, alongside the computation itself.
 //
 // For y = f(x) the tangent kernel computes y and ẏ = (∂f/∂x) ẋ in one run (A. Griewank, A. Walther, Evaluating
 // Derivatives, 2nd ed. 2008, ch. 3), by the same table of rules as the adjoint (autodiff/rules.h). Its parameters are
 // those of the kernel, followed by one array of tangents for each active array parameter.
 //
-// Values are at hand when their tangents are computed, so nothing is kept and little is refused: a gradient through an
-// array that is not active, and a custom adjoint that is not linear in its cotangents. A linear one is transposed: it
-// runs once for each result, with a cotangent of one.
+// Values are available when their tangents are computed, so nothing is stored and little is refused: a gradient through
+// an inactive array, and a custom adjoint that is not linear in its cotangents. A linear one is transposed: it runs
+// once for each result, with a cotangent of one.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -1,4 +1,4 @@
-// What the iterations of a loop store for its reverse: the values that they start with, and those that they overwrite.
+// The values that a loop's iterations store for its reverse: those that they start with, and those that they overwrite.
 #include "samite/autodiff/deriver.h"
 #include "samite/base/error.h"
 
@@ -9,8 +9,8 @@ namespace samite::autodiff {
 
 using namespace ir;
 
-// Called at the start of an iteration. `writes` are those to local arrays that are logged. Arrays that are copied
-// instead are not logged until finish_tapes. The tapes are new, or those of a run `before` of the same iterations.
+// Called at the start of an iteration. `writes` are the logged writes to local arrays. Copied arrays are not logged
+// until finish_tapes. The tapes are new, or those of an earlier run `before` of the same iterations.
 Deriver::Tapes Deriver::start_tapes(const std::vector<Carried> &carried, const std::vector<LocalWrites> &writes,
                                     Value number, const Tapes *before) {
   Tapes tapes;
@@ -62,7 +62,7 @@ void Deriver::finish_tapes(Tapes &tapes, const std::vector<Carried> &carried, co
   internal_check(!before || tapes.logged.size() == places.size(), "a shorter log of the same loop");
 }
 
-// The tapes of those writes that are still to be undone, in the order in which the log names them.
+// The tapes of writes that are still to be undone, in the log's order.
 std::vector<std::pair<LocalArrayId, ScalarType>> Deriver::logged_places(const Tapes &tapes) const {
   UndoLog log = tapes.log;
   for (LocalArrayId array = 0; array < held_.size(); ++array)
@@ -89,7 +89,7 @@ SourceLocation Deriver::assigned_at(const Carried &c) const {
   return c.next.is_local() ? defined_at_[c.next.id()] : SourceLocation();
 }
 
-// Before the loop, whose length is known there. A product beyond 64 bits is beyond any memory, too.
+// Called before the loop, whose length is known there. A product beyond 64 bits exceeds any memory, too.
 void Deriver::allocate_tapes(const Tapes &tapes, Value length, const std::vector<Carried> &carried, KeptFor kept_for) {
   for (const Tapes::Allocation &allocation : tapes.allocations)
     allocate_kept(allocation.array, length, allocation.each, carried, kept_for, allocation.kept);

@@ -34,7 +34,7 @@ class Rules {
     }
   }
 
-  // The sum of the cotangents of all elements that were taken from one place. 16-bit types are summed in 32 bits.
+  // Sums the cotangents of all elements taken from one place. 16-bit types are summed in 32 bits.
   Value put_back(const Value &seed, const Type &type) const {
     const bool narrow = size_of(type.element()) < 4;
     const Type sums = narrow ? type.of(ScalarType::Float32) : type;
@@ -62,7 +62,7 @@ class Rules {
   Value reduced(Value x, const Type &to) const {
     return x.type() == to ? x : build_.operation({Op::ReduceAdd, to, {x}});
   }
-  // To the extents of the operand.
+  // Broadcasts to the extents of the operand.
   Value spread(Value x) const {
     const Type to = operation_.operands[0].type().of(x.type().element());
     return x.type() == to ? x : build_.operation({Op::Broadcast, to, {x}});
@@ -93,7 +93,7 @@ class Rules {
     return build_.select(is_zero, of_zero, of_other);
   }
 
-  // For each element: whether it is the first one that equals the result of the reduction.
+  // For each element: whether it is the first one equal to the result of the reduction.
   Value is_first() const {
     const Type from = operation_.operands[0].type();
     const Op position = operation_.op == Op::ReduceMin ? Op::ReduceArgMin : Op::ReduceArgMax;

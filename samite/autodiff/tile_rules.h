@@ -1,10 +1,10 @@
-// The derivatives of operations on whole tiles. autodiff/rules.h has those of operations on elements.
+// Derivatives of operations on whole tiles. autodiff/rules.h has those of element-wise operations.
 //
-// A reduction to the least or greatest element passes its gradient to the first such element. The derivative of a
-// product of elements is the product of the others, also where some are zero. The cotangent of a product of matrices is
-// rounded to the type of the factors before it is multiplied with a factor. The gradient of each factor is a product of
-// its own, which is left out where the factor has no gradient. autodiff/tile_scan_rules.h has scans,
-// autodiff/tile_algebra_rules.h Cholesky factors and triangular systems.
+// A minimum or maximum passes its gradient to the first such element. The derivative of a product of elements is the
+// product of the others, even if some are zero. The cotangent of a matrix product is rounded to the type of the factors
+// before it is multiplied with a factor. The gradient of each factor is a separate product, omitted if the factor has
+// no gradient. autodiff/tile_scan_rules.h has scans, autodiff/tile_algebra_rules.h Cholesky factors and triangular
+// systems.
 #pragma once
 
 #include "samite/passes/builder.h"
@@ -16,11 +16,11 @@ namespace samite::autodiff {
 // Whether the operation is one of these.
 bool is_tile_operation(ir::Op op);
 
-// What is added to the gradient of operand `i`, for the cotangent `seed` of the operation's value `result`.
+// The contribution to the gradient of operand `i`, for the cotangent `seed` of the operation's value `result`.
 ir::Value tile_gradient(passes::Builder &builder, const ir::Operation &operation, ir::Value result, ir::Value seed,
                         std::size_t i);
 
-// The tangent of the result, for the tangents of the operands: zeros where an operand has none.
+// The tangent of the result, for the tangents of the operands: zeros for an operand without one.
 ir::Value tile_tangent(passes::Builder &builder, const ir::Operation &operation, ir::Value result,
                        const std::vector<ir::Value> &tangents);
 

@@ -52,7 +52,7 @@ class ScanRules {
   Value zero() const { return Value::zero(type_); }
   Value one() const { return Value::constant(type_, 1); }
 
-  // Element i of the result is the element `distance` before it in the order of the scan; zero where there is none.
+  // Element i of the result is the element `distance` before it in scan order, or zero.
   Value shifted(const Value &x, int distance) const {
     Operation window{Op::Window, type_, {x}};
     for (int d = 0; d < type_.shape().rank(); ++d) {
@@ -67,7 +67,7 @@ class ScanRules {
     return build_.operation({Op::ScanLinear, type_, {a, b}, 0, dimension_ | way});
   }
 
-  // The sum of the cotangents of an element and of all after it, where each passes on `factor` times what is before it.
+  // The sum of the cotangents of an element and of all after it, each scaled by the factors between.
   Value back(const Value &factor, const Value &seed) const {
     return recurrence(shifted(factor, -1), exclusive_ ? shifted(seed, -1) : seed, true);
   }
@@ -75,7 +75,7 @@ class ScanRules {
   // The tangent of this scan, from that of the inclusive scan.
   Value within(const Value &inclusive) const { return exclusive_ ? shifted(inclusive, 1) : inclusive; }
 
-  // All before each element.
+  // The scan of all elements before each element.
   Value before() const {
     return build_.operation({scan_.op, type_, {scan_.operands[0]}, 0, scan_.attribute | scan_exclusive});
   }

@@ -1,9 +1,9 @@
-// The derivatives of scans.
+// Derivatives of scans.
 //
 // The derivative of a sum is a sum. All others are recurrences, y[i] = a[i] y[i - 1] + b[i], along the scan or against
-// it. The gradient of a product is the product of all elements before times the recurrence over all after. It divides
-// by nothing, so it is right where elements are zero. The gradient of a least or greatest element goes to the first
-// such element: to the elements that are less or greater than all before them.
+// it. The gradient of a product is the product of all elements before times the recurrence over all after. It has no
+// divisions, so it is correct even for zeros. The gradient of a minimum or maximum goes to the first such element: to
+// the elements that are less or greater than all before them.
 #pragma once
 
 #include "samite/passes/builder.h"

@@ -1,7 +1,7 @@
-// How the reverse sweep undoes what the recomputation wrote to local arrays: internal to autodiff.
+// Undoes the recomputation's writes to local arrays in the reverse sweep: internal to autodiff.
 //
-// A log is a list of writes in program order; the last one is undone first. Its values belong to the block that it was
-// written in. A loop that logs its iterations stores those values on tapes, one element for each iteration.
+// A log is a list of writes in program order; the last one is undone first. Its values belong to the block that wrote
+// it. A loop that logs its iterations stores those values on tapes, one element for each iteration.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -16,20 +16,20 @@ namespace samite::autodiff {
 struct Undo;
 using UndoLog = std::vector<Undo>;
 
-// One store: the element had the value `old` before. `array` is the primal's.
+// One store: `old` is the element's previous value. `array` is the primal's.
 struct UndoStore {
   ir::LocalArrayId array;
   ir::Type type;
   ir::Value index, old;
 };
 
-// The stores of the side of a branch that was taken.
+// The stores of the taken side of a branch.
 struct UndoBranch {
   ir::Value condition;
   UndoLog then_log, else_log;
 };
 
-// All that a statement wrote to an array: `copy` holds the array's elements from before. `array` is the primal's.
+// All writes of a statement to an array: `copy` holds the array's previous elements. `array` is the primal's.
 struct UndoCopy {
   ir::LocalArrayId array;
   ir::LocalArrayId copy;
@@ -42,10 +42,10 @@ struct Undo {
 // The same log with every value `v` replaced by `f(v)`.
 UndoLog map_values(const UndoLog &log, const std::function<ir::Value(const ir::Value &)> &f);
 
-// The same log but for the writes to `array`.
+// The same log without the writes to `array`.
 UndoLog without(const UndoLog &log, ir::LocalArrayId array);
 
-// What the statements of a block write to a local array from outside of the block.
+// A block's writes to a local array from outside of the block.
 struct LocalWrites {
   ir::LocalArrayId array;
   int stores = 0;        // in the text
@@ -54,8 +54,8 @@ struct LocalWrites {
 std::vector<LocalWrites> local_writes(std::initializer_list<const ir::Block *> blocks);
 std::vector<LocalWrites> local_writes(const ir::Stmt &stmt);
 
-// By local array: the first statement with blocks, in the block that allocates the array, that loads from it inside;
-// null where there is none. Nothing before that statement that runs again reads the array.
+// By local array: the first nested statement, in the block that allocates the array, that loads from it inside; null if
+// there is none. Before that statement, no statement that runs again reads the array.
 std::vector<const ir::Stmt *> first_readers(const ir::Kernel &kernel);
 
 }  // namespace samite::autodiff
