@@ -8,7 +8,7 @@
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"
 #include "samite/jit/main_loops.h"
-#include "samite/passes/computed_cotangents.h"
+#include "samite/passes/exchanges_to_loads.h"
 #include "samite/passes/gather_tiles.h"
 #include "samite/passes/inline_primals.h"
 #include "samite/passes/lower_threads.h"
@@ -16,7 +16,7 @@
 #include "samite/passes/number_iterations.h"
 #include "samite/passes/product_loops.h"
 #include "samite/passes/promote.h"
-#include "samite/passes/returned_exchanges.h"
+#include "samite/passes/recomputed_cotangents.h"
 #include "samite/passes/simplify.h"
 #include "samite/passes/split_loops.h"
 #include "samite/passes/structure_jumps.h"
@@ -123,7 +123,7 @@ Lowered lower(const ir::Kernel &structured, const LowerChoices &choices) {
   Lowered lowered;
   if (!structured.scheduled) {
     if (choices.adjoint)
-      last = checked(passes::returned_exchanges(std::move(last)), ir::Form::structured, "returned_exchanges");
+      last = checked(passes::exchanges_to_loads(std::move(last)), ir::Form::structured, "exchanges_to_loads");
     last = checked(passes::widen_tile_origins(std::move(last), choices.wide_arrays), ir::Form::structured,
                    "widen_tile_origins");
     last = checked(lower_tiles(last, choices.cuda, choices.in_order, choices.arrays), ir::Form::lowered, "lower_tiles");
@@ -197,10 +197,10 @@ std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, passes:
                       ? passes::gather_tiles(adjoint, how == passes::Gathering::wide)
                       : passes::gather_adjoint(adjoint, how == passes::Gathering::even_if_slower);
   if (!gathered && ir::is_tile_kernel(adjoint))
-    gathered = passes::gather_computed(adjoint, how == passes::Gathering::wide);
+    gathered = passes::gather_recomputed(adjoint, how == passes::Gathering::wide);
   if (!gathered) return gathered;
   if (gathered->before)
-    gathered->before = checked(*std::move(gathered->before), ir::Form::structured, "computed_cotangents");
+    gathered->before = checked(*std::move(gathered->before), ir::Form::structured, "recomputed_cotangents");
   gathered->gather = checked(std::move(gathered->gather), ir::Form::structured, "gather_adjoint");
   gathered->clear = checked(std::move(gathered->clear), ir::Form::structured, "gather_adjoint");
   return gathered;

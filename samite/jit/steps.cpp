@@ -7,7 +7,6 @@
 #include "samite/jit/main_loops.h"
 #include "samite/passes/assign_roles.h"
 #include "samite/passes/clamped_edges.h"
-#include "samite/passes/clear_apart.h"
 #include "samite/passes/dead_elements.h"
 #include "samite/passes/fetch_ahead.h"
 #include "samite/passes/form_clusters.h"
@@ -29,6 +28,7 @@
 #include "samite/passes/share_loads.h"
 #include "samite/passes/share_steps.h"
 #include "samite/passes/side_by_side.h"
+#include "samite/passes/split_zero_fills.h"
 #include "samite/passes/spread_tiles.h"
 #include "samite/passes/stage_loads.h"
 #include "samite/passes/sum_over_lanes.h"
@@ -95,8 +95,8 @@ constexpr Step steps[] = {
      [](const PlanChoices &c) { return c.instances_per_thread > 1; }},
     {"warp_loops", Step::threads | Step::tiles, Step::gpu, optimised, {sums_marked}, {},
      [](Kernel k, Context c) { return passes::warp_loops(std::move(k), c.arrays); }},
-    {"clear_apart", Step::tiles, Step::gpu, optimised, {arrays_placed}, {},
-     [](Kernel k, Context c) { return passes::clear_apart(std::move(k), c.arrays); }},
+    {"split_zero_fills", Step::tiles, Step::gpu, optimised, {arrays_placed}, {},
+     [](Kernel k, Context c) { return passes::split_zero_fills(std::move(k), c.arrays); }},
     {"product_loops", Step::tiles, Step::gpu, optimised, {arrays_placed, sums_marked}, {}, with_main_loops},
     {"place_tiles", Step::tiles, Step::gpu, always, {arrays_placed}, {tiles_placed},
      [](Kernel k, Context c) { return passes::place_tiles(std::move(k), c.target); }},

@@ -1,7 +1,7 @@
 #include "samite/passes/fetch_ahead.h"
 
 #include "samite/ir/visit.h"
-#include "samite/passes/at_first.h"
+#include "samite/passes/first_iteration.h"
 #include "samite/passes/launch_loops.h"
 #include "samite/passes/spread_tiles.h"
 
@@ -98,7 +98,7 @@ class Fetcher {
       add({&stmt, load->array, load->result.type, {}, {}, load->indices}, nullptr);
     const auto *loop = stmt.as<For>();
     if (!loop || loop->kind != LoopKind::Thread || !loop->end.is_constant()) return;
-    const AtFirst at_first(forms_, *loop);
+    const FirstIteration first_iteration(forms_, *loop);
     for_each_statement(loop->body, [&](const Stmt &inner) {
       const auto *let = inner.as<Let>();
       if (!let || let->value.op != Op::Load || let->value.attribute != 0) return;
@@ -106,7 +106,7 @@ class Fetcher {
       const auto bytes = static_cast<std::int64_t>(size_of(load.type.element()));
       const auto type = window_type(load, *loop);
       if (type && facts_of(arrays_, load.array).rows_in_units() &&
-          at_first.divisor(load.operands.back()) * bytes % unit_bytes == 0)
+          first_iteration.divisor(load.operands.back()) * bytes % unit_bytes == 0)
         add({&stmt, load.array, *type, {}, {}, load.operands}, loop);
     });
   }
@@ -178,9 +178,9 @@ class Fetcher {
     Block outer = build_.open();
     Prefetch fetch{window.array, window.type, {}};
     const auto *loop = window.loaded_by->as<For>();
-    const auto at_first = loop ? std::optional<AtFirst>(std::in_place, forms_, *loop) : std::nullopt;
+    const auto first_iteration = loop ? std::optional<FirstIteration>(std::in_place, forms_, *loop) : std::nullopt;
     for (std::size_t i = 0; i < window.indices.size(); ++i) {
-      const auto first = at_first ? at_first->computed(window.indices[i], build_) : window.indices[i];
+      const auto first = first_iteration ? first_iteration->computed(window.indices[i], build_) : window.indices[i];
       const std::int64_t distance = ahead_ * window.steps[i];
       if (!first || std::abs(distance) > farthest) break;
       fetch.indices.push_back(build_(Op::Add, {*first, Value::constant(first->type().element(), distance)}));

@@ -61,7 +61,8 @@ struct GatheredAdjoint {
   ir::Kernel gather, clear;  // structured, simplified, with the adjoint's parameters; clear may do nothing
   std::vector<Cover> covers;
   std::vector<DealtLoop> dealt;
-  // Of passes/computed_cotangents.h: what runs first, and is not gathered. All have the copies behind their parameters.
+  // Of passes/recomputed_cotangents.h: what runs first, and is not gathered. All have the copies behind their
+  // parameters.
   std::optional<ir::Kernel> before{};
   std::vector<CotangentCopy> copies{};
 

@@ -1,7 +1,7 @@
 #include "samite/passes/grouped_elements.h"
 
 #include "samite/ir/visit.h"
-#include "samite/passes/at_first.h"
+#include "samite/passes/first_iteration.h"
 
 #include <algorithm>
 #include <map>
@@ -211,7 +211,7 @@ std::map<std::uint32_t, std::size_t> ranks_of(const GroupedElements &found) {
 
 // Whether all elements that go together are inside of what bounds them, or none is.
 bool goes_in_packs(const GroupedElements &found, const IndexForms &forms, const Courses &courses,
-                   const AtFirst &at_first, std::int64_t count, const FactsOfArrays &arrays) {
+                   const FirstIteration &first_iteration, std::int64_t count, const FactsOfArrays &arrays) {
   const auto in_units = [](const auto &all) {
     return std::ranges::all_of(all, [](const auto &own) { return own.in_units && !own.in_quads; });
   };
@@ -236,8 +236,8 @@ bool goes_in_packs(const GroupedElements &found, const IndexForms &forms, const 
   };
   return std::ranges::all_of(found.bounds, [&](LocalId bound) {
     return courses.is_same_for(
-        Value::local(ScalarType::Bool, bound), count, [&](const Value &value) { return at_first.divisor(value); },
-        is_multiple);
+        Value::local(ScalarType::Bool, bound), count,
+        [&](const Value &value) { return first_iteration.divisor(value); }, is_multiple);
   });
 }
 
@@ -248,7 +248,7 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
   GroupedElements found;
   if (layout.registers() <= 2) return found;  // a thread has too few of them
   const Courses courses(forms, loop, layout.rows * layout.columns, layout.columns);
-  const AtFirst at_first(forms, loop);
+  const FirstIteration first_iteration(forms, loop);
   const std::int64_t count = layout.together();
   std::map<std::uint32_t, int> read, written;
   for_each_statement(loop.body, [&](const Stmt &stmt) {
@@ -269,7 +269,7 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
     constexpr std::int64_t unit_bytes = 16, of_quads = 8;
     const auto bytes = static_cast<std::int64_t>(size_of(type));
     const std::int64_t together = std::min((in_quads ? of_quads : count) * bytes, unit_bytes);
-    return facts_of(arrays, array).rows_in_units() && at_first.divisor(indices.back()) * bytes % together == 0;
+    return facts_of(arrays, array).rows_in_units() && first_iteration.divisor(indices.back()) * bytes % together == 0;
   };
   const auto add_store = [&](const Store &store) {
     auto along = rows(store.indices);
@@ -338,7 +338,7 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
   found.places = courses.statements(std::move(needed));
   const bool in_fragments = layout.unit != FragmentLayout::Unit::rows;
   found.in_packs = has_accesses && (!in_fragments || layout.registers() <= most_packs * count) &&
-                   goes_in_packs(found, forms, courses, at_first, count, arrays);
+                   goes_in_packs(found, forms, courses, first_iteration, count, arrays);
   found.once = found.in_packs && in_fragments;
   found.rotates = has_accesses && in_fragments && layout.registers() > count && !found.once;
   return found;

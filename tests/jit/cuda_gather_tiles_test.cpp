@@ -132,7 +132,7 @@ struct SquaredProduct {
 };
 
 // The kernels of its adjoint, and what the gathered ones were given for the cotangent that is computed.
-class CudaComputedCotangents : public CudaKernelTest {
+class CudaRecomputedCotangents : public CudaKernelTest {
  protected:
   struct Arguments {
     MatrixArgument<float> arrays[6];
@@ -152,10 +152,10 @@ class CudaComputedCotangents : public CudaKernelTest {
       });
   }
 };
-SAMITE_CUDA_SUITE(CudaComputedCotangents);
+SAMITE_CUDA_SUITE(CudaRecomputedCotangents);
 
 // A block that scatters holds its sums, their cotangent and the windows of both gradients at one time.
-TEST_P(CudaComputedCotangents, AreGatheredWhereBlocksThatScatterHaveNoRoom) {
+TEST_P(CudaRecomputedCotangents, AreGatheredWhereBlocksThatScatterHaveNoRoom) {
   EXPECT_FALSE(SquaredProduct<32>(device()).variant().key.gather) << "a few blocks, which scatter sooner";
   const SquaredProduct<192> large(device());
   EXPECT_TRUE(large.variant().key.gather);
@@ -169,7 +169,7 @@ TEST_P(CudaComputedCotangents, AreGatheredWhereBlocksThatScatterHaveNoRoom) {
 }
 
 // In memory of the launch's own, as large as the array.
-TEST_P(CudaComputedCotangents, ComeFirst) {
+TEST_P(CudaRecomputedCotangents, ComeFirst) {
   SquaredProduct<32> product(device(), 510, 256);
   ASSERT_TRUE(product.variant().key.gather);
   ASSERT_EQ(product.variant().copies.size(), 1u);
@@ -187,7 +187,7 @@ TEST_P(CudaComputedCotangents, ComeFirst) {
   }
 }
 
-TEST_P(CudaComputedCotangents, GiveTheGradient) {
+TEST_P(CudaRecomputedCotangents, GiveTheGradient) {
   if (fake()) GTEST_SKIP() << "the fake computes nothing; tests/codegen/cuda_gather_tiles_test.cpp does";
   const std::int64_t n = 250, terms = 130;
   SquaredProduct<32> product(device(), n, terms);

@@ -1,9 +1,9 @@
 // Deriving and emitting take time in proportion to the kernel's size.
 #include "samite/codegen/emit.h"
 #include "samite/jit/pipeline.h"
+#include "samite/passes/exchanges_to_loads.h"
 #include "samite/passes/lower_threads.h"
 #include "samite/passes/lower_tiles.h"
-#include "samite/passes/returned_exchanges.h"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ double time_of(Program program, int steps) {
   (void)jit::derive_tangent(structured, {true, true});
   const ir::Kernel adjoint = jit::derive_adjoint(structured, {true, true}, false).kernel;
   (void)jit::gather(adjoint, passes::Gathering::even_if_slower);
-  for (const ir::Kernel &kernel : {structured, passes::returned_exchanges(adjoint)}) {
+  for (const ir::Kernel &kernel : {structured, passes::exchanges_to_loads(adjoint)}) {
     const ir::Kernel lowered = passes::lower_threads(passes::lower_tiles(kernel, passes::cpu_architecture()));
     codegen::EmitOptions options;
     options.comments = false;

@@ -57,7 +57,7 @@ TEST(Steps, WithoutTheirRequirementsAreInternalErrors) {
 }
 
 TEST(Steps, TrialsNeedNoBarriers) {
-  const ir::Kernel ready = run_steps(block(), for_gpu(), "plain_thread_loops", "clear_apart");
+  const ir::Kernel ready = run_steps(block(), for_gpu(), "plain_thread_loops", "split_zero_fills");
   PlanContext trial = for_gpu();
   trial.trial = true;
   const ir::Kernel tried = run_steps(ready, trial, "place_tiles", "pipeline_loops");

@@ -1,4 +1,4 @@
-#include "samite/passes/computed_cotangents.h"
+#include "samite/passes/recomputed_cotangents.h"
 
 #include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
@@ -224,6 +224,8 @@ class Splitter {
 
 }  // namespace
 
-std::optional<GatheredAdjoint> gather_computed(const Kernel &adjoint, bool wide) { return Splitter(adjoint).run(wide); }
+std::optional<GatheredAdjoint> gather_recomputed(const Kernel &adjoint, bool wide) {
+  return Splitter(adjoint).run(wide);
+}
 
 }  // namespace samite::passes

@@ -1,5 +1,5 @@
 // Which adjoints are split at what they compute of a cotangent, and what is left alone.
-#include "samite/passes/computed_cotangents.h"
+#include "samite/passes/recomputed_cotangents.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
@@ -29,17 +29,17 @@ std::optional<GatheredAdjoint> split(const std::string &outside, const std::stri
       "%3: i32 = mul %1, 8 %4: i32 = extent @a, 1 %5: i32 = div %4, 8 " +
       outside + "for %6: i32 in 0 .. %5 step 1 { %7: i32 = mul %6, 8 " + inside + " } }");
   verify(kernel, Form::structured, "the test");
-  auto gathered = gather_computed(kernel);
+  auto gathered = gather_recomputed(kernel);
   if (!gathered) return gathered;
   EXPECT_TRUE(gathered->before);
   for (const Kernel *part : {&*gathered->before, &gathered->gather, &gathered->clear})
-    verify(*part, Form::structured, "gather_computed");
+    verify(*part, Form::structured, "gather_recomputed");
   return gathered;
 }
 
 const std::string rounded_first = "%22: tile<bf16, 8, 8> = cast %21 %23: tile<bf16, 8, 8> = mul %22, %22 ";
 
-TEST(ComputedCotangents, AreInAnArrayOfTheTypeThatTheyAreReadIn) {
+TEST(RecomputedCotangents, AreInAnArrayOfTheTypeThatTheyAreReadIn) {
   const auto gathered = split(loop_of_sums + taken_window + times_sums, rounded_first + add_window);
   ASSERT_TRUE(gathered);
   EXPECT_THAT(gathered->copies, testing::ElementsAre(CotangentCopy{4, 3, ScalarType::BFloat16}));
@@ -54,7 +54,7 @@ TEST(ComputedCotangents, AreInAnArrayOfTheTypeThatTheyAreReadIn) {
   EXPECT_TRUE(gathered->clear.body.empty());
 }
 
-TEST(ComputedCotangents, AreAsTheyAreWhereNotRoundedAlone) {
+TEST(RecomputedCotangents, AreAsTheyAreWhereNotRoundedAlone) {
   const auto gathered = split(loop_of_sums + taken_window + times_sums,
                               "%22: tile<bf16, 8, 8> = cast %21 %24: tile<f32, 8, 8> = mul %21, %21 "
                               "%25: tile<bf16, 8, 8> = cast %24 %23: tile<bf16, 8, 8> = mul %22, %25 " +
@@ -63,7 +63,7 @@ TEST(ComputedCotangents, AreAsTheyAreWhereNotRoundedAlone) {
   EXPECT_THAT(gathered->copies, testing::ElementsAre(CotangentCopy{4, 3, ScalarType::Float32}));
 }
 
-TEST(ComputedCotangents, LeavesAloneWhatItCannotSplit) {
+TEST(RecomputedCotangents, LeavesAloneWhatItCannotSplit) {
   // No window of the value's shape is taken; or by an exchange that others may take part in.
   EXPECT_FALSE(split(loop_of_sums + "%20: tile<f32, 4, 8> = exchange @cg[%2, %3] %21: tile<f32, 8, 8> = mul %11, %11 ",
                      rounded_first + add_window));

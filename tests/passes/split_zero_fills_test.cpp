@@ -1,5 +1,5 @@
 // Zeros behind what a loop takes, in a loop of their own.
-#include "samite/passes/clear_apart.h"
+#include "samite/passes/split_zero_fills.h"
 
 #include "samite/jit/pipeline.h"
 #include "tests/passes/lowered_block.h"
@@ -28,15 +28,15 @@ int cleared(const std::string &body, const FactsOfArrays &arrays = apart) {
   const ir::Kernel kernel = test::lowered_block(body);
   const int before = exchanges(kernel);
   EXPECT_GT(before, 0);
-  const ir::Kernel made = clear_apart(kernel, arrays);
-  ir::verify(made, ir::Form::lowered, "clear_apart");
+  const ir::Kernel made = split_zero_fills(kernel, arrays);
+  ir::verify(made, ir::Form::lowered, "split_zero_fills");
   return before - exchanges(made);
 }
 
 const std::string take = "%1: tile<f32, 16, 32> = exchange @x[%0, @n] ",
                   more = "%2: tile<f32, 16, 32> = exchange @y[%0, 0] ";
 
-TEST(ClearApart, WhatALoopTakesAndTouchesInNoOtherWay) {
+TEST(SplitZeroFills, OfAnArrayThatTheLoopOnlyTakes) {
   EXPECT_EQ(cleared(take + "%3: tile<f32, 16, 32> = mul %1, 2.0:tile<f32, 16, 32> store @y[%0, 0] = %3"), 1);
   EXPECT_EQ(cleared(take + more +
                     "%3: tile<f32, 16, 32> = mul %1, %2 %4: tile<f16, 16, 32> = cast %3 "
@@ -51,10 +51,10 @@ int cleared_in_loop(const std::string &body, const FactsOfArrays &arrays) {
       "launch_end 0 for.block %0: i32 in %8 .. %9 step 1 { for.thread %1: i32 in 0 .. 64 step 1 { " +
       body + " } } }");
   ir::verify(kernel, ir::Form::lowered, "the test");
-  return exchanges(kernel) - exchanges(clear_apart(kernel, arrays));
+  return exchanges(kernel) - exchanges(split_zero_fills(kernel, arrays));
 }
 
-TEST(ClearApart, NotWhereAnotherArrayOfTheLoopMayShareMemoryWithIt) {
+TEST(SplitZeroFills, NotWhereAnotherArrayOfTheLoopMayShareMemoryWithIt) {
   for (const char *other :
        {"store @y[%1] = %2", "%3: f32 = load @y[%1] %4: f32 = exchange @y[%1]", "accumulate atomic @y[%1] += %2"}) {
     const std::string body = std::string("%2: f32 = exchange @x[%1] ") + other;
@@ -63,7 +63,7 @@ TEST(ClearApart, NotWhereAnotherArrayOfTheLoopMayShareMemoryWithIt) {
   EXPECT_EQ(cleared_in_loop("%2: f32 = exchange @x[%1] store @y[%1] = %2", apart), 1);
 }
 
-TEST(ClearApart, NotWhatTheLoopTouchesAgainOrFindsByALoad) {
+TEST(SplitZeroFills, NotOfElementsThatTheLoopAccessesAgainOrFindsByALoad) {
   for (const char *body :
        {"%2: f32 = exchange @x[%1] store @x[%1] = %2", "%2: f32 = exchange @x[%1] %3: f32 = load @x[0]",
         "%2: f32 = load @y[%1] %3: i32 = cast %2 %4: f32 = exchange @x[%3]"})
@@ -72,12 +72,12 @@ TEST(ClearApart, NotWhatTheLoopTouchesAgainOrFindsByALoad) {
   EXPECT_EQ(cleared_in_loop("%3: bool = lt %1, 9 if %3 { %2: i32 = add %1, @n %4: f32 = exchange @x[%2] }", apart), 0);
 }
 
-TEST(ClearApart, NotAtomicOnes) {
+TEST(SplitZeroFills, NotOfAtomicExchanges) {
   EXPECT_EQ(cleared("%1: tile<f32, 16, 32> = exchange atomic @x[%0, 0] store @y[%0, 0] = %1"), 0);
 }
 
 // Windows of every place at the edges; threads in three orders, which see a barrier that is missing.
-TEST(ClearApart, DoWhatTheStructuredFormDoes) {
+TEST(SplitZeroFills, MatchTheStructuredForm) {
   const std::string body = take + more +
                            "%3: tile<f32, 16, 32> = mul %1, %2 %4: tile<f32, 16, 16> = matmul %3, transposed %1, "
                            "0.0:tile<f32, 16, 16> accumulate atomic @x[0, 0] += %4";

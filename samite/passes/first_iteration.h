@@ -1,5 +1,5 @@
-// What the body of a loop over elements computes at the first one, where the loop's index is 0: of what is computed by
-// the statements of the body itself, and reads nothing.
+// The values that the first iteration of a loop over elements computes, where the loop's index is 0: those that
+// statements of the body itself compute without reading memory.
 #pragma once
 
 #include "samite/passes/builder.h"
@@ -12,13 +12,13 @@
 namespace samite::passes {
 
 // Refers to the forms and the loop.
-class AtFirst {
+class FirstIteration {
  public:
-  AtFirst(const IndexForms &forms, const ir::For &loop);
+  FirstIteration(const IndexForms &forms, const ir::For &loop);
 
-  // A power of two, at most 64, that an integer is a multiple of there: always.
+  // A power of two, at most 64, that always divides the integer there.
   std::int64_t divisor(const ir::Value &value) const;
-  // Computed again outside of the loop. Nothing where it is not of that kind.
+  // The value, recomputed outside of the loop; empty if it is not such a value.
   std::optional<ir::Value> computed(const ir::Value &value, Builder &build) const;
 
  private:

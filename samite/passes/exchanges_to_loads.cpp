@@ -1,4 +1,4 @@
-#include "samite/passes/returned_exchanges.h"
+#include "samite/passes/exchanges_to_loads.h"
 
 #include "samite/ir/visit.h"
 #include "samite/passes/exchanges.h"
@@ -74,7 +74,7 @@ Block with_loads(const Block &block) {
 
 }  // namespace
 
-Kernel returned_exchanges(Kernel adjoint) {
+Kernel exchanges_to_loads(Kernel adjoint) {
   adjoint.body = with_loads(adjoint.body);
   return adjoint;
 }

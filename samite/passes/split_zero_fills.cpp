@@ -1,4 +1,4 @@
-#include "samite/passes/clear_apart.h"
+#include "samite/passes/split_zero_fills.h"
 
 #include "samite/ir/visit.h"
 #include "samite/passes/exchanges.h"
@@ -114,7 +114,7 @@ For with_loads(For loop) {
 
 }  // namespace
 
-Kernel clear_apart(Kernel lowered, const FactsOfArrays &arrays) {
+Kernel split_zero_fills(Kernel lowered, const FactsOfArrays &arrays) {
   if (!is_tile_kernel(lowered)) return lowered;
   Builder build(lowered.local_count);
   lowered.body = rewrite(lowered.body, [&](const Stmt &stmt, Block &made) {

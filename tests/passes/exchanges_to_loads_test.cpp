@@ -1,5 +1,5 @@
 // Elements that are taken and put back.
-#include "samite/passes/returned_exchanges.h"
+#include "samite/passes/exchanges_to_loads.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
@@ -19,12 +19,12 @@ std::string after(const std::string &body) {
       "kernel @k(@y: array<f32, 1>, @x: array<const f32, 1>, @g: gradient of @y array<f32, 1>, "
       "@h: gradient of @x array<f32, 1>) threads 1 { %0: i32 = thread_index 0 " +
       body + "}");
-  ir::Kernel changed = returned_exchanges(kernel);
-  ir::verify(changed, ir::Form::structured, "returned_exchanges");
+  ir::Kernel changed = exchanges_to_loads(kernel);
+  ir::verify(changed, ir::Form::structured, "exchanges_to_loads");
   return to_string(changed);
 }
 
-TEST(ReturnedExchanges, AreLoads) {
+TEST(ExchangesToLoads, ReplacesReturnedExchanges) {
   const std::string text =
       after("%1: f32 = exchange @g[%0] %2: f32 = mul %1, 2.0 accumulate @h[%0] += %2 accumulate @g[%0] += %1");
   EXPECT_THAT(text, HasSubstr("%1: f32 = load @g[%0]"));
@@ -32,17 +32,17 @@ TEST(ReturnedExchanges, AreLoads) {
   EXPECT_THAT(text, HasSubstr("accumulate @h[%0] += %2"));
 }
 
-TEST(ReturnedExchanges, OfAnotherValueStay) {
+TEST(ExchangesToLoads, KeepsExchangesOfAnotherValue) {
   EXPECT_THAT(after("%1: f32 = exchange @g[%0] %2: f32 = mul %1, 2.0 accumulate @g[%0] += %2"),
               HasSubstr("exchange @g[%0]"));
 }
 
-TEST(ReturnedExchanges, ToAnotherElementStay) {
+TEST(ExchangesToLoads, KeepsExchangesToAnotherElement) {
   EXPECT_THAT(after("%1: f32 = exchange @g[%0] %2: i32 = add %0, 1 accumulate @g[%2] += %1"),
               HasSubstr("exchange @g[%0]"));
 }
 
-TEST(ReturnedExchanges, WithAnotherAccessBetweenStay) {
+TEST(ExchangesToLoads, KeepsExchangesWithAnAccessBetween) {
   EXPECT_THAT(after("%1: f32 = exchange @g[%0] %2: f32 = exchange @g[%0] accumulate @h[%0] += %2 "
                     "accumulate @g[%0] += %1"),
               HasSubstr("%1: f32 = exchange @g[%0]"));
@@ -51,7 +51,7 @@ TEST(ReturnedExchanges, WithAnotherAccessBetweenStay) {
               HasSubstr("%1: f32 = exchange @g[%0]"));
 }
 
-TEST(ReturnedExchanges, ThatAreAtomicStay) {
+TEST(ExchangesToLoads, KeepsAtomicExchanges) {
   EXPECT_THAT(after("%1: f32 = exchange atomic @g[%0] accumulate @g[%0] += %1"), HasSubstr("exchange atomic @g[%0]"));
 }
 

@@ -1,4 +1,4 @@
-#include "samite/passes/at_first.h"
+#include "samite/passes/first_iteration.h"
 
 #include "samite/ir/visit.h"
 
@@ -8,7 +8,7 @@ namespace samite::passes {
 
 using namespace ir;
 
-AtFirst::AtFirst(const IndexForms &forms, const For &loop) : forms_(forms), loop_(loop) {
+FirstIteration::FirstIteration(const IndexForms &forms, const For &loop) : forms_(forms), loop_(loop) {
   for_each_statement(loop.body, [&](const Stmt &stmt) {
     for_each_definition(stmt, [&](LocalId local, Type) { inside_.insert(local); });
   });
@@ -19,7 +19,7 @@ AtFirst::AtFirst(const IndexForms &forms, const For &loop) : forms_(forms), loop
   }
 }
 
-std::int64_t AtFirst::divisor(const Value &value) const {
+std::int64_t FirstIteration::divisor(const Value &value) const {
   constexpr std::int64_t of_zero = 64;
   if (is_index(value)) return of_zero;
   if (!value.is_local() || !inside_.contains(value.id())) return std::min(forms_.divisor(value), of_zero);
@@ -36,7 +36,7 @@ std::int64_t AtFirst::divisor(const Value &value) const {
   }
 }
 
-std::optional<Value> AtFirst::computed(const Value &value, Builder &build) const {
+std::optional<Value> FirstIteration::computed(const Value &value, Builder &build) const {
   if (is_index(value)) return Value::constant(loop_.type, 0);
   if (!value.is_local() || !inside_.contains(value.id())) return value;
   const auto known = definitions_.find(value.id());
