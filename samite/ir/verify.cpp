@@ -115,7 +115,8 @@ class Verifier {
     if (kernel_.producers != 0) check_lowered("kernel whose threads have roles");
     if (kernel_.producers < 0 || kernel_.producers % 128 != 0 ||
         (kernel_.producers != 0 && (!is_tile_kernel(kernel_) || kernel_.block_threads + kernel_.producers > 1024)))
-      fail("{} threads behind the {} of a block, expected groups of 128", kernel_.producers, kernel_.block_threads);
+      fail("{} producer threads after the {} of a block, expected groups of 128", kernel_.producers,
+           kernel_.block_threads);
     if (kernel_.strip_columns < 0 ||
         (kernel_.strip_columns != 0 && (!is_tile_kernel(kernel_) || kernel_.launch_rank < 2)))
       fail("strips of {} columns of blocks, and the launch has {} dimensions", kernel_.strip_columns,
@@ -128,12 +129,12 @@ class Verifier {
            kernel_.cluster_dimension, kernel_.launch_rank, most_in_cluster);
     if (kernel_.teams != 0 && (kernel_.teams < 2 || kernel_.producers == 0 ||
                                kernel_.teams * kernel_.block_threads + kernel_.producers > 1024))
-      fail("{} teams of {} threads, and {} behind them", kernel_.teams, kernel_.block_threads, kernel_.producers);
+      fail("{} teams of {} threads, and {} producer threads", kernel_.teams, kernel_.block_threads, kernel_.producers);
     if (kernel_.step_parts != 0 && (kernel_.step_parts < 2 || kernel_.step_parts > most_in_cluster ||
                                     !is_tile_kernel(kernel_) || kernel_.teams != 0 || kernel_.cluster_blocks != 0))
-      fail("the steps of a loop in {} parts, expected 2 to {}, by blocks of no other cluster and without teams",
-           kernel_.step_parts, most_in_cluster);
-    if (kernel_.producers == 0 && !kernel_.producing.empty()) fail("statements for threads that there are not");
+      fail("split-K in {} parts, expected 2 to {}, without other clusters and without teams", kernel_.step_parts,
+           most_in_cluster);
+    if (kernel_.producers == 0 && !kernel_.producing.empty()) fail("producer code without producer threads");
     std::unordered_set<std::string_view> names;
     for (const Parameter &parameter : kernel_.parameters) {
       if (parameter.name.empty()) fail("a parameter has no name");
@@ -192,7 +193,7 @@ class Verifier {
       const bool is_step = call && call->has_first_factor();
       if (next && (!is_step || call->result.array != *next || on_their_way.contains(call->result.array) ||
                    on_their_way.contains(call->operands[0].array)))
-        fail("a product that runs into ${}, and what follows is not a product of something else to that", *next);
+        fail("a product that runs into ${}, which must be followed by an independent product into it", *next);
       if (!is_step) continue;
       next = call->runs_into;
       if (next)
@@ -207,32 +208,32 @@ class Verifier {
       if (call->has_window && (known->second->windows[0].array != call->windows[0].array ||
                                known->second->windows[0].indices != call->windows[0].indices ||
                                known->second->operands[2].array != call->operands[2].array))
-        fail("a product of another window than the one that was kept");
+        fail("a product of another window than the kept one");
       if (call->keeps_window)
         kept.insert_or_assign(ring.array, call);
       else
         kept.erase(ring.array);
     }
-    if (!kept.empty()) fail("a window that is kept for no other product");
-    if (next) fail("a product that runs into ${}, and nothing follows", *next);
+    if (!kept.empty()) fail("a kept window without a later product");
+    if (next) fail("a product that runs into ${}, with no product after it", *next);
   }
   // Windows are loaded and released in one block of statements, and products in a stage are between.
   void check_stages(const Block &block) const {
     std::map<LocalArrayId, const BringWindows *> open;  // by their barriers
     for (const Stmt &stmt : block) {
       if (const auto *bring = stmt.as<BringWindows>(); bring && bring->part != TileCall::Part::copies) {
-        if (!open.emplace(bring->barriers.array, bring).second) fail("windows of a ring that has not been released");
+        if (!open.emplace(bring->barriers.array, bring).second) fail("windows of a ring that is not released");
       } else if (const auto *release = stmt.as<ReleaseWindows>()) {
-        if (open.erase(release->barriers) == 0) fail("a release of windows that nothing has brought");
+        if (open.erase(release->barriers) == 0) fail("a release of windows that were not loaded");
       } else if (const auto *call = stmt.as<TileCall>(); call && call->in_stage) {
         const auto known = call->operands.size() == 3 ? open.find(call->operands[2].array) : open.end();
-        if (known == open.end()) fail("a product in a stage whose windows nothing has brought");
+        if (known == open.end()) fail("a product in a stage whose windows were not loaded");
         for (std::size_t i = 0; i < call->windows.size(); ++i)
           if (std::ranges::none_of(known->second->windows, [&](const BringWindows::Window &window) {
                 return window.ring.array == call->operands[i].array && window.array == call->windows[i].array &&
                        window.indices == call->windows[i].indices && !window.values;
               }))
-            fail("a product of another window than was brought");
+            fail("a product of a window that was not loaded");
       }
     }
     if (!open.empty()) fail("windows that are not released");
@@ -335,8 +336,7 @@ class Verifier {
     const OpInfo &op = info(operation.op);
     if (form_ == Form::lowered && operation.type.is_tile())
       fail("the lowered form has no values of type {}", name(operation.type));
-    if (form_ == Form::lowered && operation.op == Op::Unavailable)
-      fail("the lowered form has no value that is not at hand");
+    if (form_ == Form::lowered && operation.op == Op::Unavailable) fail("the lowered form has no unavailable values");
     if (op.arity >= 0 && operation.operands.size() != static_cast<std::size_t>(op.arity))
       fail("{} has {} operands, expected {}", op.name, operation.operands.size(), op.arity);
     for (const Value &operand : operation.operands) check_value(operand);
@@ -406,7 +406,7 @@ class Verifier {
   void check_by_warp(const Parameter &from) const {
     check_lowered("load by a warp");
     if (loops_.empty() || loops_.back()->by_warp < 2)
-      fail("a warp loads of @{} where no loop goes through several iterations at once", from.name);
+      fail("a load by warp from @{} outside of a loop by warp", from.name);
   }
 
   // An asynchronously copied value is stored to shared memory, once.
@@ -424,18 +424,18 @@ class Verifier {
         const auto ahead = value.is_local() ? stores.find(value.id()) : stores.end();
         if (ahead == stores.end()) return;
         if (!store || !shared.contains(store->array) || !(store->value == value) || ++ahead->second > 1)
-          fail("%{} is loaded ahead, and is used other than by one store to shared memory", value.id());
+          fail("%{} is loaded ahead, and has a use other than one store to shared memory", value.id());
       });
     });
     statement_ = nullptr;
     for (const auto &[local, count] : stores)
-      if (count == 0) fail("%{} is loaded ahead, and is stored nowhere", local);
+      if (count == 0) fail("%{} is loaded ahead, and is not stored", local);
   }
 
   void check_ahead(const Parameter &from, const Operation &operation, int elements) const {
     check_lowered("load ahead");
     if (!kernel_.scheduled || !in_thread_loop_) fail("a load ahead outside of a scheduled kernel's loops over threads");
-    if (operation.type.is_tile() || from.rank == 0) fail("a load ahead of no element");
+    if (operation.type.is_tile() || from.rank == 0) fail("a load ahead that is not of an array's element");
     if (!may_be_ahead(from.type, elements))
       fail("a load ahead of {} elements of type {}, expected 4, 8 or 16 bytes", elements, name(from.type));
   }
@@ -477,7 +477,7 @@ class Verifier {
     if (!locals_[assign.local].assignable) fail("%{} is assigned, and is not defined by an operation", assign.local);
     auto first = in_scope_.begin() + static_cast<std::ptrdiff_t>(first_assignable_);
     if (std::find(first, in_scope_.end(), assign.local) == in_scope_.end())
-      fail("%{} is assigned out of a computation whose derivative is given or asked for", assign.local);
+      fail("%{} is assigned inside a custom adjoint or an adjoint_of, and defined outside", assign.local);
     check_value(assign.value, locals_[assign.local].type, "the assigned value");
   }
 
@@ -488,7 +488,7 @@ class Verifier {
   }
 
   void check(const Accumulate &accumulate) {
-    if (accumulate.of_gradient && !in_adjoint_) fail("a gradient is added to outside of an adjoint block");
+    if (accumulate.of_gradient && !in_adjoint_) fail("an accumulation into a gradient outside of an adjoint block");
     const Parameter &to = accumulate.of_gradient ? array(accumulate.array) : writable_array(accumulate.array);
     if (accumulate.of_gradient && !is_floating(to.type))
       fail("@{} has type {}, which has no gradient", to.name, name(to.type));
@@ -497,10 +497,10 @@ class Verifier {
     if (to.type == ScalarType::Bool) fail("@{} has type bool, which does not accumulate", to.name);
     if (accumulate.over_launch) check_lowered("sum over the launch");
     if (accumulate.over_launch && (!accumulate.atomic || is_tile_kernel(kernel_)))
-      fail("a sum over the launch that is not of instances' atomic additions");
+      fail("over_launch on something other than an atomic addition of instances");
     if (accumulate.over_lanes) check_lowered("sum over lanes");
     if (accumulate.over_lanes && (!accumulate.atomic || accumulate.over_launch || loops_.empty()))
-      fail("a sum over lanes that is not of atomic additions in a loop");
+      fail("over_lanes on something other than an atomic addition in a loop");
   }
 
   void check(const Allocate &allocate) {
@@ -533,12 +533,12 @@ class Verifier {
     const auto space = shared_by_instances_[array];
     if (form_ != Form::lowered || !space) return;
     if (*space == MemorySpace::strip) {
-      if (!thread_index_) fail("${} is of a strip of instances, and is touched by none of them", array);
+      if (!thread_index_) fail("${} is memory of a strip, and is accessed outside of a thread loop", array);
       if (!index.is_local() || index.id() != *thread_index_)
-        fail("${} is of a strip of instances, and is touched at {}, which is not the index of the thread loop", array,
+        fail("${} is memory of a strip, and is accessed at {}, which is not the index of the thread loop", array,
              to_string(index, kernel_.parameters));
     } else if (!same_for_instances(index)) {
-      fail("${} is shared by the instances of a thread loop, and is touched at {}, which may differ between them",
+      fail("${} is shared by the instances of a thread loop, and is accessed at {}, which may differ between them",
            array, to_string(index, kernel_.parameters));
     }
   }
@@ -550,7 +550,7 @@ class Verifier {
       if (const auto *call = stmt.as<TileCall>())
         turns += std::string(call->takes_turn ? "t" : "") + (call->gives_turn ? "g" : "");
     if (kernel_.producers == 0 || loop.kind != LoopKind::Serial || turns != "gt")
-      fail("a loop in turns that does not give its turn and then takes it again");
+      fail("a loop in turns must give its turn once and then take it once");
   }
 
   // Jammed vectors take the same path.
@@ -559,7 +559,7 @@ class Verifier {
       if (const If *branch = stmt.as<If>(); branch && branch->else_block.empty() && branch->results.empty())
         check_jammed(branch->then_block);
       else if (!stmt.as<Let>() && !stmt.as<Store>() && !stmt.as<Accumulate>() && !stmt.as<LocalStore>())
-        fail("a jammed loop has a loop, a branch with results, or memory in it");
+        fail("a jammed loop contains a loop, a branch with results, or an allocation");
     }
   }
 
@@ -572,14 +572,14 @@ class Verifier {
     if (allocate.space == MemorySpace::thread) check_of_thread(allocate);
     if (const auto *fragments = std::get_if<FragmentLayout>(&allocate.layout)) {
       check_fragments(*fragments);
-      if (allocate.space != MemorySpace::registers) fail("fragments that are not in registers");
+      if (allocate.space != MemorySpace::registers) fail("fragments outside of registers");
       check_size(allocate, fragments->rows, fragments->columns);
     } else if (allocate.space == MemorySpace::registers) {
-      fail("memory in registers whose layout does not say whose");
+      fail("memory in registers without a fragment layout");
     }
     if (const auto *rows = std::get_if<RowLayout>(&allocate.layout)) {
       const auto bytes = static_cast<std::int64_t>(size_of(allocate.type));
-      if (!shared) fail("rows of units that are not in shared memory");
+      if (!shared) fail("rows of units outside of shared memory");
       if (rows->columns < 1 || rows->columns > most_extent || rows->units > most_extent ||
           rows->units * 16 < rows->columns * bytes)
         fail("rows of {} elements of {} bytes in {} units of 16 bytes", rows->columns, bytes, rows->units);
@@ -587,7 +587,7 @@ class Verifier {
     }
     if (const auto *panels = std::get_if<PanelLayout>(&allocate.layout)) {
       const auto bytes = static_cast<std::int64_t>(size_of(allocate.type));
-      if (!shared) fail("panels that are not in shared memory");
+      if (!shared) fail("panels outside of shared memory");
       if (panels->rows < 1 || panels->rows % 8 != 0 || panels->columns < 1 || panels->columns * bytes % 128 != 0)
         fail("panels of {} rows of {} elements of {} bytes", panels->rows, panels->columns, bytes);
       check_size(allocate, panels->rows, panels->columns);
@@ -596,23 +596,25 @@ class Verifier {
     if (allocate.stages < 1 || (allocate.stages > 1 && !shared)) fail("memory with {} buffers", allocate.stages);
     if (allocate.offset && (!shared || *allocate.offset < 0)) fail("memory at {} bytes", *allocate.offset);
     if (allocate.team_bytes < 0 || (allocate.team_bytes != 0 && (!allocate.offset || kernel_.teams == 0)))
-      fail("memory of teams, {} bytes each, in a kernel of {}", allocate.team_bytes, kernel_.teams);
+      fail("memory of teams, {} bytes each, in a kernel with {} teams", allocate.team_bytes, kernel_.teams);
     if (!allocate.units) return;
     check_index(*allocate.units, "where memory begins");
-    if (!allocate.sized_at_launch() || !kernel_.scheduled) fail("memory in units whose size is no parameter");
+    if (!allocate.sized_at_launch() || !kernel_.scheduled)
+      fail("memory in units outside of a scheduled kernel, or whose size is not a parameter");
   }
 
   void check_of_thread(const Allocate &allocate) const {
     check_lowered("memory of a thread");
-    if (!is_tile_kernel(kernel_) || in_thread_loop_) fail("memory of a thread inside of a thread loop, or of no block");
-    if (!allocate.size.is_constant()) fail("memory of a thread whose size is no constant");
+    if (!is_tile_kernel(kernel_) || in_thread_loop_)
+      fail("memory of a thread inside a thread loop, or outside of a block");
+    if (!allocate.size.is_constant()) fail("memory of a thread with a size that is not a constant");
   }
 
   void check_strip(const Allocate &allocate) const {
     check_lowered("memory of a strip");
     if (is_tile_kernel(kernel_)) fail("memory of a strip in a kernel whose instances are blocks");
-    if (in_thread_loop_) fail("memory of a strip inside of a thread loop");
-    if (!allocate.size.is_constant()) fail("memory of a strip whose size is no constant");
+    if (in_thread_loop_) fail("memory of a strip inside a thread loop");
+    if (!allocate.size.is_constant()) fail("memory of a strip with a size that is not a constant");
   }
 
   // A buffer has the size and layout of the allocation that it aliases.
@@ -620,16 +622,16 @@ class Verifier {
     check_index(allocate.buffer->number, "the number of a buffer");
     const Type element = check_local_array(allocate.buffer->of);
     const auto known = buffers_.find(allocate.buffer->of);
-    if (known == buffers_.end() || known->second.stages < 2) fail("a buffer of memory that has no several of them");
+    if (known == buffers_.end() || known->second.stages < 2) fail("a buffer of memory without several buffers");
     const Allocate &all = known->second;
     if (element != allocate.type || allocate.space != all.space || !(allocate.size == all.size) ||
         allocate.layout != all.layout || allocate.stages != 1 || allocate.offset)
-      fail("a buffer that is not as ${} says its buffers are", allocate.buffer->of);
+      fail("a buffer whose type, size or layout differs from that of ${}", allocate.buffer->of);
   }
 
   // A constant number of elements: of so many rows, or of whole rows.
   void check_size(const Allocate &allocate, std::optional<std::int64_t> rows, std::int64_t columns) const {
-    if (!allocate.size.is_constant()) fail("a layout of memory whose size is no constant");
+    if (!allocate.size.is_constant()) fail("a layout of memory with a size that is not a constant");
     const std::int64_t size = allocate.size.as_int();
     if (rows ? size != *rows * columns : size % columns != 0)
       fail("{} elements in a layout with {} columns", size, columns);
@@ -653,18 +655,20 @@ class Verifier {
   }
 
   void check(const TileCall &call) const {
-    if (!is_tile_kernel(kernel_)) fail("a call on tiles, and the kernel has none");
+    if (!is_tile_kernel(kernel_)) fail("a tile call in a kernel without tiles");
     check_lowered("call on tiles in memory");
     const bool copies = call.part == TileCall::Part::copies;
     if (call.part != (call.is_product_loop() ? expected_part() : TileCall::Part::whole))
-      fail("a part of a loop of products for threads of another role");
+      fail("a part of a main loop for threads of another role");
     const bool of_group = call.part == TileCall::Part::products && call.has_first_factor();
-    if ((call.takes_turn || call.gives_turn) && !of_group) fail("a turn at what is no product of a group of warps");
+    if ((call.takes_turn || call.gives_turn) && !of_group)
+      fail("a turn on a call that is not a product of a warp group");
     if ((call.has_window || call.keeps_window) && (copies || !call.has_first_factor()))
-      fail("a window that is kept at what is no product with one");
-    if (call.in_stage && (copies || call.windows.size() != 2)) fail("a stage at what is no product of two windows");
-    if (call.sets && !call.in_stage) fail("sums that are set by what is no product in a stage");
-    if (call.runs_into && !of_group) fail("what runs into another product is none of a group of warps");
+      fail("a kept window on a call that is not a product of one window");
+    if (call.in_stage && (copies || call.windows.size() != 2))
+      fail("in_stage on a call that is not a product of two windows");
+    if (call.sets && !call.in_stage) fail("sets on a call that is not a product in a stage");
+    if (call.runs_into && !of_group) fail("runs_into on a call that is not a product of a warp group");
     if (!copies) check_memory(call.result);
     for (std::size_t i = copies ? call.first_brought() : 0; i < call.operands.size(); ++i)
       check_memory(call.operands[i]);
@@ -707,10 +711,10 @@ class Verifier {
       fail("a loop of products has {} operands and windows of {} arrays, expected 3 and 1 or 2", call.operands.size(),
            call.windows.size());
     if (call.is_step() && (!call.count->is_constant() || call.count->as_int() != 1))
-      fail("a loop of several products with one first factor");
+      fail("a main loop of several products with one first factor");
     if (call.terms) {
       if (call.part == TileCall::Part::copies || call.is_step())
-        fail("a limit of terms at what is no whole loop of products");
+        fail("a limit of terms on a call that is not a whole main loop");
       check_value(*call.terms, ScalarType::Int32, "the number of terms");
     }
     const int stages = stages_of(call.operands[call.first_brought()]);
@@ -721,8 +725,8 @@ class Verifier {
       check_not_written(windows.array);
       if (windows.parts != 1 &&
           (windows.parts != kernel_.cluster_blocks || factor.type.shape()[0] % (std::int64_t{8} * windows.parts) != 0))
-        fail("windows of {} in {} parts, expected 1 or those of a cluster, of whole 8 rows", name(factor.type),
-             windows.parts);
+        fail("windows of {} in {} parts, expected 1 or one for each block of the cluster, of a multiple of 8 rows",
+             name(factor.type), windows.parts);
       if (stages_of(factor) != stages) fail("factors of {} and {} stages", stages, stages_of(factor));
     }
     const Type barriers = call.operands[2].type;
@@ -732,7 +736,7 @@ class Verifier {
 
   void check_loop_of_products(const TileCall &call) const {
     if (call.op != Op::MatMul || !call.sums || !call.count)
-      fail("a loop of what is no product, or that does not say how");
+      fail("a main loop of an operation that is not a product, or without a layout of its sums");
     check_value(*call.count, ScalarType::Int32, "the number of products");
   }
   int stages_of(const TileMemory &memory) const {
@@ -750,22 +754,24 @@ class Verifier {
   void check_copied_windows(const TileCall &call) const {
     check_loop_of_products(call);
     if (kernel_.producers != 0 || call.windows.size() != 2 || call.terms)
-      fail("a loop of products whose threads copy the factors, and others do, or not both of them, or not all terms");
+      fail(
+          "a main loop whose threads copy the factors must copy both, without producer threads and without a limit of "
+          "terms");
     const int stages = stages_of(call.operands[0]);
     for (std::size_t i = 0; i < 2; ++i) {
       check_windows_of(call.windows[i], call.operands[i]);
-      if (call.windows[i].parts != 1) fail("windows of {} in parts that threads copy", name(call.operands[i].type));
+      if (call.windows[i].parts != 1) fail("windows of {} in parts, copied by threads", name(call.operands[i].type));
       if (stages < 2 || stages_of(call.operands[i]) != stages)
-        fail("factors of {} and {} stages, expected one number of 2 or more", stages, stages_of(call.operands[i]));
+        fail("factors of {} and {} stages, expected equal numbers of at least 2", stages, stages_of(call.operands[i]));
     }
   }
 
   // The arrays are read-only, and all rings have the same number of stages, at least two, since one is filled while
   // another is read.
   void check(const BringWindows &bring) const {
-    if (!is_tile_kernel(kernel_)) fail("windows that bulk copies bring, and the kernel has no tiles");
+    if (!is_tile_kernel(kernel_)) fail("bulk copies of windows in a kernel without tiles");
     check_lowered("bulk copy of windows");
-    if (bring.part != expected_part()) fail("windows that are brought for threads of another role");
+    if (bring.part != expected_part()) fail("bring_windows for threads of another role");
     check_memory(bring.barriers);
     const Type barriers = bring.barriers.type;
     const std::int64_t stages = barriers.count() / 2;
@@ -780,7 +786,7 @@ class Verifier {
       check_not_written(window.array);
       const auto known = buffers_.find(window.ring.array);
       if (known == buffers_.end() || known->second.stages != stages)
-        fail("windows of @{} in a ring of another number of stages than {}", from.name, stages);
+        fail("windows of @{} in a ring with a number of stages other than {}", from.name, stages);
     }
   }
   void check(const ReleaseWindows &release) const {
@@ -789,7 +795,7 @@ class Verifier {
   }
   void check(const Prefetch &fetch) const {
     check_lowered("prefetch");
-    if (!is_tile_kernel(kernel_)) fail("a prefetch, and the kernel has no blocks");
+    if (!is_tile_kernel(kernel_)) fail("a prefetch in a kernel without blocks");
     const Parameter &from = array(fetch.array);
     check_element(from, fetch.indices, fetch.type);
     if (!fetch.type.is_tile() || fetch.type.shape().rank() > 2 || fetch.type.element() != from.type)
@@ -811,10 +817,10 @@ class Verifier {
   void check_next(const TileCall &call) const {
     check_local_array(*call.stream);
     const auto known = streams_.find(*call.stream);
-    if (known == streams_.end()) fail("${} is no stream of loads", *call.stream);
+    if (known == streams_.end()) fail("${} is not a stream of loads", *call.stream);
     if (known->second != call.result.type)
       fail("a load of type {} from a stream of type {}", name(call.result.type), name(known->second));
-    if (!call.indices.empty()) fail("a load from a stream, whose windows are its own, has indices");
+    if (!call.indices.empty()) fail("a load from a stream has indices");
   }
 
   void check(const LoadStream &stream) {
@@ -831,11 +837,10 @@ class Verifier {
 
   // Neighbours of one wide access.
   void check_pack(const Parameter &of, std::span<const Value> indices, std::size_t count) const {
-    check_lowered("access to several elements");
-    if (is_tile_kernel(kernel_) && !kernel_.scheduled)
-      fail("an access to several elements, and each thread of a tile kernel has its own");
+    check_lowered("wide access");
+    if (is_tile_kernel(kernel_) && !kernel_.scheduled) fail("a wide access in a tile kernel that is not scheduled");
     check_indices(of, indices);
-    if (count != 2 && count != 4 && count != 8) fail("an access to {} elements, expected 2, 4 or 8", count);
+    if (count != 2 && count != 4 && count != 8) fail("a wide access to {} elements, expected 2, 4 or 8", count);
   }
 
   void check(const LoadPack &load) {
@@ -851,34 +856,35 @@ class Verifier {
     for (const Value &value : store.values) check_value(value, to.type, "the stored value");
     if (store.adds() && to.type == ScalarType::Bool) fail("@{} has type bool, which does not accumulate", to.name);
     if (store.how == StorePack::How::atomic_add && to.type != ScalarType::Float32)
-      fail("atomic additions to several elements of type {}, expected f32", name(to.type));
+      fail("wide atomic additions of type {}, expected f32", name(to.type));
   }
 
   void check(const Barrier &) const { check_of_all_threads("barrier"); }
   void check(const CommitCopies &) const { check_of_all_threads("group of copies"); }
   void check(const WaitForCopies &wait) const {
     check_of_all_threads("wait for copies");
-    if (wait.groups < 0) fail("a wait for all copies but {} groups", wait.groups);
+    if (wait.groups < 0) fail("a wait for all but {} groups of copies", wait.groups);
   }
 
   // Statements that all threads of a block run together.
   void check_of_all_threads(std::string_view what) const {
-    if (!is_tile_kernel(kernel_)) fail("a {}, and the kernel has no blocks", what);
+    if (!is_tile_kernel(kernel_)) fail("a {} in a kernel without blocks", what);
     check_lowered(what);
-    if (in_thread_loop_) fail("a {} in a loop over threads, which not all of them are in", what);
+    if (in_thread_loop_) fail("a {} inside a thread loop, which some threads may skip", what);
   }
 
   void check_memory(const TileMemory &memory) const {
     const Type element = check_local_array(memory.array);
     if (element != memory.type.element())
-      fail("${} has elements of type {}, and a tile of type {} in it", memory.array, name(element), name(memory.type));
+      fail("${} has elements of type {}, and is used as a tile of type {}", memory.array, name(element),
+           name(memory.type));
     if (const auto size = sizes_[memory.array]; size && *size < memory.type.count())
-      fail("${} has {} elements, and a tile of type {} in it", memory.array, *size, name(memory.type));
+      fail("${} has {} elements, and is used as a tile of type {}", memory.array, *size, name(memory.type));
   }
 
   void check_sums(const TileCall &call) const {
     check_fragments(*call.sums);
-    if (call.op != Op::MatMul) fail("sums of an operation that is no product");
+    if (call.op != Op::MatMul) fail("a layout of sums on an operation that is not a product");
     // A single product may be a batch of one.
     const TileShape shape = call.result.type.shape();
     const bool one_product = shape.count() == call.sums->rows * call.sums->columns;
@@ -943,15 +949,14 @@ class Verifier {
     check_value(loop.end, loop.type, "the loop's end");
     check_value(loop.step, loop.type, "the loop's step");
     if (loop.step.is_constant() && loop.step.bits() == 0) fail("the loop's step is zero");
-    if (loop.kind != LoopKind::Serial) check_lowered("loop without an order");
-    if (loop.kind != LoopKind::Serial && !loop.carried.empty()) fail("a loop without an order carries values");
+    if (loop.kind != LoopKind::Serial) check_lowered("unordered loop");
+    if (loop.kind != LoopKind::Serial && !loop.carried.empty()) fail("an unordered loop carries values");
     check_notes(loop);
     if (loop.stages < 1) fail("a loop of {} stages", loop.stages);
     if (loop.in_turns) check_turns(loop);
-    if (loop.ahead != 0) check_lowered("loop with statements that are done ahead");
+    if (loop.ahead != 0) check_lowered("loop that prefetches statements");
     if (loop.ahead > loop.body.size() || (loop.ahead != 0 && loop.stages < 2))
-      fail("a loop of {} stages and {} statements, of which {} are done ahead", loop.stages, loop.body.size(),
-           loop.ahead);
+      fail("a loop of {} stages and {} statements, {} of them ahead", loop.stages, loop.body.size(), loop.ahead);
     if (loop.jam != 1) {
       check_lowered("jammed loop");
       if (loop.kind != LoopKind::Thread || is_tile_kernel(kernel_) || loop.jam < 1)
@@ -987,7 +992,7 @@ class Verifier {
     const bool in_order = loop.kind == LoopKind::Serial, of_threads = !is_tile_kernel(kernel_);
     const bool in_steps = loop.kind == LoopKind::Thread && of_threads;
     if (!in_order && (!loop.step.is_constant() || loop.step.as_int() < 1 || (loop.step.as_int() != 1 && !in_steps)))
-      fail("the step of a loop without an order is {}, expected {}", to_string(loop.step, kernel_.parameters),
+      fail("the step of an unordered loop is {}, expected {}", to_string(loop.step, kernel_.parameters),
            in_steps ? "a positive constant" : "1");
     if (loop.rolled) check_lowered("rolled loop");
     if (loop.instances != 1) check_lowered("loop of several instances");
@@ -1021,7 +1026,7 @@ class Verifier {
 
   void check(const Labelled &labelled) {
     if (form_ != Form::captured) fail("the {} form has no label", name_of_form());
-    if (position(labelled.label) < labels_.size()) fail("label {} is inside of itself", labelled.label);
+    if (position(labelled.label) < labels_.size()) fail("label {} is nested in itself", labelled.label);
     labels_.push_back(labelled.label);
     {
       Scope scope(*this);
@@ -1033,8 +1038,8 @@ class Verifier {
   void check(const Leave &leave) const {
     if (form_ != Form::captured) fail("the {} form has no leave", name_of_form());
     std::size_t at = position(leave.label);
-    if (at == labels_.size()) fail("label {} is left, and is not around", leave.label);
-    if (at < first_in_reach_) fail("label {} is left out of a condition or a statement that gives values", leave.label);
+    if (at == labels_.size()) fail("leave {} outside of its label", leave.label);
+    if (at < first_in_reach_) fail("leave {} out of a condition or a statement with results", leave.label);
   }
 
   // A closed block: it neither assigns outer locals nor leaves outer labels.
@@ -1070,7 +1075,7 @@ class Verifier {
       for (const CustomResult &result : custom.results)
         check_value(result.value, result.type, fmt::format("the value of %{}", result.local));
     }
-    if (!custom.replays && !custom.replay.empty()) fail("there is a replay block, and nothing replays");
+    if (!custom.replays && !custom.replay.empty()) fail("a replay block without replays");
     if (custom.replays) {
       Closed closed(*this);
       see_again(custom.operands);

@@ -1,5 +1,4 @@
-// Work that takes long and asks little of the machine's cores at a time, above all compiles of different variants, done
-// at the same time.
+// Runs long tasks that use few cores each concurrently, above all compiles of different variants.
 #pragma once
 
 #include <functional>
@@ -7,8 +6,8 @@
 
 namespace samite::jit {
 
-// Returns when all tasks have ended, on at most as many threads as the machine has; the calling one is among them.
-// Where tasks throw, the exception of the first of them in the list is thrown then.
+// Returns when all tasks have ended. Uses at most as many threads as the machine has, including the calling one. If
+// tasks throw, rethrows the exception of the first of them in the list.
 void at_once(const std::vector<std::function<void()>> &tasks);
 
 }  // namespace samite::jit

@@ -1,4 +1,4 @@
-// From a kernel to code that can be called: the steps of jit/pipeline.h → emit C++ → compile → link → load.
+// Turns a kernel into callable code: the steps of jit/pipeline.h → emit C++ → compile → link → load.
 #pragma once
 
 #include "samite/jit/variant.h"
@@ -9,7 +9,7 @@ namespace samite::jit {
 
 class KernelDefinition;
 
-// UserError or DeviceError where one of the steps refuses.
+// UserError or DeviceError if one of the steps refuses.
 std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const VariantKey &key);
 
 }  // namespace samite::jit

@@ -1,4 +1,4 @@
-// The kernel that a copy between buffers is, for its derivatives.
+// The kernel equivalent to a copy between buffers, for its derivatives.
 #pragma once
 
 #include "samite/jit/definition.h"
@@ -6,8 +6,8 @@
 
 namespace samite::jit {
 
-// to(i…) = from(i…), with arrays of floating numbers that can have a gradient, of 1 to 4 dimensions. Made once for each
-// device, type and rank. Any thread may call it.
+// to(i…) = from(i…), for arrays of floating numbers that can have a gradient, of 1 to 4 dimensions. Made once for each
+// device, type and rank. Thread-safe.
 std::shared_ptr<KernelDefinition> copy_kernel(Device device, ScalarType type, int rank);
 
 }  // namespace samite::jit

@@ -1,11 +1,11 @@
-// What a variant for CUDA is compiled for.
+// The target of a variant for CUDA.
 #pragma once
 
 #include <string>
 
 namespace samite::jit {
 
-// Code for one device alone, with what that has and its successors may not: "sm_90a" of 90.
+// Code for one device only, which may use features that its successors lack: "sm_90a" for 90.
 std::string cuda_architecture(int compute_capability);
 
 }  // namespace samite::jit

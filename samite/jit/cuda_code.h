@@ -1,4 +1,4 @@
-// The code of a variant for CUDA: compiled once, and loaded on each device where it runs.
+// The code of a variant for CUDA: compiled once, and loaded on each device that runs it.
 //
 // Thread-safe.
 #pragma once
@@ -19,7 +19,7 @@ class CudaCode {
 
   const CudaImage &image() const noexcept { return *image_; }
 
-  // Loads on the first call for a context; the kernel lives as long as this. DriverError where the image is for another
+  // Loads on the first call for a context; the kernel lives as long as this. DriverError if the image is for another
   // architecture.
   const driver::Kernel &on(const driver::Context &context) const;
 

@@ -1,8 +1,8 @@
-// What the instances of a kernel on CUDA report, heard when their stream has been waited for.
+// Reports of a CUDA kernel's instances, read after the host has waited for their stream.
 //
-// The kernel writes into memory of the host, which it can reach. Launches of one stream share it: printed lines come in
-// the order in which instances asked for room, and the first failure is thrown, or else the check that failed in the
-// first instance.
+// The kernel writes into host memory that it can access. Launches of one stream share it: printed lines come in the
+// order in which instances reserved space, and the first failure is thrown, or else the failed check of the first
+// instance.
 #pragma once
 
 #include "samite/codegen/cuda_channel.h"
@@ -23,7 +23,7 @@ class CudaMessages : public StreamReport {
 
   codegen::CudaChannel *channel() const noexcept { return static_cast<codegen::CudaChannel *>(memory_.data()); }
 
-  // Prints what was printed, and throws as jit/execute.h says. DeviceError where more was said than there is room for.
+  // Prints the messages, and throws as in jit/execute.h. DeviceError if the reports exceeded the space.
   void completed() override;
 
  private:

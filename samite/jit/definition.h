@@ -1,7 +1,7 @@
-// A kernel as it was captured, and the variants compiled of it so far.
+// A captured kernel and its compiled variants.
 //
-// Shared by the Kernel, its recorded launches and tapes. Thread-safe: two threads that ask for one variant get one
-// compile; different variants compile at the same time.
+// Shared by the Kernel, its recorded launches and tapes. Thread-safe: two threads that request the same variant cause
+// one compile; different variants compile concurrently.
 #pragma once
 
 #include "samite/autodiff/activity.h"
@@ -25,13 +25,13 @@ class KernelDefinition {
 
   // Takes a kernel in captured form. UserError for more than 64 parameters.
   explicit KernelDefinition(ir::Kernel captured);
-  // Takes one that a schedule has made: in structured form, or `scheduled`, which has no derivatives (UserError).
+  // Takes a schedule's kernel: in structured form, or `scheduled`, which has no derivatives (UserError).
   struct OfSchedule {
     ir::Kernel kernel;
   };
   explicit KernelDefinition(OfSchedule of);
   ~KernelDefinition();
-  // Here, so that a program that writes kernels does not compile the destructors of all that a definition has.
+  // Out of line, so that programs with kernels do not compile the destructors of a definition's members.
   static std::shared_ptr<KernelDefinition> make(ir::Kernel captured);
 
   const std::string &name() const { return structured_.name; }
@@ -41,7 +41,7 @@ class KernelDefinition {
 
   // In structured form, simplified.
   const ir::Kernel &structured() const { return structured_; }
-  // What a forward launch runs: the same without the adjoints that the user gives.
+  // The kernel of a forward launch: the same without the user's adjoints.
   const ir::Kernel &forward() const { return forward_; }
   // Arrays that the kernel stores into or accumulates, as bits.
   std::uint64_t written() const { return written_; }
@@ -50,89 +50,89 @@ class KernelDefinition {
   // Arrays that share memory with no other argument, as bits.
   std::uint64_t distinct() const { return distinct_; }
   // Blocks read the arrays `elsewhere`, as bits, at other places than they write, and each other array only where they
-  // write. So a launch is refused in which an array that is written shares elements with another one, unless the two
-  // are one view and neither is read elsewhere. Called before the kernel is launched.
+  // write. So a launch is refused if a written array shares elements with another one, unless the two are the same view
+  // and neither is read elsewhere. Called before the kernel is launched.
   void expect_apart(std::uint64_t elsewhere) { read_elsewhere_ = elsewhere; }
   const std::optional<std::uint64_t> &read_elsewhere() const { return read_elsewhere_; }
-  // Rough operations for each instance of the forward kernel.
+  // Estimated operations of an instance of the forward kernel.
   double cost() const { return cost_; }
-  // Dimensions of the launch that are counted in 32 bits, as bits.
+  // Dimensions of the launch with 32-bit indices, as bits.
   std::uint64_t narrow_dimensions() const { return narrow_dimensions_; }
 
-  // A launch of several instances is about to run. Says once where they write to one element without atomic steps, if
-  // they do so for certain (passes/common_writes.h).
+  // Called before a launch of several instances. Warns once if they certainly write to one element without atomic steps
+  // (passes/common_writes.h).
   void warn_of_common_writes() const {
     if (!common_write_.empty()) warn_once(common_write_, common_write_);
   }
 
-  // Of an array, by dimension: where the kernel has an Int for an index that may be any, and for the extent.
+  // For an array, by dimension: whether the kernel uses an Int for a possibly unbounded index, and for the extent.
   struct NarrowIndices {
     std::array<std::optional<SourceLocation>, ir::maximum_rank> indexed, extent;
   };
   const NarrowIndices &narrow_indices(std::size_t parameter) const { return narrow_indices_[parameter]; }
 
-  // What every launch touches (jit/out_of_bounds.h); nothing of tile kernels, whose windows may leave an array, nor of
-  // scheduled ones, whose bounds the schedule has found.
+  // The elements that every launch accesses (jit/out_of_bounds.h); empty for tile kernels, whose windows may leave an
+  // array, and for scheduled ones, whose schedule has checked the bounds.
   const passes::CertainAccesses &certain_accesses() const { return certain_accesses_; }
 
-  // What products of the forward kernel read of arrays, for devices of this compute capability.
+  // The reads of arrays by products of the forward kernel, for devices of this compute capability.
   const std::vector<passes::FactorRead> &factor_reads(int capability) const;
 
-  // The forward kernel with its sums in parts, as passes/split_sums.h has it; nothing where it cannot be split.
+  // The forward kernel with split sums (passes/split_sums.h); empty if it cannot be split.
   const std::optional<passes::SplitSums> &split_sums(std::int64_t parts = 0) const;
 
-  // An adjoint without atomics, where that can be done: one that gathers.
+  // A gathering adjoint, without atomics, if there is one.
   struct Gathered {
-    std::optional<passes::GatheredAdjoint> adjoint;  // none where it is not to be, as passes/gather.h says
+    std::optional<passes::GatheredAdjoint> adjoint;  // empty if it should not gather, see passes/gather.h
     std::uint64_t summed;                            // arrays to whose gradients it only adds, as bits
-    double milliseconds;                             // that it took to derive
+    double milliseconds;                             // of the derivation
   };
   struct Derived {
     autodiff::Adjoint adjoint;
     std::uint64_t summed;
     double milliseconds;
-    // Of gradients that share no memory. Derived when it is first asked for.
+    // For gradients that share no memory. Derived on first use.
     const Gathered &gathered(passes::Gathering how) const;
-    // Of a tile kernel: the adjoint that scatters, as such a GPU runs it; nothing where a block has no memory for it.
+    // For a tile kernel: the scattering adjoint as such a GPU runs it; empty if it exceeds a block's memory.
     const std::optional<ir::Kernel> &scattered(int capability) const;
 
    private:
     mutable Memo<passes::Gathering, Gathered> gathers_;
     mutable Memo<int, std::optional<ir::Kernel>> scattered_;
   };
-  // Derived once for each set of active parameters; nothing is compiled. UserError as derive_adjoint says.
+  // Derived once for each set of active parameters; nothing is compiled. UserError as in derive_adjoint.
   const Derived &derived(std::uint64_t active, bool may_alias, MemoryLimit memory_limit = {});
   const autodiff::Adjoint &adjoint(std::uint64_t active, bool may_alias, MemoryLimit memory_limit = {}) {
     return derived(active, may_alias, memory_limit).adjoint;
   }
-  // Null where there is none.
+  // Null if there is none.
   const passes::GatheredAdjoint *gathered_adjoint(std::uint64_t active, passes::Gathering how);
 
-  // Found once for each set of active parameters.
+  // Computed once for each set of active parameters.
   const autodiff::Activity &activity(std::uint64_t active);
 
   const autodiff::Tangent &tangent(std::uint64_t active) { return derived_tangent(active).tangent; }
 
-  // The derivative as a kernel of its own, for `active` parameters: its parameters are the kernel's, then one array of
+  // The derivative as a separate kernel, for `active` parameters: its parameters are the kernel's, then one array of
   // gradients or tangents for each active one, in order. The adjoint reads the kernel's arrays and writes none of them;
   // its gradients are distinct.
   std::shared_ptr<KernelDefinition> adjoint_kernel(std::uint64_t active);
   std::shared_ptr<KernelDefinition> tangent_kernel(std::uint64_t active);
 
-  // An adjoint that takes notes (autodiff/notes.h), as a kernel: made anew by each call.
+  // An adjoint that takes notes (autodiff/notes.h), as a kernel; each call derives it anew.
   struct Noting {
     std::shared_ptr<KernelDefinition> kernel;
     autodiff::Notes notes;
   };
   Noting noting_adjoint(std::uint64_t active, bool may_alias) const;
 
-  // What the derivation took.
+  // The time of the derivation.
   double tangent_milliseconds(std::uint64_t active) { return derived_tangent(active).milliseconds; }
 
-  // Compiled on the first call for a key; kept as long as this.
+  // Compiled on the first call for a key; lives as long as this.
   const std::shared_ptr<const Variant> &variant(const VariantKey &key);
 
-  // What has been compiled so far, in order.
+  // The variants compiled so far, in order.
   std::vector<std::shared_ptr<const Variant>> variants() const { return variants_.made(); }
 
  private:
@@ -161,7 +161,7 @@ class KernelDefinition {
   std::uint64_t written_ = 0, narrow_dimensions_ = 0, summed_ = 0, distinct_ = 0;
   std::optional<std::uint64_t> read_elsewhere_;
   double cost_ = 1;
-  std::string common_write_;  // the warning; empty where there is none
+  std::string common_write_;  // the warning, or empty
   std::vector<NarrowIndices> narrow_indices_;
   passes::CertainAccesses certain_accesses_;
   mutable Memo<int, std::vector<passes::FactorRead>> factor_reads_;

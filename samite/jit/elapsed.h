@@ -1,4 +1,4 @@
-// How long a step took.
+// Measures the time of a step.
 #pragma once
 
 #include <chrono>

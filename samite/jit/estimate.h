@@ -1,4 +1,4 @@
-// Guesses about a kernel, to choose between ways of running it. They change its speed, never its result.
+// Estimates for a kernel, to choose how to run it. They affect its speed, never its result.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -7,10 +7,10 @@
 
 namespace samite::jit {
 
-// Operations for each instance, at least 1. What a loop contains counts as if it ran 64 times, for want of knowing.
+// Operations of an instance, at least 1. Loops of unknown length count 64 iterations.
 double cost_of(const ir::Kernel &kernel);
 
-// The arrays that a structured kernel accumulates into by atomic additions and does not touch otherwise.
+// The arrays that a structured kernel only accesses by atomic additions.
 std::vector<std::uint32_t> arrays_only_added_to(const ir::Kernel &kernel);
 
 }  // namespace samite::jit

@@ -6,18 +6,18 @@
 
 namespace samite::jit {
 
-// How a launch is cut into boxes that may run side by side.
+// The partition of a launch into boxes that may run in parallel.
 struct Partition {
-  int dimension = 0;         // the launch dimension that is cut
-  std::int64_t minimum = 0;  // its indices in one box, at least
-  bool whole = false;        // one box: too small to be worth another thread
+  int dimension = 0;         // the launch dimension that is split
+  std::int64_t minimum = 0;  // the least number of its indices in a box
+  bool whole = false;        // one box: too small for another thread
 };
 
 Partition partition(const Variant &variant, const Extents &extents);
 
-// Returns when all instances have run. `arguments` is a block as variant.layout says. In debug mode throws UserError
-// for the first access or division that failed, with instance, array, index, extent and line; everything else has run.
-// DeviceError where there is no memory for a local array: instances that got none have not run to their end.
+// Returns when all instances have run. `arguments` is a block with variant.layout. In debug mode throws UserError for
+// the first access or division that failed, with instance, array, index, extent and line; all other instances have run.
+// DeviceError if there is no memory for a local array: the instances without it have ended early.
 void execute(const Variant &variant, const std::string &kernel, const std::byte *arguments, const Extents &extents,
              const Partition &partition);
 

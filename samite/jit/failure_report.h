@@ -1,4 +1,4 @@
-// What a failure that a kernel has written down means, as an error.
+// Turns a kernel's failure record into an error.
 #pragma once
 
 #include "samite/jit/variant.h"
@@ -10,8 +10,8 @@ namespace samite::jit {
 // "kernel 'axpy' (forward): "
 std::string opening(const Variant &variant, const std::string &kernel);
 
-// UserError for the access or division that failed, with instance, array, index, extent and line; DeviceError where an
-// instance got no memory for a local array. `device` is its name, for the latter.
+// UserError for the access or division that failed, with instance, array, index, extent and line; DeviceError if an
+// instance got no memory for a local array. `device` is the device's name, for the latter.
 [[noreturn]] void throw_failure(const Variant &variant, const std::string &kernel, const std::string &device,
                                 const codegen::Failure &failure);
 

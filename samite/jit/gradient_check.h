@@ -4,8 +4,8 @@
 //   GradientReport report = gradcheck(kernel, {n}, y, x);
 //   EXPECT_TRUE(report.passed) << report;
 //
-// The work is any function that launches kernels, as jit/work.h says, or one launch of a kernel. All of it in double,
-// since differences of floats leave half of the digits at most.
+// The work is any function that launches kernels, see jit/work.h, or one launch of a kernel. Everything is in double,
+// since differences of floats keep at most half of the digits.
 #pragma once
 
 #include "samite/jit/gradient_report.h"
@@ -14,10 +14,9 @@
 namespace samite {
 
 // Compares the gradient of a random combination of all outputs, by the adjoint of `work`, with its central differences.
-// Each output counts in it by its own scale, so that small ones are checked beside large ones.
-// Inputs and outputs track gradients; an array may be both. Contents and gradients are as before when it returns, but
-// for the gradients of inputs, which hold the checked gradient. UserError where an array tracks none, and as
-// Tape::backward.
+// Each output is scaled by its own size, so that small ones are checked along with large ones. Inputs and outputs track
+// gradients; an array may be both. Contents and gradients are restored, except for the gradients of inputs, which hold
+// the checked gradient. UserError if an array tracks none, and as in Tape::backward.
 GradientReport gradcheck(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
                          std::vector<Buffer<double>> outputs, const GradientCheckOptions &options = {},
                          SourceLocation where = std::source_location::current());
@@ -27,8 +26,8 @@ GradientReport gradcheck(const std::function<void()> &work, const Differentiable
                          const GradientCheckOptions &options, SourceLocation where);
 }
 
-// Of one launch: of the arrays that the kernel writes with respect to all that it is given, among those that track
-// gradients. UserError where one of those is not of double, or where none that the kernel reads, or writes, does.
+// For one launch: of the arrays that the kernel writes, with respect to all arguments, among those that track
+// gradients. UserError if one of these is not of double, or if none that the kernel reads, or writes, tracks them.
 template <class... Ps>
 GradientReport gradcheck(const Kernel<void(Ps...)> &kernel, const LaunchExtents &extents,
                          const GradientCheckOptions &options,

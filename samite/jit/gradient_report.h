@@ -1,4 +1,4 @@
-// What a check of derivatives found: the element with the largest error.
+// The result of a check of derivatives: the element with the largest error.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 namespace samite {
 
 struct GradientReport {
-  std::string of = "gradient";  // what was checked: "gradient", "Hessian-vector product"
+  std::string of = "gradient";  // the kind of check: "gradient", "Hessian-vector product"
   bool passed = false;
   double error = 0;                 // |analytic - numeric| / max(1 / size, |numeric|), where size is max(1, |x|)
-  std::size_t input = 0;            // which of the inputs; of a kernel, which of its arrays that track gradients
+  std::size_t input = 0;            // the input's number; for a kernel, among its arrays that track gradients
   std::string name;                 // the buffer's, else the kernel parameter's, else empty
   std::vector<std::int64_t> index;  // the element
-  double analytic = 0;              // by Samite's derivative; of a combination in which each output has its own scale
+  double analytic = 0;              // by Samite's derivative; of the scaled combination of outputs
   double numeric = 0;               // by the central difference
-  std::int64_t checked = 0;         // elements in all
+  std::int64_t checked = 0;         // total number of elements
 
-  // Takes in an element if it is worse than those before. A NaN is worse than any number. `size` is that of the
-  // element, at least 1: what a change of the element as large as itself does is what counts.
+  // Replaces the worst element if this one is worse. A NaN is worse than any number. `size` is that of the element, at
+  // least 1: errors are measured relative to changes as large as the element.
   void take(std::size_t input, const std::string &name, std::vector<std::int64_t> index, double analytic,
             double numeric, double size = 1);
 
@@ -33,7 +33,7 @@ struct GradientCheckOptions {
   double step = 1e-6;         // of the central differences: relative to max(1, |x|)
   double tolerance = 1e-6;    // of GradientReport::error
   unsigned seed = 1;          // of the random cotangents or directions
-  std::int64_t elements = 0;  // how many elements of each input to check, spread over it; 0: all
+  std::int64_t elements = 0;  // number of elements to check in each input, evenly spread; 0: all
 };
 
 }  // namespace samite

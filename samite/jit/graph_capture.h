@@ -1,7 +1,7 @@
-// The capture of a graph that runs in this thread.
+// The current capture of a graph in this thread.
 //
-// On CUDA the driver captures the stream. A condition's body is a graph of its own there, so where one begins or ends
-// the driver's capture ends, too, and another one goes on into the graph that is due.
+// On CUDA the driver captures the stream. A condition's body is a separate graph there, so at its start and end the
+// driver's capture ends, and another one continues into the appropriate graph.
 #pragma once
 
 #include "samite/driver/capture.h"
@@ -17,18 +17,18 @@ namespace samite::jit {
 
 class GraphCapture {
  public:
-  // UserError where this thread captures already.
+  // UserError if this thread is already capturing.
   explicit GraphCapture(const Stream &stream);
   GraphCapture(const GraphCapture &) = delete;
   GraphCapture &operator=(const GraphCapture &) = delete;
   ~GraphCapture();
 
-  // Null where this thread captures nothing.
+  // Null if this thread captures nothing.
   static GraphCapture *current();
 
   void add(const Launch &launch);
-  // What the host does with a buffer. UserError where it is for another device, where it reads what the graph writes,
-  // and where it copies from or to pinned memory.
+  // A host operation on a buffer. UserError if it is for another device, reads elements that the graph writes, or
+  // copies from or to pinned memory.
   void add(const HostOperation &operation);
   // Another graph, which is launched on this stream.
   void add(const Graph::Contents &graph, const Stream &stream);
@@ -43,7 +43,7 @@ class GraphCapture {
   driver::Capture::Captured end_part();
   void check(const HostOperation &operation) const;
   void put_into_stream(const HostOperation &operation);
-  // Runs `put`, which puts something into the captured stream. Where that fails, so does the capture.
+  // Runs `put`, which puts work into the captured stream. If it fails, so does the capture.
   void put_in(const std::function<void()> &put);
   // Puts a graph without conditions into the stream as one node.
   void put_child(const Graph::Contents &graph);
@@ -56,10 +56,10 @@ class GraphCapture {
 
   Stream stream_;
   std::shared_ptr<Graph::Contents> contents_;
-  Graph::Contents::Block *block_;  // that launches are added to
+  Graph::Contents::Block *block_;  // the block that receives launches
   std::unordered_set<const Storage *> written_;
-  std::optional<driver::Capture> part_;  // of CUDA; none after a failure
-  std::vector<driver::GraphNode> last_;  // the stream's last nodes after what this has put into it
+  std::optional<driver::Capture> part_;  // on CUDA; empty after a failure
+  std::vector<driver::GraphNode> last_;  // the stream's last nodes after the work that this has put into it
 };
 
 }  // namespace samite::jit

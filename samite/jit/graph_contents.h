@@ -1,4 +1,4 @@
-// What a graph holds.
+// The contents of a graph.
 #pragma once
 
 #include "samite/driver/graph_executable.h"
@@ -22,8 +22,8 @@ struct Graph::Contents {
   };
 
   struct Condition;
-  // A launch, by its number; an operation of the host on a buffer; a condition; or another graph, as it was when it was
-  // launched in the capture.
+  // A launch, by its number; an operation of the host on a buffer; a condition; or another graph, in its state at the
+  // time of its launch.
   using Part = std::variant<std::size_t, HostOperation, std::unique_ptr<Condition>, std::unique_ptr<Contents>>;
   using Block = std::vector<Part>;
   struct Condition {
@@ -35,19 +35,19 @@ struct Graph::Contents {
   std::vector<Step> steps;  // by number
   Block block;
   bool has_conditions = false;
-  bool broken = false;              // an edit failed, and so did taking it back
-  bool has_work_of_others = false;  // that another library has put into the captured stream
-  // None on the CPU.
+  bool broken = false;              // an edit and its rollback failed
+  bool has_work_of_others = false;  // another library has put work into the captured stream
+  // Empty on the CPU.
   std::optional<driver::Graph> graph;
   std::optional<driver::GraphExecutable> executable;
-  std::vector<std::shared_ptr<Storage>> kept;  // memory that its operations need beside their buffers
+  std::vector<std::shared_ptr<Storage>> kept;  // memory that its operations need besides their buffers
 
-  // What is run and what is kept alive, without what the driver has of it.
+  // A copy of the steps and the kept memory, without the driver's objects.
   std::unique_ptr<Contents> snapshot() const;
-  // Its steps, and those of graphs in it.
+  // Its steps, and those of nested graphs.
   void for_each_step(const std::function<void(const Step &)> &f) const;
-  // The storages that it may write, with a view of the elements: by launches that are enabled and by all operations,
-  // whether or not conditions hold.
+  // The storages that it may write, with a view of the elements: by enabled launches and by all operations, whether or
+  // not conditions hold.
   void for_each_written(const std::function<void(Storage &, const AnyBuffer &)> &f) const;
 };
 

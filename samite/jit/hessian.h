@@ -3,9 +3,9 @@
 //   HessianVectorProduct h = hessian_vector_product([&] { energy.launch({n}, sum, x); }, {x}, {v}, sum);
 //   h.product[0]                        // (d² sum / dx²) v
 //
-// The forward sweep computes tangents beside values, by the tangent of each kernel that the work launches; a tape goes
-// back over that (B. A. Pearlmutter, Fast Exact Multiplication by the Hessian, 1994). The cost is a few times that of
-// the gradient, whatever the number of inputs.
+// The forward sweep computes tangents along with values, by the tangent of each kernel that the work launches; a tape
+// differentiates that (B. A. Pearlmutter, Fast Exact Multiplication by the Hessian, 1994). The cost is a few times that
+// of the gradient, independent of the number of inputs.
 #pragma once
 
 #include "samite/jit/gradient_report.h"
@@ -19,17 +19,17 @@ struct HessianVectorProduct {
   double slope = 0;                           // the derivative of the objective along the direction
 };
 
-// Of `objective`, one element, with respect to `inputs`, times `directions`: as many numbers for each input as it has
-// elements. The work is as jit/work.h says, and makes its launches forward. Contents are as before when it returns;
-// gradients are overwritten. UserError where an array tracks no gradient, the objective has several elements or a
-// direction another size than its input, where a kernel has no tangent, and as Tape::backward.
+// The Hessian of `objective`, one element, with respect to `inputs`, times `directions`, which have one number for each
+// element of each input. `work` is as in jit/work.h, with forward launches only. Contents are restored; gradients are
+// overwritten. UserError if an array tracks no gradient, the objective has several elements, a direction has another
+// size than its input, or a kernel has no tangent, and as in Tape::backward.
 HessianVectorProduct hessian_vector_product(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
                                             const std::vector<std::vector<double>> &directions,
                                             const Buffer<double> &objective,
                                             SourceLocation where = std::source_location::current());
 
-// Of one launch of a kernel, whose parameter number `Objective` is the objective: with respect to all other arguments
-// that track gradients, in their order.
+// For one launch of a kernel, whose parameter number `Objective` is the objective: with respect to all other arguments
+// that track gradients, in order.
 template <std::size_t Objective, class... Ps>
 HessianVectorProduct hessian_vector_product(const Kernel<void(Ps...)> &kernel, const LaunchExtents &extents,
                                             const std::vector<std::vector<double>> &directions,

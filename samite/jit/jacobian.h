@@ -21,12 +21,12 @@ struct Jacobian {
 };
 std::ostream &operator<<(std::ostream &stream, const Jacobian &jacobian);
 
-// d(output) / d(input). One run of the adjoint for each element of the output. Contents are as before when it returns;
-// gradients are overwritten. UserError where one of them tracks no gradient, and as Tape::backward.
+// d(output) / d(input), by one run of the adjoint for each element of the output. Contents are restored; gradients are
+// overwritten. UserError if one of the arrays tracks no gradient, and as in Tape::backward.
 Jacobian jacobian(const std::function<void()> &work, const Buffer<double> &input, const Buffer<double> &output,
                   SourceLocation where = std::source_location::current());
 
-// Of one launch of a kernel, by the indices of its arguments: jacobian<1, 0>(kernel, {n}, y, x) is dy / dx.
+// For one launch of a kernel, by the indices of its arguments: jacobian<1, 0>(kernel, {n}, y, x) is dy / dx.
 template <std::size_t Input, std::size_t Output, class... Ps>
 Jacobian jacobian(const Kernel<void(Ps...)> &kernel, const LaunchExtents &extents,
                   const std::type_identity_t<jit::ArgumentFor<Ps>> &...arguments) {

@@ -9,18 +9,17 @@
 //   auto [there, back] = axpy.record_with_adjoint({n}, y, x, 2.0f);
 //
 // The function runs once, when the Kernel is constructed; nothing is compiled then. The first launch or record of a
-// direction compiles that direction, for the arguments at hand: an array with gaps between its elements, or another set
-// of arrays that track gradients, is another variant. Names of parameters are for `Launch::set` and messages; without
-// them the parameters are p0, p1, ….
+// direction compiles that direction, for the given arguments: an array with gaps between its elements, or another set
+// of arrays that track gradients, needs another variant. Names of parameters are for `Launch::set` and messages; the
+// default names are p0, p1, ….
 //
 // Arguments are a Buffer<T> for each Array<T, R> or Array<const T, R>, and a number for each scalar; their types are
-// checked when the program compiles, everything else when it runs (UserError, see jit/arguments.h).
+// checked at compile time, everything else at run time (UserError, see jit/arguments.h).
 //
-// A kernel as a member, or in a container, has the type of its function: Kernel<void(Array<float, 1>, Float)>. One that
-// is constructed of nothing may be assigned to; any other use is a UserError.
+// A kernel as a member, or in a container, has the type of its function: Kernel<void(Array<float, 1>, Float)>. A
+// default-constructed one can only be assigned to; any other use is a UserError.
 //
-// A struct of the user's is one parameter. With arrays among its fields it is given a struct of the host that has a
-// Buffer in the place of each:
+// A user's struct is one parameter. If it has array fields, pass a host struct with a Buffer in place of each:
 //
 //   struct Cloth { Array<float, 2> places; Array<const float, 1> masses; Float stiffness; };
 //   struct HostCloth { Buffer<float> places, masses; float stiffness; };
@@ -39,7 +38,7 @@
 namespace samite {
 namespace jit {
 
-// What a launch takes for each parameter.
+// The argument type of each parameter.
 template <class P>
 struct ArgumentFor;
 
@@ -59,7 +58,7 @@ struct ArgumentFor<Distinct<T, Rank>> : ArgumentFor<Array<T, Rank>> {
 
 template <Scalar T>
 struct ArgumentFor<Traced<T>> {
-  // UserError where the number does not fit, as in Launch::set.
+  // UserError if the number does not fit, as in Launch::set.
   template <LiteralFor<T> A>
   ArgumentFor(A number, SourceLocation where = std::source_location::current()) : value(static_cast<T>(number)) {
     if constexpr (!std::same_as<A, T>)
@@ -87,8 +86,8 @@ struct ArgumentFor<Array<S, Rank>> {
   OwnedArgument own() const { return {*buffer, 0}; }
 };
 
-// For a struct of traced scalars: a struct of the host whose numbers correspond to them one by one, such as
-// Vector<float, 3> or std::array<float, 3> for Vec3f.
+// For a struct of traced scalars: a host struct with corresponding numbers, such as Vector<float, 3> or
+// std::array<float, 3> for Vec3f.
 template <lang::StructValue S>
 struct ArgumentFor<S> {
   static constexpr std::size_t count = lang::leaf_count<S>;
@@ -127,7 +126,7 @@ struct ArgumentFor<S> {
   }
 };
 
-// For a struct with arrays: a struct of the host with as many fields, each of which is the argument for its field.
+// For a struct with arrays: a host struct with as many fields, each the argument for its field.
 template <lang::ParameterStruct S>
 struct ArgumentFor<S> {
   template <class>
@@ -190,7 +189,7 @@ struct ArgumentFor<S> {
 // The arguments of a launch, one for each parameter of the IR.
 template <class... Ps>
 inline constexpr std::size_t argument_count = (std::size_t{0} + ... + lang::parameter_count<Ps>);
-// Where those of parameter `Index` begin.
+// The index of the first argument for parameter `Index`.
 template <std::size_t Index, class... Ps>
 consteval std::size_t argument_place() {
   const std::array<std::size_t, sizeof...(Ps) + 1> counts{lang::parameter_count<Ps>...};
@@ -243,7 +242,7 @@ struct SignatureOf<void (*)(Ps...)> {
   using type = void(std::remove_cvref_t<Ps>...);
 };
 
-// What is wrong with a function that is no kernel's, where its type tells.
+// The error of a function that cannot be a kernel's, if its type shows it.
 template <class F>
 struct NoKernelFunction {};
 struct NoKernelName {};
@@ -266,7 +265,7 @@ struct KernelSignature<F> {
   using type = typename Checked<typename SignatureOf<F>::type>::type;
 };
 
-// The array of gradients or tangents that belongs to a parameter, if it can have one; several of a struct's.
+// The array of gradients or tangents for a parameter, if it can have one; several for a struct.
 template <class P>
 struct DerivativeArray {
   using type = std::tuple<>;
@@ -286,7 +285,7 @@ struct DerivativeArray<Array<S, Rank>> {
 };
 template <class T, int Rank>
 struct DerivativeArray<Distinct<T, Rank>> : DerivativeArray<Array<T, Rank>> {};
-// Those of the arrays in a struct, and which of its parameters of the IR they are, as bits.
+// Those of the arrays in a struct, and their IR parameters, as bits.
 template <class Fields>
 struct DerivativeArrays;
 template <class... Fs>
@@ -302,7 +301,7 @@ struct DerivativeArrays<std::tuple<Fs...>> {
 template <lang::ParameterStruct S>
 struct DerivativeArray<S> : DerivativeArrays<lang::field_types<S>> {};
 
-// The parameters of a derivative with respect to those that `Wanted` names by index, or all where it names none.
+// The parameters of a derivative with respect to those that `Wanted` names by index; all if it is empty.
 template <class Wanted, class Indices, class... Ps>
 struct DerivativeOf;
 template <std::size_t... Wanted, std::size_t... I, class... Ps>
@@ -349,7 +348,7 @@ class Kernel<void(Ps...)> {
          SourceLocation where = std::source_location::current())
       : Kernel(jit::KernelDefinition::make(
             lang::capture<Ps...>(std::move(name).text(), parameter_names.texts(), function, where))) {}
-  // None so far: assign one before anything else.
+  // Empty: assign a kernel before any other use.
   Kernel() : definition_(nullptr, "Kernel") {}
 
   // Runs the kernel for each index of `extents`, 0 to extent - 1 in each dimension.
@@ -360,7 +359,7 @@ class Kernel<void(Ps...)> {
     jit::launch_once(definition_.share(extents.where()), extents, options, jit::views_of<Ps...>(arguments...));
   }
 
-  // The same as an object, checked and compiled now, to be launched many times.
+  // Checks and compiles a launch now, and returns it as an object that can be launched many times.
   Launch record(const LaunchExtents &extents, jit::ArgumentFor<Ps>... arguments) const {
     return record(extents, LaunchOptions{}, arguments...);
   }
@@ -368,7 +367,7 @@ class Kernel<void(Ps...)> {
     return jit::record(definition_.share(extents.where()), extents, options, jit::owned<Ps...>(arguments...));
   }
 
-  // Forward and adjoint of one launch, compiled at the same time: what a program that will need both should ask for.
+  // Records the forward and adjoint launches, which are compiled concurrently.
   //
   //   auto [forward, adjoint] = step.record_with_adjoint({n}, y, x);
   LaunchWithAdjoint record_with_adjoint(const LaunchExtents &extents, jit::ArgumentFor<Ps>... arguments) const {
@@ -380,17 +379,17 @@ class Kernel<void(Ps...)> {
                                     jit::owned<Ps...>(arguments...));
   }
 
-  // The derivative as a kernel of its own, which is launched, put on tapes and differentiated like any other: the
-  // second derivatives of a kernel are the derivatives of these. With respect to the parameters of the given indices,
-  // or to every floating array.
+  // The derivative as a separate kernel, which is launched, recorded on tapes and differentiated like any other: second
+  // derivatives are derivatives of these kernels. With respect to the parameters of the given indices, or to every
+  // floating array.
   //
   //   auto adjoint = kernel.adjoint<0, 1>();            // of (Array<float, 1> y, Array<const float, 1> x, Float a)
   //   adjoint.launch({n}, y, x, 2.0f, y_bar, x_bar);    // what an adjoint launch does, on gradients that are arrays
   //
-  // Its parameters are the kernel's, then one array for each of those, in order. The adjoint reads of the kernel's
-  // arrays what it needs, as they were before the kernel ran, and writes to none of them; it takes what the gradients
-  // of overwritten arrays hold and adds to the others. The tangent computes what the kernel computes, and the tangents
-  // beside it. UserError as an adjoint or a tangent launch, with the same locations.
+  // Its parameters are the kernel's, then one array for each of those, in order. The adjoint reads the kernel's arrays
+  // as they were before the kernel ran, and writes to none of them; it consumes the gradients of overwritten arrays and
+  // adds to the others. The tangent computes the kernel's results along with their tangents. UserError as for an
+  // adjoint or a tangent launch, with the same locations.
   template <std::size_t... Parameters>
   auto adjoint(SourceLocation where = std::source_location::current()) const {
     return derivative<Parameters...>("adjoint()", &jit::KernelDefinition::adjoint_kernel, where);
@@ -400,8 +399,8 @@ class Kernel<void(Ps...)> {
     return derivative<Parameters...>("tangent()", &jit::KernelDefinition::tangent_kernel, where);
   }
 
-  // What the adjoint keeps and what it runs again, with respect to the parameters of the given indices, or to every
-  // floating array; see LaunchOptions::memory_limit. Print it with operator<<. UserError as an adjoint launch.
+  // The values that the adjoint stores and recomputes, with respect to the parameters of the given indices, or to every
+  // floating array; see LaunchOptions::memory_limit. Print it with operator<<. UserError as for an adjoint launch.
   template <std::size_t... Parameters>
   autodiff::AdjointReport adjoint_report(std::optional<std::int64_t> memory_limit = {},
                                          SourceLocation where = std::source_location::current()) const {
@@ -438,7 +437,7 @@ class Kernel<void(Ps...)> {
   jit::Held<jit::KernelDefinition> definition_;
 };
 
-// A function that is refused: one message, and no other.
+// A function that is refused with a single message.
 template <class F>
 class Kernel<jit::NoKernelFunction<F>> {
   static_assert(

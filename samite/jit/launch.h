@@ -1,15 +1,15 @@
-// A launch that was paid for once: code, direction, extents, arguments, device and stream in one object.
+// A recorded launch: code, direction, extents, arguments, device and stream in one object.
 //
 //   Launch step = diffuse.record({512, 512}, b, a, 0.2f);
 //   step.launch();                      // no look-up, no checks, no allocation
 //   step.set("rate", 0.1f);             // or by index; a buffer too
 //
 // Everything is checked and compiled when it is recorded or edited; launch() only runs. The launch keeps its buffers
-// alive. Editing a scalar or exchanging a buffer for one alike touches a few bytes; a buffer of another layout (stride,
-// tracking of gradients) may ask for another variant of the kernel, which is then compiled.
+// alive. Editing a scalar, or replacing a buffer by a similar one, changes a few bytes; a buffer of another layout
+// (stride, tracking of gradients) may need another variant of the kernel, which is then compiled.
 //
-// On the CPU a launch has completed when it returns; on CUDA it is then in its stream. One Launch may be used by one
-// thread at a time, and a second one is refused; copies are independent.
+// On the CPU a launch has completed when it returns; on CUDA it is queued in its stream. One thread may use a Launch at
+// a time, and a concurrent use is refused; copies are independent.
 #pragma once
 
 #include "samite/base/floating_range.h"
@@ -33,9 +33,9 @@ class CudaLaunch;
 
 // An argument that a launch or a tape keeps.
 struct OwnedArgument {
-  AnyBuffer buffer;  // not valid() for a scalar
+  AnyBuffer buffer;  // invalid for a scalar
   std::uint64_t scalar = 0;
-  AnyBuffer values = {};  // see Argument::values; not valid() where there is no copy
+  AnyBuffer values = {};  // see Argument::values; invalid if there is no copy
 
   Argument view() const {
     if (!buffer.valid()) return {nullptr, scalar, nullptr};
@@ -45,16 +45,16 @@ struct OwnedArgument {
 
 std::vector<Argument> views(const std::vector<OwnedArgument> &arguments);
 
-// That a launch writes: an argument's storage, or its gradient's.
+// Written by a launch: an argument's storage, or its gradient's.
 struct WrittenStorage {
   Storage *storage;
   std::size_t argument;  // the elements
 };
 
-// Whether a thread is in the midst of using an object that one thread uses at a time. Copies are used by nobody.
+// Whether a thread is using an object that one thread may use at a time. Copies are not in use.
 //
-// Plain loads and stores, for it is on the path of every launch: it is no lock, and tells what lasts as long as a
-// launch does.
+// Plain loads and stores, since it is on the path of every launch: it is not a lock, and only detects overlaps that
+// last about as long as a launch.
 class InUse {
  public:
   InUse() = default;
@@ -72,7 +72,8 @@ class InUse {
   std::atomic<bool> used_{false};
 };
 
-// A thread's turn with a launch, as long as this lives. UserError where another thread has it; `type` is the launch's.
+// A thread's exclusive use of a launch, during its lifetime. UserError if another thread uses it; `type` is the
+// launch's.
 class Turn {
  public:
   template <class AnyLaunch>
@@ -103,7 +104,7 @@ HostScalar host_scalar(A value) {
     return static_cast<std::int64_t>(value);
 }
 
-// Whether a number of the host is what it is as a scalar of a kernel, but for rounding.
+// Whether a host number keeps its value as a kernel's scalar, up to rounding.
 template <Scalar T, class A>
 bool fits_scalar(T scalar, A number) {
   if constexpr (std::same_as<T, bool>)
@@ -113,12 +114,12 @@ bool fits_scalar(T scalar, A number) {
   else
     return static_cast<A>(scalar) == number && (scalar < T{0}) == (number < A{0});
 }
-// Throws the UserError where it is not.
+// Throws the UserError for a number that does not fit.
 [[noreturn]] void refuse_scalar(ScalarType type, HostScalar number, SourceLocation where);
 
 }  // namespace jit
 
-// The extents of a launch, and the line of the user's that launches.
+// The extents of a launch, and the user's line of the launch.
 class LaunchExtents {
  public:
   LaunchExtents(std::initializer_list<std::int64_t> extents, SourceLocation where = std::source_location::current())
@@ -143,11 +144,11 @@ class Launch {
          std::vector<jit::OwnedArgument> arguments);
 
   void launch(SourceLocation where = std::source_location::current());
-  // On another stream of the same device, this once.
+  // On another stream of the same device, once.
   void launch(const Stream &stream, SourceLocation where = std::source_location::current());
 
-  // Exchanges one argument, by its index or by its name. UserError where there is none of that index or name, where the
-  // value has not the parameter's type or does not fit it, or as Kernel::record says; the launch is then unchanged.
+  // Replaces one argument, by its index or by its name. UserError if there is no such index or name, if the value does
+  // not have the parameter's type or does not fit it, or as in Kernel::record; the launch is then unchanged.
   void set(std::size_t index, const AnyBuffer &buffer, SourceLocation where = std::source_location::current());
   void set(std::string_view name, const AnyBuffer &buffer, SourceLocation where = std::source_location::current()) {
     set(index_of(name, where), buffer, where);
@@ -174,28 +175,28 @@ class Launch {
   const Stream &stream() const { return stream_; }
   const std::string &kernel_name() const { return definition_->name(); }
 
-  // The compiled form that launch() runs: its source, the milliseconds that each step took, its facts.
+  // The variant that launch() runs: its source, the milliseconds of each step, its facts.
   const jit::Variant &variant() const {
     definition_.share();
     return *variant_;
   }
 
-  // Of an adjoint launch: what it keeps and what it runs again.
+  // For an adjoint launch: the values that it stores and recomputes.
   autodiff::AdjointReport adjoint_report() const;
 
-  // For the library: the argument block, the driver's side of it (null on the CPU), and that it is about to be run.
+  // For the library: the argument block, its driver side (null on the CPU), and the notice of an imminent run.
   const std::byte *arguments() const { return block_.data(); }
   const jit::CudaLaunch *cuda() const { return cuda_.get(); }
   void mark_written() const;
-  // Of what it writes, arguments or their gradients: the storage, and a view of the elements in it.
+  // The storages that it writes, of arguments or their gradients, with a view of the elements.
   void for_each_written(const std::function<void(Storage &, const AnyBuffer &)> &f) const;
-  // Everything at once. The arguments are the parameters' in number and kind.
+  // Replaces extents and arguments. The arguments match the parameters in number and kind.
   void exchange(const Extents &extents, std::vector<jit::OwnedArgument> arguments);
-  // A scalar, by its bits.
+  // Replaces a scalar by its bits.
   void set_bits(std::size_t index, std::uint64_t bits);
-  // What a graph has of it: itself, but that on CUDA nothing looks for races.
+  // A copy for a graph; on CUDA it does not look for races.
   Launch in_graph() const;
-  // The same for nodes that run `before`, whose clusters they keep: where those of this are others, it does without.
+  // The same for nodes that run `before`, whose clusters are kept: if this launch's differ, it does without them.
   Launch in_place_of(const Launch &before) const;
 
   std::string to_string() const;  // "Launch of 'diffuse' (forward) over (512, 512) on cpu"
@@ -204,10 +205,10 @@ class Launch {
   std::size_t index_of(std::string_view name, SourceLocation where) const;
   void set_scalar(std::size_t index, jit::HostScalar value, SourceLocation where);
   std::vector<jit::Argument> views() const { return jit::views(arguments_); }
-  // Takes the variant for the arguments and lays them out.
+  // Gets the variant for the arguments and lays them out.
   void prepare();
   void prepare(std::span<const jit::Argument> arguments);
-  // `block` as `cuda` has completed it.
+  // `block` as completed by `cuda`.
   void launch_with(const jit::CudaLaunch *cuda, const std::byte *block, SourceLocation where);
   void run(const jit::CudaLaunch *cuda, const std::byte *block) const;
 
@@ -218,23 +219,23 @@ class Launch {
   std::vector<jit::OwnedArgument> arguments_;
   std::shared_ptr<const jit::Variant> variant_;
   std::vector<std::byte> block_;
-  jit::Partition partition_;                     // of the CPU
+  jit::Partition partition_;                     // on the CPU
   std::shared_ptr<const jit::CudaLaunch> cuda_;  // null on the CPU
-  std::vector<jit::WrittenStorage> written_;     // of buffers that arguments_ keeps alive
+  std::vector<jit::WrittenStorage> written_;     // buffers that arguments_ keeps alive
   bool in_graph_ = false;
   jit::InUse in_use_;
 };
 
 std::ostream &operator<<(std::ostream &stream, const Launch &launch);
 
-// A launch and its adjoint, of the same arguments.
+// A launch and its adjoint, with the same arguments.
 struct LaunchWithAdjoint {
   Launch forward, adjoint;
 };
 
 namespace jit {
 
-// Both compiled at the same time; options.direction means nothing.
+// Compiles both concurrently; ignores options.direction.
 LaunchWithAdjoint record_with_adjoint(const std::shared_ptr<KernelDefinition> &definition, const LaunchExtents &extents,
                                       const LaunchOptions &options, const std::vector<OwnedArgument> &arguments);
 
@@ -245,26 +246,26 @@ void launch_once(const std::shared_ptr<KernelDefinition> &definition, const Laun
 Launch record(const std::shared_ptr<KernelDefinition> &definition, const LaunchExtents &extents,
               const LaunchOptions &options, std::vector<OwnedArgument> arguments);
 
-// Of launch_once, all but what adds the user's line to errors.
+// launch_once without adding the user's line to errors.
 void launch_now(const std::shared_ptr<KernelDefinition> &definition, const LaunchExtents &extents,
                 const LaunchOptions &options, std::span<const Argument> arguments);
 
-// Checks a launch, and compiles what it needs.
+// Checks a launch, and compiles its variants.
 void compile_for(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
                  std::span<const Argument> arguments);
 
-// The same for a launch of the library's own, which no tape puts down.
+// The same for the library's own launches, which tapes do not record.
 void run_now(KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
              std::span<const Argument> arguments);
 
-// The bits of `value` as a scalar of the parameter's type, or UserError.
+// The bits of `value` as a scalar of the parameter's type; UserError if it does not fit.
 std::uint64_t scalar_bits(const Callee &callee, std::size_t index, HostScalar value);
 
-// The index of the parameter of this name, or of that index; UserError where there is none.
+// The index of the parameter with this name, or with this number as name; UserError if there is none.
 std::size_t parameter_named(const Callee &callee, std::string_view name);
 void check_index(const Callee &callee, std::size_t index);
 
-// UserError where the launch is made inside of a kernel's function, or the stream is of another device.
+// UserError inside a kernel's function, or if the stream is of another device.
 void refuse_inside_kernel(const Callee &callee);
 void check_stream(const Callee &callee, const Stream &stream, Device device);
 

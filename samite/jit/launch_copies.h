@@ -1,8 +1,8 @@
-// Where the copies that a launch makes lie: what a gathered adjoint has cast (passes/cast_copies.h), and factors of
-// products (passes/factor_copies.h). In memory of the launch's own.
+// The addresses of a launch's copies, in its own memory: those that a gathered adjoint casts (passes/cast_copies.h),
+// and factors of products (passes/factor_copies.h).
 //
-// A copy is dense, but that its rows begin at multiples of 16 bytes, as fast loads of tiles want them, or of 128 where
-// they are long.
+// A copy is dense, except that its rows begin at multiples of 16 bytes, for fast loads of tiles, or of 128 for long
+// rows.
 #pragma once
 
 #include "samite/base/scalar_type.h"
@@ -14,15 +14,14 @@
 
 namespace samite::jit {
 
-// How many elements the copy of an array with these extents has, with what lies between its rows.
+// The elements of an array's copy, including the gaps between its rows.
 std::int64_t copy_elements(std::span<const std::int64_t> extents, std::size_t element_bytes);
 
-// They are at most so many times the array's: a row of one byte takes 16.
+// The largest ratio to the array's elements: a row of one byte takes 16.
 inline constexpr std::int64_t most_growth_of_copy = 16;
 
-// Lays the copies of `variant`, and its sums in parts, out one after another, from `address` on, and says so in
-// `arguments`, a block as its layout says whose other parts are filled, for a launch over these extents. Returns how
-// many bytes they take.
+// Lays out the copies of `variant`, and its split sums, from `address` on, and stores their addresses in `arguments`, a
+// block with its layout that is otherwise complete, for a launch over these extents. Returns their total bytes.
 std::size_t place_copies(const Variant &variant, const Extents &launch, std::byte *arguments, std::uintptr_t address);
 
 }  // namespace samite::jit

@@ -1,4 +1,4 @@
-// The tensor maps of a launch: what the copy engine knows of the arrays that a kernel's bulk copies read.
+// The tensor maps of a launch: descriptions, for the copy engine, of the arrays that a kernel's bulk copies read.
 #pragma once
 
 #include "samite/driver/tensor_map_cache.h"
@@ -9,9 +9,9 @@
 
 namespace samite::jit {
 
-// In the order of `variant.tensor_maps`, of the arrays as `arguments`, a block as the variant's layout says, has them;
-// found in the cache where it has them. Bits alone: whoever launches keeps the arrays alive, as for its arguments.
-// DeviceError where the driver makes none.
+// In the order of `variant.tensor_maps`, for the arrays in `arguments`, a block with the variant's layout; reuses
+// cached maps. Only bits: the launcher keeps the arrays alive, as it does for its arguments. DeviceError if the driver
+// makes none.
 std::vector<driver::TensorMapBits> launch_tensor_maps(const Variant &variant, const std::byte *arguments,
                                                       driver::TensorMapCache &cache, SourceLocation where);
 

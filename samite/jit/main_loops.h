@@ -1,5 +1,5 @@
-// Which loops of products become main loops fed by bulk copies (passes/product_loops.h), and with how many stages: as
-// many as a block's shared memory has room for, which trials of the following steps find out (jit/steps.h).
+// Chooses the loops of products that become main loops with bulk copies (passes/product_loops.h), and their stages: as
+// many as fit a block's shared memory, found by trials of the later steps (jit/steps.h).
 #pragma once
 
 #include "samite/jit/steps.h"
@@ -9,10 +9,10 @@ namespace samite::jit {
 // The step `product_loops`. Loops that are not declared `pipelined` get as many stages as fit.
 ir::Kernel with_main_loops(ir::Kernel kernel, const PlanContext &context);
 
-// Whether a block's shared memory has room for a lowered kernel's tiles if none of its loops becomes a main loop.
+// Whether a lowered kernel's tiles fit a block's shared memory if none of its loops becomes a main loop.
 bool fits_shared_memory(ir::Kernel lowered, const passes::Architecture &gpu);
 
-// The kernel with its main loops, as far as the table goes up to them. A trial.
+// The kernel with its main loops, after the steps of the table up to them. A trial.
 ir::Kernel main_loops_of(ir::Kernel lowered, const passes::Architecture &gpu, const passes::FactsOfArrays &arrays);
 
 }  // namespace samite::jit

@@ -1,11 +1,11 @@
-// Values that are made once for each key, when first asked for.
+// Values that are made once for each key, on first use.
 //
-// Thread-safe: two threads that ask for one key get one making, of which one waits for the other; different keys are
-// made at the same time. Where making throws, nothing is kept, and the next call tries again. References stay valid as
-// long as the memo.
+// Thread-safe: if two threads request the same key, one makes the value and the other waits; different keys are made
+// concurrently. If making throws, nothing is kept, and the next call tries again. References stay valid as long as the
+// memo.
 //
-// What is made already is found without a lock, for that is on the path of every launch: the keys are a list to whose
-// end new ones are added, and nothing is ever taken out.
+// Existing values are found without a lock, since this is on the path of every launch: the keys are a list that only
+// grows at its end.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ class Memo {
     return *slot->value;
   }
 
-  // Copies of what has been made so far, in the order in which it was first asked for.
+  // Copies of all values so far, in the order of their first requests.
   std::vector<Value> made() const {
     std::vector<Value> values;
     for (const Slot *slot = first_.load(std::memory_order_acquire); slot;
@@ -48,7 +48,7 @@ class Memo {
 
     const Key key;
     std::mutex making;
-    std::optional<Value> value;  // whoever makes it writes it once, before `made`
+    std::optional<Value> value;  // written once, before `made`
     std::atomic<bool> made{false};
     std::atomic<Slot *> next{nullptr};
   };
@@ -71,7 +71,7 @@ class Memo {
 
   std::atomic<Slot *> first_{nullptr};
   std::mutex adding_;
-  std::vector<std::unique_ptr<Slot>> slots_;  // what the list is made of; whoever adds uses it
+  std::vector<std::unique_ptr<Slot>> slots_;  // owners of the list's slots; used by writers only
 };
 
 }  // namespace samite::jit

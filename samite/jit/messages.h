@@ -1,8 +1,8 @@
-// What the instances of one launch print, and which of their checks failed.
+// The messages of a launch's instances, and their failed checks.
 //
-// A launch hands one of these to the kernel (codegen/failure.h), whose instances call it from any worker. Printed lines
-// go to the sink at once. Of the checks that fail the one of the first instance is kept, and of those of one instance
-// the first, so that the error does not depend on how the launch was cut.
+// A launch passes one of these to the kernel (codegen/failure.h), whose instances call it from any worker. Printed
+// lines go to the sink immediately. Of the failed checks, only the first one of the first instance is kept, so that the
+// error does not depend on the partition of the launch.
 #pragma once
 
 #include "samite/jit/variant.h"
@@ -16,7 +16,7 @@
 
 namespace samite::jit {
 
-// A number as messages have it; `bits` holds it in its first bytes.
+// The text of a number in messages; `bits` holds it in its first bytes.
 std::string text_of(ScalarType type, std::uint64_t bits);
 
 class LaunchMessages : public codegen::Failure {
@@ -29,7 +29,7 @@ class LaunchMessages : public codegen::Failure {
 
   // After all boxes have run: whether the sink threw or a check failed.
   bool failed() const { return thrown_ || first_; }
-  // Once, where that is so: what the sink threw, or a UserError which begins with `opening` after the line.
+  // Call once if it failed: throws the sink's exception, or a UserError that begins with `opening` after the line.
   [[noreturn]] void throw_first(const std::string &opening);
 
  private:
@@ -47,7 +47,7 @@ class LaunchMessages : public codegen::Failure {
 
   const Variant &variant_;
   Extents extents_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // protects the following
   std::optional<FailedCheck> first_;
   std::exception_ptr thrown_;
 };

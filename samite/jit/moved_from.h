@@ -1,7 +1,6 @@
-// What is left of a Kernel, a Launch, a Graph or a Tape after it was moved from, and what a Kernel is that was
-// constructed of nothing.
+// Detects use of a moved-from Kernel, Launch, Graph or Tape, and of a default-constructed Kernel.
 //
-// Such an object may be destroyed, copied and assigned to. Anything else is a UserError.
+// Such an object may be destroyed, copied and assigned to. Any other use is a UserError.
 #pragma once
 
 #include "samite/base/source_location.h"
@@ -11,11 +10,11 @@
 
 namespace samite::jit {
 
-// `type` is the user's name for the object's type: "Kernel". Where no location is given, the call around adds the
-// user's line (at_call).
+// `type` is the user's name for the object's type: "Kernel". Without a location, the enclosing call adds the user's
+// line (at_call).
 [[noreturn]] void refuse_moved_from(const char *type, SourceLocation where = {});
 
-// What a handle stands for, shared with its copies. A handle that was moved from has none, and says so when asked.
+// The object behind a handle, shared by its copies. A moved-from handle is empty, and throws on access.
 template <class T>
 class Held {
  public:
@@ -36,7 +35,7 @@ class Held {
   const char *type_;
 };
 
-// Knows whether the object that it is a member of was moved from.
+// Whether the object that contains this member was moved from.
 class MovedFrom {
  public:
   MovedFrom() = default;

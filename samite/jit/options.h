@@ -1,4 +1,4 @@
-// How a kernel is launched.
+// Options of a launch.
 #pragma once
 
 #include "samite/runtime/stream.h"
@@ -9,54 +9,51 @@
 namespace samite {
 
 enum class Direction : std::uint8_t {
-  forward,  // what the kernel says
-  adjoint,  // from the gradients of what it wrote to the gradients of what it read
-  tangent,  // what the kernel says, and from the tangents of what it reads to the tangents of what it writes; a
-            // buffer's gradient holds its tangent
+  forward,  // the kernel itself
+  adjoint,  // from the gradients of its outputs to the gradients of its inputs
+  tangent,  // the kernel, and the tangents of its outputs; a buffer's gradient holds its tangent
 };
 
 std::string_view name(Direction direction);  // "forward"
 
 struct LaunchOptions {
   Direction direction = Direction::forward;
-  std::optional<Stream> stream = {};  // else the standard stream of the buffers' device
-  // Check every array index and every integer division, and look for instances that race for an element
-  // (passes/check_races.h); where it is not set, debug_mode() decides.
+  std::optional<Stream> stream = {};  // default: the standard stream of the buffers' device
+  // Check every array index and every integer division, and look for races between instances (passes/check_races.h).
+  // Default: debug_mode().
   std::optional<bool> debug = {};
-  // Adjoint: check that gradients are finite, and find the first instance, line and values where they are not.
+  // Adjoint: check that gradients are finite, and otherwise find the first instance, line and values.
   bool check_finite = false;
-  // The same bits on every run of this program on this machine. Sums of floating numbers then have one order: an
-  // adjoint that can be gathered is (passes/gather.h), and a launch that still adds atomically runs on one thread.
+  // The same bits on every run of this program on this machine. Floating-point sums then have a fixed order: an adjoint
+  // gathers if possible (passes/gather.h), and a launch that still adds atomically runs on one thread.
   bool deterministic = false;
-  // Adjoint: the bytes that an instance may keep for each loop, 64 KiB where this is not set. A loop that would keep
-  // more has checkpoints: memory for n iterations is then that for 2 √n, and the loop runs once more.
+  // Adjoint: the bytes that an instance may store for each loop; default 64 KiB. A loop that would store more uses
+  // checkpoints: memory for n iterations is then that for 2 √n, and the loop runs once more.
   std::optional<std::int64_t> memory_limit = {};
-  // CUDA: the memory that each thread has for local arrays that do not fit its own, such as what an adjoint keeps of a
-  // loop. An instance that needs more ends there, which is reported. Of a tile kernel a block has that for each of its
-  // threads, for the tiles that its adjoint keeps of loops.
+  // CUDA: each thread's memory for local arrays that do not fit its own, such as the values that an adjoint stores for
+  // a loop. An instance that needs more ends there, which is reported. In a tile kernel a block has this for each of
+  // its threads, for the tiles that its adjoint stores for loops.
   std::int64_t workspace_bytes = std::int64_t{64} << 10;
-  // What follows is for CUDA; the CPU has nothing of it. A device that cannot do it is a UserError with the reason.
+  // The following options are for CUDA; the CPU ignores them. UserError with the reason if a device cannot honour them.
   //
-  // Blocks that lie beside each other in the launch's last dimension and run at the same time on neighbouring
-  // multiprocessors, so that what they share stays close to them: 1 to 16, from compute capability 9.0 on. More than 8
-  // not every GPU can.
+  // The cluster size: neighbouring blocks in the launch's last dimension that run concurrently on neighbouring
+  // multiprocessors, close to their shared data: 1 to 16, from compute capability 9.0 on. Some GPUs support at most 8.
   std::optional<int> cluster = {};
-  // Of a tile kernel that adds up products in a loop: in how many parts blocks of their own compute the sums, which are
-  // then added up, 1 to 1024: by the blocks of a cluster where they can and the parts are 8 at most
-  // (passes/share_steps.h), or by a further kernel (passes/split_sums.h). Where it is not set, in as many as make use
-  // of the device's multiprocessors, and in one where there are blocks enough; 1: in one. More than one of a kernel
-  // that is no such one is a UserError.
+  // For a tile kernel that sums products in a loop: split-K, the number of parts of the sums that separate blocks
+  // compute, 1 to 1024. The parts are reduced by the blocks of a cluster if possible and at most 8
+  // (passes/share_steps.h), otherwise by another kernel (passes/split_sums.h). By default as many as fill the device's
+  // multiprocessors; 1 disables it. UserError for more than one in any other kernel.
   std::optional<int> sum_parts = {};
-  // Programmatic dependent launch, from compute capability 9.0 on: the device prepares this launch while the one before
-  // it in the stream comes to its end. The kernel waits for that before it touches memory, so that the results are the
-  // same; between short launches some of the gap is saved.
+  // Programmatic dependent launch, from compute capability 9.0 on: the device prepares this launch while the previous
+  // one in the stream ends. The kernel waits for that one before it accesses memory, so the results are the same; it
+  // shortens the gap between short launches.
   bool programmatic = false;
-  // Lower is more urgent, as for Stream; else the stream's own.
+  // Lower is more urgent, as for Stream; default: the stream's own.
   std::optional<int> priority = {};
 };
 
-// Whether kernels are launched in debug mode where their options do not say. At first the environment variable
-// SAMITE_DEBUG decides: set to anything but 0, it is on. Thread-safe.
+// The default of LaunchOptions::debug. Initially the environment variable SAMITE_DEBUG decides: any value but 0 means
+// on. Thread-safe.
 bool debug_mode();
 void set_debug_mode(bool on);
 

@@ -1,16 +1,16 @@
-// Launches that are certain to leave an array, refused before they run.
+// Refuses launches that are certain to leave an array, before they run.
 //
-// What every launch of a kernel touches is found once (passes/certain_accesses.h). A launch puts its extents and
-// arguments into those forms; for most kernels that is a comparison of two extents for each array. Whatever depends on
-// data or stands in a branch is for debug mode to find.
+// The accesses of every launch of a kernel are found once (passes/certain_accesses.h). A launch evaluates their index
+// forms for its extents and arguments; for most kernels that is a comparison of two extents for each array. Debug mode
+// finds accesses that depend on data or are in a branch.
 #pragma once
 
 #include "samite/jit/arguments.h"
 
 namespace samite::jit {
 
-// UserError with the kernel, the argument, its extent, the indices and the line of the access. The arguments have been
-// checked otherwise. Of an adjoint, `arrays` has those whose elements or gradients it touches, as bits.
+// UserError with the kernel, the argument, its extent, the indices and the line of the access. The arguments have
+// passed all other checks. For an adjoint, `arrays` are those whose elements or gradients it accesses, as bits.
 void check_bounds(const KernelDefinition &definition, const Extents &extents, std::span<const Argument> arguments,
                   std::uint64_t arrays = ~std::uint64_t{0});
 

@@ -1,6 +1,6 @@
-// A scheduled pipeline as it was captured, and the programs of its schedules so far.
+// A captured pipeline, and the programs of its schedules so far.
 //
-// Shared by the Pipeline and its recorded launches. Thread-safe: two threads that ask for one program get one.
+// Shared by the Pipeline and its recorded launches. Thread-safe: two threads that request the same program share it.
 #pragma once
 
 #include "samite/ir/func.h"
@@ -18,50 +18,49 @@ class PipelineDefinition {
  public:
   struct Target {
     DeviceKind device = DeviceKind::cpu;
-    int compute_capability = 0;    // of a CUDA device, 90 for 9.0
-    bool checks_promises = false;  // as schedules::Choice has it
-    int compute_capability = 0;  // of a CUDA device, 90 for 9.0
-    bool rolled = false;         // loops that a schedule unrolls stay loops, where that is possible
+    int compute_capability = 0;    // of a CUDA device, e.g. 90 for 9.0
+    bool checks_promises = false;  // as in schedules::Choice
+    bool rolled = false;           // loops that a schedule unrolls stay loops, if possible
 
     friend bool operator==(const Target &, const Target &) = default;
   };
-  // Makes the program of the schedule of this name; "" is the one for whoever has none.
+  // Lowers the schedule of this name; "" is the default one.
   using Lower = std::function<schedules::Program(const Target &target, const std::string &schedule)>;
 
   // UserError for more than 64 parameters.
   PipelineDefinition(std::string name, std::vector<ir::Parameter> parameters, std::vector<std::string> schedules,
                      Lower lower, SourceLocation where);
 
-  // Whose programs schedules::lower makes.
+  // With programs from schedules::lower.
   explicit PipelineDefinition(ir::CapturedPipeline captured);
   ~PipelineDefinition();
-  // Here, as that of a KernelDefinition.
+  // Out of line, like that of KernelDefinition.
   static std::shared_ptr<PipelineDefinition> make(ir::CapturedPipeline captured);
 
   const std::string &name() const { return name_; }
-  // What was captured; null of a program by hand.
+  // The captured pipeline; null for a program by hand.
   const ir::CapturedPipeline *captured() const { return captured_.get(); }
   const std::vector<ir::Parameter> &parameters() const { return parameters_; }
   SourceLocation where() const { return where_; }
-  // What messages call it; `written` as ScheduledProgram has it.
+  // Its name in messages; `written` as in ScheduledProgram.
   Callee callee(std::uint64_t written = 0) const { return {"pipeline", name_, parameters_, written, where_}; }
 
-  // Its own arrays that it reads at other places than where it writes, as bits: all but those that its only Func, of
-  // one definition, reads at the very element that it computes. As KernelDefinition::expect_apart has them.
+  // Its arrays that it reads at other places than where it writes, as bits: all but those that its only Func, of one
+  // definition, reads at the very element that it computes. As for KernelDefinition::expect_apart.
   std::uint64_t read_elsewhere() const { return read_elsewhere_; }
   // Whether it has promises (lang/func.h), which debug mode checks.
   bool has_promises() const { return captured_ && captured_->promises; }
 
-  // The schedule for a device: the one that is asked for, else "cuda" or "cpu" where the pipeline has that, else "".
-  // UserError where there is none of that name.
+  // The schedule for a device: `wanted` if not empty, else "cuda" or "cpu" if the pipeline has it, else "". UserError
+  // if there is none of that name.
   std::string schedule_for(DeviceKind device, const std::string &wanted) const;
 
-  // UserError as lowering says.
+  // UserError as in lowering.
   schedules::Program lower(const Target &target, const std::string &schedule) const { return lower_(target, schedule); }
-  // The same, ready to run: made when it is first asked for.
+  // The same, ready to run: made on first use.
   std::shared_ptr<const ScheduledProgram> program(const Target &target, const std::string &schedule);
 
-  // What has been made so far, in order.
+  // The programs so far, in order.
   struct Made {
     Target target;
     std::string schedule;

@@ -4,13 +4,13 @@
 //   step.launch();
 //   step.set("in", other);
 //
-// A recorded launch of a pipeline is that of each of its kernels, one after another in one stream: everything is
-// checked, compiled and allocated when it is recorded or edited, and the host waits for nothing. It keeps its buffers
-// and the arrays between its kernels; a copy has arrays of its own. In a capture it becomes launches of the graph, one
-// for each kernel, which then share those arrays with it.
+// A recorded launch of a pipeline launches its kernels one after another in one stream: everything is checked, compiled
+// and allocated when it is recorded or edited, and the host never waits. It owns its buffers and the arrays between its
+// kernels; a copy has its own arrays. In a capture it becomes launches of the graph, one for each kernel, which then
+// share those arrays with it.
 //
-// On the CPU a launch has completed when it returns; on CUDA it is then in its stream. One PipelineLaunch may be used
-// by one thread at a time, and a second one is refused.
+// On the CPU a launch has completed when it returns; on CUDA it is queued in its stream. One thread may use a
+// PipelineLaunch at a time, and a concurrent use is refused.
 #pragma once
 
 #include "samite/jit/pipeline_definition.h"
@@ -22,12 +22,12 @@
 
 namespace samite {
 
-// As LaunchOptions has them, for all kernels of the pipeline.
+// As in LaunchOptions, for all kernels of the pipeline.
 struct PipelineOptions {
-  Direction direction = Direction::forward;  // pipelines have no other one yet: UserError
+  Direction direction = Direction::forward;  // others are not implemented for pipelines: UserError
   std::optional<Stream> stream = {};
-  // The name of a schedule; where it is empty, "cuda" on a CUDA device and "cpu" on the CPU if the pipeline has that,
-  // else what a pipeline without schedules does.
+  // The name of a schedule. If empty, "cuda" on a CUDA device and "cpu" on the CPU if the pipeline has it, else the
+  // default schedule.
   std::string schedule = {};
   std::optional<bool> debug = {};
   bool deterministic = false;
@@ -48,11 +48,11 @@ class PipelineLaunch {
   ~PipelineLaunch() = default;
 
   void launch(SourceLocation where = std::source_location::current());
-  // On another stream of the same device, this once; it and the launch's own stream are then in order.
+  // On another stream of the same device, once; the two streams are then ordered.
   void launch(const Stream &stream, SourceLocation where = std::source_location::current());
 
-  // Exchanges one argument, by its index or by its name, as Launch::set. What the host computes from it (extents, how
-  // often a loop runs, requirements) is computed anew.
+  // Replaces one argument, by its index or by its name, as in Launch::set. The host's values that depend on it
+  // (extents, trip counts, requirements) are recomputed.
   void set(std::size_t index, const AnyBuffer &buffer, SourceLocation where = std::source_location::current());
   void set(std::string_view name, const AnyBuffer &buffer, SourceLocation where = std::source_location::current()) {
     set(index_of(name, where), buffer, where);
@@ -72,8 +72,8 @@ class PipelineLaunch {
   const Stream &stream() const { return stream_; }
   const PipelineOptions &options() const { return options_; }
   const std::string &pipeline_name() const { return definition_->name(); }
-  const std::string &schedule() const { return schedule_; }  // "" where none was chosen
-  // How many kernels one launch of it runs.
+  const std::string &schedule() const { return schedule_; }  // "" if none was chosen
+  // The number of kernels that a launch runs.
   std::size_t kernel_launches() const { return recorded_.launch_count(); }
 
   std::string to_string() const;  // "Launch of pipeline 'blur' (schedule 'cpu', 2 kernels) on cpu"
@@ -96,15 +96,15 @@ std::ostream &operator<<(std::ostream &stream, const PipelineLaunch &launch);
 
 namespace jit {
 
-// Checks and runs a launch that is not recorded; its arrays between kernels are from the device's pool, and go back
-// there.
+// Checks and runs a launch that is not recorded; its arrays between kernels come from the device's pool, and return to
+// it.
 void launch_pipeline(const std::shared_ptr<PipelineDefinition> &definition, const PipelineOptions &options,
                      std::span<const Argument> arguments, SourceLocation where);
 
 PipelineLaunch record_pipeline(const std::shared_ptr<PipelineDefinition> &definition, const PipelineOptions &options,
                                std::vector<OwnedArgument> arguments, SourceLocation where);
 
-// The target that a device is.
+// The target for a device.
 PipelineDefinition::Target target_of(Device device);
 
 }  // namespace jit

@@ -1,7 +1,7 @@
-// The page of a scheduled pipeline, gathered: Pipeline::report_html.
+// Collects the HTML report of a scheduled pipeline: Pipeline::report_html.
 //
-// Kernels that were compiled for the device are shown as they are. Others are compiled now, as for arrays without gaps
-// that share no memory; where the compiler is missing, their text is there, and the reason.
+// Kernels that were compiled for the device are shown as compiled. Others are compiled now, as for contiguous arrays
+// that share no memory; without a compiler, the report has their text, and the reason.
 #pragma once
 
 #include "samite/jit/page/page.h"
@@ -11,10 +11,10 @@
 
 namespace samite::jit {
 
-// Of what a launch on the device would run; there need be no such GPU, and is then one of compute capability 9.0.
+// The report of a launch on the device; without such a GPU, for compute capability 9.0.
 Page page_of(PipelineDefinition &definition, Device device, const std::string &schedule);
 
-// Writes it as one HTML file. UserError where that cannot be written.
+// Writes it as one HTML file. UserError if the file cannot be written.
 void write_page(PipelineDefinition &definition, const std::string &file, Device device, const std::string &schedule);
 
 }  // namespace samite::jit

@@ -1,4 +1,4 @@
-// What became of a scheduled pipeline: each of its programs, with the host's steps, and what became of their kernels.
+// The report of a scheduled pipeline: each of its programs, with the host's steps, and reports of their kernels.
 //
 //   std::cout << report(pipeline);
 //
@@ -19,7 +19,7 @@ class Pipeline;
 
 struct ReportedProgram {
   std::string target;    // "cpu", "sm_90a"
-  std::string schedule;  // "" where none was chosen
+  std::string schedule;  // "" if none was chosen
   std::string steps;     // the host's, one a line; a kernel is its name
   std::vector<KernelReport> kernels;
 
@@ -28,7 +28,7 @@ struct ReportedProgram {
 
 struct PipelineReport {
   std::string pipeline;
-  std::vector<ReportedProgram> programs;  // in the order in which they were first asked for
+  std::vector<ReportedProgram> programs;  // in the order of first use
 
   std::string to_string() const;
   std::string to_json() const;  // one object, indented
@@ -38,9 +38,9 @@ std::ostream &operator<<(std::ostream &stream, const PipelineReport &report);
 
 namespace jit {
 PipelineReport report(const PipelineDefinition &definition);
-// schedule/program.h, of what a launch on the device would run; there need be no such GPU.
+// schedule/program.h, for a launch on the device; works without such a GPU.
 std::string program_text(PipelineDefinition &definition, Device device, const std::string &schedule);
-// The same as the schedule's loops (schedule/loop_nest.h).
+// The same as the schedule's loop nest (schedule/loop_nest.h).
 std::string loop_nest_text(PipelineDefinition &definition, Device device, const std::string &schedule);
 }  // namespace jit
 

@@ -1,13 +1,13 @@
-// Launches that are recorded at the same time, so that their kernels are compiled side by side.
+// Records launches concurrently, so that their kernels compile in parallel.
 //
 //   auto [forward, adjoint, product] = prepare([&] { return step.record({n}, y, x); },
 //                                              [&] { return step.record({n}, {.direction = Direction::adjoint}, y, x);
 //                                              },
 //                                              [&] { return layer.record(a, b, c); });
 //
-// Each function gives a launch, of a kernel, an operation or a pipeline; it runs on a thread of its own, or on this
-// one, on at most as many as the machine has. Where functions throw, the exception of the first of them is thrown when
-// all have ended. SAMITE_PROGRESS tells which compiles take long (jit/progress.h).
+// Each function returns a launch, of a kernel, an operation or a pipeline; functions run on at most as many threads as
+// the machine has, including this one. If functions throw, the exception of the first of them is rethrown when all have
+// ended. SAMITE_PROGRESS reports long compiles (jit/progress.h).
 #pragma once
 
 #include "samite/jit/at_once.h"

@@ -1,4 +1,4 @@
-// Where the lines go that kernels print (lang/print.h).
+// The destination of lines that kernels print (lang/print.h).
 #pragma once
 
 #include <functional>
@@ -8,16 +8,16 @@
 namespace samite {
 
 // Takes one line, without the newline. Called by one thread at a time, from any thread that runs kernels; must not
-// launch kernels. What it throws, the launch throws when it has ended.
+// launch kernels. The launch rethrows its exceptions when it has ended.
 using PrintSink = std::function<void(std::string_view line)>;
 
-// The sink of all launches from now on; an empty one stands for standard output, which is what it is at first. Returns
-// the one before. Thread-safe.
+// Sets the sink of all later launches; an empty one means standard output, the initial sink. Returns the previous one.
+// Thread-safe.
 PrintSink set_print_sink(PrintSink sink);
 
 namespace jit {
 
-// Hands a line to the sink.
+// Passes a line to the sink.
 void print_line(const std::string &line);
 
 }  // namespace jit

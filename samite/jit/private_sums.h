@@ -1,9 +1,9 @@
-// Sums without atomics: each worker adds into copies of its own.
+// Sums without atomics: each worker adds into its own copies.
 //
-// Where a kernel does nothing with an array but add to its elements (the gradients of what a stencil or an all-pairs
-// loop reads, a histogram, a loss), many threads would meet at one element, and an atomic addition costs the CPU some
-// twenty plain ones. Instead the code adds plainly, each worker into an array of zeros of its own, and the launch adds
-// these up when all boxes have run. A launch that is one box adds to the array itself.
+// If a kernel only adds to an array's elements (gradients of a stencil or an all-pairs loop, a histogram, a loss), many
+// threads would contend for one element, and an atomic addition costs the CPU about twenty plain ones. Instead the code
+// adds plainly, each worker into its own zeroed array, and the launch reduces these when all boxes have run. A launch
+// of one box adds to the array itself.
 //
 // One object serves one launch. `block()` may be called from any of its workers.
 #pragma once
@@ -19,10 +19,10 @@ namespace samite::jit {
 
 class PrivateSums {
  public:
-  // `arguments` is the launch's block, and outlives this.
+  // `arguments` is the launch's block, and must outlive this.
   PrivateSums(const Variant &variant, const std::byte *arguments);
 
-  // The calling worker's argument block, in which the summed arrays are its own.
+  // The calling worker's argument block, with its private copies of the summed arrays.
   const std::byte *block();
 
   // Adds the workers' sums to the arrays. Once, after all boxes have run.
@@ -42,7 +42,7 @@ class PrivateSums {
   const Variant &variant_;
   const std::byte *arguments_;
   std::vector<SummedArray> arrays_;
-  std::vector<std::optional<Worker>> workers_;  // by worker index; each touched by that worker alone until merge()
+  std::vector<std::optional<Worker>> workers_;  // by worker index; accessed only by that worker until merge()
 };
 
 }  // namespace samite::jit

@@ -1,4 +1,4 @@
-// What debug mode says of instances that meet at an element.
+// The text of debug mode's race errors.
 #pragma once
 
 #include "samite/jit/variant.h"
@@ -8,7 +8,7 @@
 
 namespace samite::jit {
 
-// `instance` has found the other one; `values` are those of a `check race` (passes/check_races.h).
+// `instance` detected the race; `values` are those of a `check race` (passes/check_races.h).
 std::string race_text(const Variant &variant, const Extents &extents, const std::int64_t *instance,
                       const codegen::MessageSite &site, const std::uint64_t *values);
 

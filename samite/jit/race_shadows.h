@@ -1,7 +1,7 @@
-// Where the shadow arrays of debug mode lie (passes/check_races.h), for the arguments of one launch.
+// The addresses of debug mode's shadow arrays (passes/check_races.h), for the arguments of one launch.
 //
-// A word belongs to an element of memory, whichever arguments have it: arrays that overlap share their shadows. Views
-// have the words of the elements that they show, of what lies between those, and no others.
+// A word belongs to an element of memory, whichever argument names it: overlapping arrays share their shadows. A view
+// has words only for its elements and the gaps between them.
 #pragma once
 
 #include "samite/jit/variant.h"
@@ -15,17 +15,17 @@ namespace samite::jit {
 
 class RaceShadows {
  public:
-  // Of a variant that looks for races; `arguments` is a block as its layout says.
+  // For a variant that looks for races; `arguments` is a block with its layout.
   RaceShadows(const Variant &variant, const std::byte *arguments, const Extents &extents);
 
-  // The memory that they take. It has to be zero when the launch begins, and lasts as long.
+  // The shadows' memory. It must be zero when the launch begins, and live as long.
   std::size_t bytes() const { return bytes_; }
 
-  // The arguments, with shadows in that memory, which begins at `address` and is not touched here.
+  // The arguments, with shadows in that memory, which begins at `address` and is not accessed here.
   const std::byte *block(std::uintptr_t address);
 
  private:
-  // Memory that some arrays take.
+  // The memory of some arrays.
   struct Region {
     std::uintptr_t begin, end;
     std::size_t element_bytes;
@@ -33,7 +33,7 @@ class RaceShadows {
     std::size_t offset = 0;  // of the first shadow
 
     std::size_t elements() const { return (end - begin) / element_bytes; }
-    // Shadows are shared by arrays of one kind alone.
+    // Only arrays of the same kind share shadows.
     std::pair<std::size_t, int> kind() const { return {element_bytes, slots}; }
   };
   static bool in_order(const Region &a, const Region &b) {
@@ -45,7 +45,7 @@ class RaceShadows {
 
   const Variant &variant_;
   std::vector<std::byte> block_;
-  std::vector<Region> regions_;  // in order; of one kind none overlap
+  std::vector<Region> regions_;  // in order; regions of a kind do not overlap
   std::size_t bytes_ = 0;
 };
 

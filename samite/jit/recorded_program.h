@@ -1,8 +1,7 @@
-// The program of a scheduled pipeline for given arguments: everything is checked and compiled, and what it needs is
-// allocated.
+// The program of a scheduled pipeline for given arguments: checked, compiled and allocated.
 //
-// Extents and loops of the host depend on the arguments alone, so that it is a list of launches. Where these would be
-// more than a few thousand, there is one Launch for each kernel instead, which is edited as the program goes on.
+// Extents and host loops depend only on the arguments, so it is a list of launches. If that list would exceed a few
+// thousand, there is one Launch for each kernel instead, which is edited while the program runs.
 //
 // One thread uses it at a time.
 #pragma once
@@ -21,16 +20,16 @@ class RecordedProgram {
  public:
   static constexpr std::size_t most_unrolled_launches = 4096;
 
-  // `storages` as Temporaries has them.
+  // `storages` as in Temporaries.
   RecordedProgram(std::shared_ptr<const ScheduledProgram> program, const LaunchOptions &options,
                   std::vector<OwnedArgument> arguments, std::vector<std::shared_ptr<Storage>> storages = {});
   RecordedProgram(RecordedProgram &&) = default;
   RecordedProgram &operator=(RecordedProgram &&) = default;
 
-  // On another stream of the device, if there is one.
+  // On another stream of the device, if not null.
   void launch(const Stream *other, SourceLocation where);
 
-  // Of a parameter that the host does not compute with.
+  // For a parameter that the host does not compute with.
   void set_bits(std::size_t parameter, std::uint64_t bits);
 
   const ScheduledProgram &program() const { return *program_; }
@@ -39,7 +38,7 @@ class RecordedProgram {
   std::size_t launch_count() const { return launch_count_; }
 
  private:
-  // A scalar that a kernel is given as it is.
+  // A scalar that is passed to a kernel unchanged.
   struct Passed {
     std::size_t launch, index, parameter;
   };
@@ -56,9 +55,9 @@ class RecordedProgram {
   std::vector<OwnedArgument> arguments_;
   Temporaries temporaries_;
   std::size_t launch_count_ = 0;
-  std::vector<Launch> launches_;  // in their order, where they are unrolled
+  std::vector<Launch> launches_;  // in order, if the list is unrolled
   std::vector<Passed> passed_;
-  // Else one for each kernel that runs, and the arguments that it has.
+  // Otherwise one for each kernel, with its arguments.
   struct Edited {
     Launch launch;
     std::vector<OwnedArgument> arguments;
@@ -66,12 +65,11 @@ class RecordedProgram {
   std::vector<std::optional<Edited>> edited_;
 };
 
-// What a kernel of the program is given.
+// The arguments of one of the program's kernels.
 std::vector<Argument> arguments_of(const schedules::KernelLaunch &launch, std::span<const Argument> arguments,
                                    const Temporaries &temporaries, const HostValues &values);
 
-// Compiles the kernels of a program of which nothing is compiled yet, all at the same time, for the first launch of
-// each.
+// Compiles the kernels of a new program concurrently, for the first launch of each.
 void compile_first_launches(const ScheduledProgram &program, const LaunchOptions &options,
                             std::span<const Argument> arguments, Temporaries &temporaries);
 

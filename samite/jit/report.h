@@ -1,5 +1,4 @@
-// What became of a kernel: each variant that its launches have compiled, what it was made of, how long that took and
-// what it needs.
+// The report of a kernel: each compiled variant, its objects, their compile times and resources.
 //
 //   std::cout << report(kernel);
 //   std::string json = report(kernel).to_json();
@@ -16,22 +15,21 @@
 
 namespace samite {
 
-// The kernel's own text, or an operation on tiles that is compiled on its own for all kernels that call it.
+// The kernel's own text, or an operation on tiles that is compiled separately for all kernels that call it.
 struct ReportedObject {
   std::string name;       // of the function
-  std::string operation;  // "matmul f32 8x8 of f32 8x4, f32 4x8"; empty for the kernel's own
+  std::string operation;  // "matmul f32 8x8 of f32 8x4, f32 4x8"; empty for the kernel's own text
   std::string from;       // "built"; reused from "memory", an "archive" or "disk"
-  double milliseconds;    // until it was there; objects are made at the same time
+  double milliseconds;    // until it was available; objects are made concurrently
   std::size_t bytes;
 };
 
-// On GPUs that have groups of warps which multiply what bulk copies bring: whether a product is computed so, which is
-// the fastest way.
+// On GPUs with warp groups and bulk copies: whether a product uses them, the fastest method.
 struct ReportedProduct {
   SourceLocation where;
-  std::string why_not;  // "rows of 'a' do not all begin at multiples of 16 bytes"; empty: it is
-  // Of factors whose arrays are copied before, and why: "rows of 'a' do not all begin at multiples of 16 bytes, so that
-  // it is copied first".
+  std::string why_not;  // "rows of 'a' do not all begin at multiples of 16 bytes"; empty: it does
+  // For factors whose arrays are copied first, the reason: "rows of 'a' do not all begin at multiples of 16 bytes, so
+  // that it is copied first".
   std::vector<std::string> copied{};
 };
 
@@ -39,8 +37,8 @@ struct ReportedVariant {
   Direction direction;
   std::string target;               // "cpu", "sm_90a"
   std::vector<std::string> active;  // adjoint, tangent: the parameters that track gradients
-  // "built", or the image as a whole reused from "memory", an "archive" or "disk": then nothing is known of its
-  // objects' making, and `objects` has what it calls.
+  // "built", or the whole image reused from "memory", an "archive" or "disk": then the making of its objects is unknown,
+  // and `objects` lists the called ones.
   std::string from;
   std::vector<ReportedObject> objects;  // CPU
   struct Step {
@@ -48,18 +46,18 @@ struct ReportedVariant {
     double milliseconds;
   };
   std::vector<Step> steps;
-  double milliseconds;  // from the captured kernel to code that is loaded, or on CUDA ready to be
+  double milliseconds;  // from the captured kernel to loaded code, or on CUDA to loadable code
   std::size_t image_bytes;
-  // How much the memory of the process rose above all that it had used before, while this was compiled.
+  // The rise of the process's peak memory during the compilation.
   std::size_t peak_compiler_bytes;
-  // On CUDA, of each thread: registers, bytes moved for want of them, and of its stack frame.
+  // On CUDA, for each thread: registers, spilled bytes, and bytes of its stack frame.
   int registers;
   std::size_t spill_store_bytes, spill_load_bytes, local_bytes;
-  std::size_t shared_bytes;               // of each block: what is in the image, and the plan for its tiles
-  int sum_parts;                          // in which blocks of their own compute the sums of products; 1: in one
-  bool parts_in_clusters;                 // which the blocks of a cluster then add up (Hopper), not a further kernel
-  int teams;                              // of a block's threads, which multiply in turn (Hopper); 0: all do together
-  int cluster_blocks;                     // that bring each other windows of factors (Hopper); 0: each is alone
+  std::size_t shared_bytes;               // of each block: static memory of the image, and the plan for its tiles
+  int sum_parts;                          // split-K parts of the sums of products; 1: no split
+  bool parts_in_clusters;                 // the blocks of a cluster reduce the parts (Hopper), not another kernel
+  int teams;                              // of a block's consumer threads, which multiply alternately (Hopper); 0: none
+  int cluster_blocks;                     // that load windows of factors for each other (Hopper); 0: no clusters
   std::vector<ReportedProduct> products;  // in program order
 
   std::string to_string() const;
@@ -67,7 +65,7 @@ struct ReportedVariant {
 
 struct KernelReport {
   std::string kernel;
-  std::vector<ReportedVariant> variants;  // in the order in which they were compiled
+  std::vector<ReportedVariant> variants;  // in the order of compilation
 
   std::string to_string() const;
   std::string to_json() const;  // one object, indented
@@ -77,7 +75,7 @@ std::ostream &operator<<(std::ostream &stream, const KernelReport &report);
 
 namespace jit {
 KernelReport report(const KernelDefinition &definition);
-// Of a variant of a kernel with these parameters.
+// For a variant of a kernel with these parameters.
 ReportedVariant report(const Variant &variant, const std::vector<ir::Parameter> &parameters);
 }  // namespace jit
 

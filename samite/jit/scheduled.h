@@ -1,4 +1,4 @@
-// A scheduled pipeline: a C++ function of Funcs, and schedules beside it, to be launched on arrays.
+// A scheduled pipeline: a C++ function of Funcs with its schedules, to be launched on arrays.
 //
 //   Pipeline blur{"blur", {"out", "in"}, [](Array<float, 2> out, Array<const float, 2> in) { … }};   // lang/func.h
 //   blur.launch(out, in);
@@ -7,12 +7,12 @@
 //   step.launch();
 //
 // The function runs once, when the Pipeline is constructed; nothing is compiled then. The first launch or record on a
-// target, with a schedule, lowers that schedule to kernels and loops of the host around them (schedule/program.h), and
-// compiles the kernels, all at the same time, as a Kernel's launch does.
+// target, with a schedule, lowers that schedule to kernels and host loops around them (schedule/program.h), and
+// compiles the kernels, concurrently, as a Kernel's launch does.
 //
-// Arguments are as a Kernel's, with the same checks. A launch has no extents: the arrays' extents say what is computed.
-// Pipelines have no adjoints. Launched while a tape records, a pipeline is a UserError where one of its arrays tracks
-// its gradient; else it runs, and the tape keeps what it overwrites.
+// Arguments and their checks are the same as a Kernel's. A launch has no extents: the arrays' extents determine what is
+// computed. Pipelines have no adjoints. While a tape records, launching a pipeline is a UserError if one of its arrays
+// tracks its gradient; otherwise it runs, and the tape keeps the values that it overwrites.
 //
 // Thread-safe after construction. Copies share what is compiled.
 #pragma once
@@ -44,7 +44,7 @@ class Pipeline<void(Ps...)> {
            SourceLocation where = std::source_location::current())
       : Pipeline(jit::PipelineDefinition::make(
             lang::capture_pipeline<Ps...>(std::move(name).text(), parameter_names.texts(), function, where))) {}
-  // None so far: assign one before anything else.
+  // Empty: assign a pipeline before any other use.
   Pipeline() : definition_(nullptr, "Pipeline") {}
 
   // Runs the pipeline.
@@ -56,7 +56,7 @@ class Pipeline<void(Ps...)> {
     jit::launch_pipeline(definition_.share(where), options, jit::views_of<Ps...>(arguments...), where);
   }
 
-  // The same as an object, checked and compiled now, to be launched many times.
+  // Checks and compiles a launch now, and returns it as an object that can be launched many times.
   PipelineLaunch record(jit::ArgumentFor<Ps>... arguments,
                         SourceLocation where = std::source_location::current()) const {
     return jit::record_pipeline(definition_.share(where), {}, jit::owned<Ps...>(arguments...), where);
@@ -66,23 +66,22 @@ class Pipeline<void(Ps...)> {
     return jit::record_pipeline(definition_.share(where), options, jit::owned<Ps...>(arguments...), where);
   }
 
-  // What a launch on this device would run, as text: the host's steps and the kernels. Compiles nothing. UserError
-  // where the schedule is none of the pipeline's, or cannot be lowered.
+  // The program of a launch on this device, as text: the host's steps and the kernels. Compiles nothing. UserError if
+  // the pipeline has no such schedule, or it cannot be lowered.
   std::string program(Device device = Device::cpu(), const std::string &schedule = "",
                       SourceLocation where = std::source_location::current()) const {
     return at_call("asked for", where, [&] { return jit::program_text(*definition_, device, schedule); });
   }
 
-  // The same as the loops that the schedule makes, one a line, with what is produced in them, where it is kept and
-  // where the threads of a block wait.
+  // The schedule's loop nest, one loop a line, with the Funcs produced in it, their memory and the barriers.
   std::string loop_nest(Device device = Device::cpu(), const std::string &schedule = "",
                         SourceLocation where = std::source_location::current()) const {
     return at_call("asked for", where, [&] { return jit::loop_nest_text(*definition_, device, schedule); });
   }
 
-  // Writes a page of all this as one HTML file that needs no network: the algorithm and its schedule, the loop nest,
-  // the memory over time, the emitted text, and what the kernels need and took. Compiles those kernels that were not
-  // compiled yet, as for arrays without gaps. UserError where the file cannot be written, and as above.
+  // Writes a self-contained HTML file with the algorithm and its schedule, the loop nest, the memory over time, the
+  // emitted text, and the kernels' resources and compile times. Compiles kernels that are not compiled yet, as for
+  // contiguous arrays. UserError if the file cannot be written, and as above.
   void report_html(const std::string &file, Device device = Device::cpu(), const std::string &schedule = "",
                    SourceLocation where = std::source_location::current()) const {
     at_call("asked for", where, [&] { jit::write_page(*definition_, file, device, schedule); });
@@ -99,7 +98,7 @@ class Pipeline<void(Ps...)> {
   jit::Held<jit::PipelineDefinition> definition_;
 };
 
-// A function that is refused: one message, and no other.
+// A function that is refused with a single message.
 template <class F>
 class Pipeline<jit::NoKernelFunction<F>> {
   static_assert(

@@ -1,7 +1,7 @@
-// A program of a schedule (schedule/program.h), ready to run: its kernels as definitions, of which nothing is compiled
-// before it is launched.
+// A schedule's program (schedule/program.h), ready to run: its kernels are definitions, which compile at their first
+// launch.
 //
-// Thread-safe; it never changes.
+// Immutable and thread-safe.
 #pragma once
 
 #include "samite/jit/host_values.h"
@@ -22,15 +22,15 @@ class ScheduledProgram {
   const schedules::Program &program() const { return program_; }
   // In the order of the program's text.
   const std::vector<std::shared_ptr<KernelDefinition>> &kernels() const { return kernels_; }
-  // Sets of the pipeline's parameters, as bits: arrays that some kernel writes to, and scalars that the host computes
+  // Sets of the pipeline's parameters, as bits: arrays that some kernel writes, and scalars that the host computes
   // with.
   std::uint64_t written() const { return written_; }
   std::uint64_t read_by_host() const { return read_by_host_; }
 
-  // Whether nothing was compiled for it yet. Only the first caller is told so.
+  // Whether nothing was compiled for it yet. True only for the first caller.
   bool is_new() const { return new_.exchange(false, std::memory_order_relaxed); }
 
-  // What happens in one launch, in order. `kernel` counts as kernels() does.
+  // The operations of one launch, in order. `kernel` is an index into kernels().
   class Visitor {
    public:
     virtual ~Visitor() = default;
@@ -38,7 +38,7 @@ class ScheduledProgram {
     virtual void launch(std::size_t kernel, const schedules::KernelLaunch &launch, const Extents &extents,
                         const HostValues &values) = 0;
   };
-  // Launches over no instances are left out. UserError where a requirement does not hold.
+  // Skips launches over no instances. UserError if a requirement does not hold.
   void run(std::span<const Argument> arguments, Visitor &visitor) const;
 
  private:

@@ -1,13 +1,13 @@
-// The steps from a lowered kernel to the kernel whose text is written: one table for kernels of threads, of tiles and
-// of schedules, on the CPU and on GPUs.
+// The steps from a lowered kernel to the kernel that is emitted: one table for kernels of threads, of tiles and of
+// schedules, on the CPU and on GPUs.
 //
-// A row says for which kernels its step runs, which properties it requires (ir/properties.h), which it establishes, and
-// which function it calls. Running a step records on the kernel what it establishes. A step whose requirements are not
-// met is an InternalError. Where the library verifies its IR, it checks the form of the kernel and all recorded
-// properties after each step. SAMITE_DUMP writes the kernel after each step (base/dump.h).
+// A row has the step's kinds of kernels, the properties that it requires and establishes (ir/properties.h), and its
+// function. Running a step records on the kernel what it establishes. Unmet requirements are an InternalError. If the
+// library verifies its IR, it checks the form of the kernel and all recorded properties after each step. SAMITE_DUMP
+// writes the kernel after each step (base/dump.h).
 //
-// Some steps try plans: they run a part of the same table on a copy of the kernel, to see whether shared memory has
-// room for it. A trial skips steps that change no memory, and neither verifies nor dumps.
+// Some steps try plans: they run a part of the same table on a copy of the kernel, to see whether shared memory
+// suffices. A trial skips steps that change no memory, and neither verifies nor dumps.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -20,17 +20,17 @@
 
 namespace samite::jit {
 
-// What a launch has chosen. Those after `debug` are for GPUs.
+// The choices of a launch. Those after `debug` are for GPUs.
 struct PlanChoices {
   bool debug = false;
   int instances_per_thread = 1;  // neighbours side by side: passes/side_by_side.h
-  bool outgrows_caches = false;  // the launch does, and each thread has instances of its own: passes/march.h
-  bool in_rounds = false;        // a multiprocessor runs several blocks, one after another: passes/form_teams.h
+  bool outgrows_caches = false;  // the launch does, and each thread has its own instances: passes/march.h
+  bool in_rounds = false;        // a multiprocessor runs several blocks in waves: passes/form_teams.h
   std::uint64_t paired = 0;      // dimensions of the launch with an even number of blocks: passes/form_clusters.h
   std::int64_t step_parts = 1;   // the number of parts into which a main loop's steps are split: passes/share_steps.h
 };
 
-// What a step may look at beside the kernel.
+// A step's inputs besides the kernel.
 struct PlanContext {
   const passes::Architecture &target;
   const passes::FactsOfArrays &arrays;
@@ -44,8 +44,8 @@ struct Step {
   enum : std::uint8_t { cpu = 1, gpu = 2, any_target = cpu | gpu };
   enum class When : std::uint8_t {
     always,
-    optimised,      // not in debug mode, which checks each access where it was written
-    not_in_trials,  // changes nothing that a trial looks at
+    optimised,      // not in debug mode, which keeps each checked access in place
+    not_in_trials,  // does not affect trials
   };
 
   const char *name;
@@ -60,7 +60,7 @@ struct Step {
 
 std::span<const Step> plan_steps();
 
-// Runs the steps from `first` to `last`, both included, that apply to the kernel.
+// Runs the steps from `first` to `last`, inclusive, that apply to the kernel.
 ir::Kernel run_steps(ir::Kernel kernel, const PlanContext &context, std::string_view first, std::string_view last);
 
 // Runs all of them.

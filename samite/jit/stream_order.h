@@ -1,14 +1,14 @@
-// The order of two streams.
+// Orders two streams.
 #pragma once
 
 #include "samite/runtime/stream.h"
 
 namespace samite::jit {
 
-// What is put into `later` from now on waits for what is in `earlier` now.
+// Later work in `later` waits for the current work in `earlier`.
 void order(const Stream &earlier, const Stream &later);
 
-// The same for work that runs already: where that cannot be, it is waited for, and what went wrong is thrown.
+// The same for running work: if streams cannot be ordered, waits for it and throws its errors.
 void order_or_wait(const Stream &earlier, const Stream &later);
 
 }  // namespace samite::jit

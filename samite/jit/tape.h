@@ -1,4 +1,4 @@
-// A tape: launches and copies in the order in which they ran, to be gone back over for gradients.
+// A tape: recorded launches and copies, whose adjoints run in reverse order.
 //
 //   Tape tape;
 //   tape.record([&] { forward.launch(); loss.launch({n}, total, u, target); });
@@ -6,27 +6,26 @@
 //   … read gradients, update …
 //   tape.zero_gradients();
 //
-// While `record` runs, all that this thread does to buffers is put down: launches, ordinary or recorded, in any
-// direction; copies, within a device and between two; and what the host writes. An adjoint or tangent launch is put
-// down as a launch of the kernel that the derivative is, so that gradients of gradients are right, too. What the host
-// writes or fills in are constants; it may read values, but what it computes of them are constants again.
+// While `record` runs, all operations of this thread on buffers are recorded: launches, ordinary or recorded, in any
+// direction; copies, within a device and between two; and writes of the host. An adjoint or tangent launch is recorded
+// as a launch of the derivative's kernel, so that gradients of gradients are correct. Values that the host writes are
+// constants; it may read values, but results that it computes from them are constants again.
 //
-// `backward` runs the adjoints of all that in reverse order. It may be called more than once; the adjoints are compiled
-// at the first, different ones at the same time. One rule says what it leaves in gradients:
-//   - to those of arrays that the tape only reads, it adds;
-//   - those of arrays that the tape writes, it sets: to the derivative by what was there before the tape. That is zero
-//     for elements that were overwritten, but not for those that were only added to or updated.
-// So it starts with the cotangents that it is given, summed where they meet, and with zeros in everything else that the
-// tape has written, whatever was there. Where it ends with an error after some adjoints have run, the gradients hold a
-// part of the sum, and it is refused until zero_gradients() is called.
+//   `backward` runs the adjoints of all operations in reverse order. It may be called more than once; the adjoints are
+//   compiled at the first call, concurrently. One rule defines the resulting gradients:
+//     - it adds to those of arrays that the tape only reads;
+//     - it sets those of arrays that the tape writes, to the derivative with respect to their contents before the tape.
+//       That is zero for overwritten elements, but not for those that were only added to or updated.
+//   So it starts with the given cotangents, summed where they overlap, and with zeros in all other gradients that the
+//   tape has written, whatever they held. If it fails after some adjoints have run, the gradients hold a part of the
+//   sum, and further calls are refused until zero_gradients() is called.
 //
-// A gradient is right or refused. Where an adjoint needs the values of elements that a later operation of the tape, or
-// the launch itself, overwrites, the tape copies them before that happens (unless told not to: TapeOptions). Elements
-// that are overwritten later by anything else are refused. Elements that track gradients must not be written between
-// operations of the tape by anything but them, and an array in between inputs and outputs must track gradients, too.
-// UserError from `backward` names the array.
+// A gradient is correct or refused. If an adjoint needs values that a later operation of the tape, or the launch
+// itself, overwrites, the tape copies them first (unless TapeOptions disable it). Elements that are overwritten outside
+// of the tape are refused. Elements that track gradients must not be written between operations of the tape except by
+// them, and arrays between inputs and outputs must track gradients, too. UserError from `backward` names the array.
 //
-// One thread uses a tape at a time; each thread may record one, and not while it captures a graph.
+// One thread uses a tape at a time; each thread may record one, and not during the capture of a graph.
 #pragma once
 
 #include "samite/jit/launch.h"
@@ -44,8 +43,8 @@ namespace samite {
 struct HostOperation;
 
 struct TapeOptions {
-  bool keep_values = true;    // copy what adjoints need before a launch overwrites it; else `backward` refuses by name
-  bool check_finite = false;  // `backward` names what first made a gradient infinite or NaN, as LaunchOptions say
+  bool keep_values = true;    // copy values before a launch overwrites them; else `backward` refuses by name
+  bool check_finite = false;  // `backward` names the first cause of an infinite or NaN gradient, as in LaunchOptions
 };
 
 class Tape {
@@ -58,8 +57,7 @@ class Tape {
     AnyBuffer buffer, value;
   };
 
-  // Puts down what `work` does, after what is already there. UserError where this thread records already, or captures a
-  // graph.
+  // Appends the operations of `work` to the tape. UserError if this thread is already recording, or captures a graph.
   void record(const std::function<void()> &work, SourceLocation where = std::source_location::current());
 
   // From an array of one element, with a cotangent of 1.
@@ -69,15 +67,15 @@ class Tape {
   // Sets the gradients of all arrays on the tape to zero.
   void zero_gradients(SourceLocation where = std::source_location::current());
 
-  // Forgets everything.
+  // Removes all operations.
   void clear();
 
   std::size_t size() const { return entries_.size(); }
   std::int64_t kept_bytes() const { return kept_bytes_; }  // in copies of overwritten arrays
   std::string to_string() const;                           // one launch or copy a line
 
-  // For the library: the tape that this thread records, or null; one more forward launch, which `run` runs, and one
-  // more operation of the host, which this runs. Where that throws, it is not on the tape.
+  // For the library: the tape that this thread records, or null; records a forward launch, which `run` runs, or a host
+  // operation, which this runs. If that throws, it is not on the tape.
   static Tape *recording();
   void append(const std::shared_ptr<jit::KernelDefinition> &definition, const LaunchExtents &extents,
               const LaunchOptions &options, std::span<const jit::Argument> arguments, const std::function<void()> &run);
@@ -91,7 +89,7 @@ class Tape {
   };
   struct Entry {
     Kind kind = Kind::launch;
-    std::shared_ptr<jit::KernelDefinition> definition = {};  // of a copy when its adjoint is recorded
+    std::shared_ptr<jit::KernelDefinition> definition = {};  // for a copy, once its adjoint is recorded
     Extents extents = {};
     LaunchOptions options = {};
     std::vector<jit::OwnedArgument> arguments = {};
@@ -101,26 +99,26 @@ class Tape {
     std::vector<std::uint64_t> after = {};        // and after it
     std::vector<std::uint32_t> values_read = {};  // the buffers whose elements the adjoint reads
     std::optional<Launch> adjoint = {};           // recorded at the first backward()
-    // Stands for argument 0 in the adjoint of a copy between two devices, or of elements that overlap.
+    // Replaces argument 0 in the adjoint of a copy between two devices, or between overlapping elements.
     AnyBuffer handed_over = {};
     bool overwrites_storage = false;  // with a copy or constants
-    std::string foreign_write = {};   // why gradients cannot pass this launch, if they cannot
+    std::string foreign_write = {};   // the reason if gradients cannot pass this launch
 
     bool writes(std::size_t argument) const { return (written >> argument & 1) != 0; }
   };
   struct Versions {
     std::uint64_t first, last;
   };
-  // What the tape knows of one storage.
+  // The tape's knowledge of one storage.
   struct Known {
-    std::shared_ptr<const WriteLog> log;  // watched as long as this is held
+    std::shared_ptr<const WriteLog> log;  // watched while this is held
     std::uint64_t version = 0;            // after the last operation of the tape that used it
-    bool written_by_others = false;       // since the first one
-    std::uint64_t overwritten = 0;        // when the tape last overwrote all of it with a copy or with constants
-    std::vector<Versions> own;            // that the tape's operations made, in order
-    // Elements that the tape used, with the version when it first did.
+    bool written_by_others = false;       // since the first use
+    std::uint64_t overwritten = 0;        // the version when the tape last overwrote all of it with a copy or constants
+    std::vector<Versions> own;            // versions from the tape's operations, in order
+    // Elements that the tape used, with the version at their first use.
     std::map<ElementRegion, std::uint64_t> used;
-    // Elements that adjoints need as they are now: which entries' arguments.
+    // Elements whose current values adjoints need: the entries' arguments.
     std::vector<std::pair<std::size_t, std::uint32_t>> needed;
 
     bool made(std::uint64_t version) const;
@@ -136,17 +134,17 @@ class Tape {
   void put_down(Entry entry, const std::function<void()> &run);
   Room make_room(Entry &entry);
   void find_foreign_write(Entry &entry);
-  // Whether others have written elements of the buffer since the tape first used them.
+  // Whether the buffer's elements were written outside of the tape since the tape first used them.
   bool written_by_others(const AnyBuffer &buffer) const;
   void find_values_read(Entry &entry) const;
   void keep_what_changes(Entry &entry);
   void keep_overwritten(const AnyBuffer &written);
-  // Whether it made a copy.
+  // Returns whether it made a copy.
   bool keep(Entry &entry, std::uint32_t argument);
   bool written_since(const AnyBuffer &buffer, std::uint64_t version) const;
   bool is_accumulator(const AnyBuffer &buffer) const { return accumulators_.contains(buffer.storage().get()); }
 
-  // Whether an adjoint has to run.
+  // Whether its adjoint must run.
   static bool gradients_flow(const Entry &entry);
   // "launch 2 (solver.cpp:41), kernel 'square'", and "argument 1 ('x'), 'state'".
   static std::string name_of(const Entry &entry, std::size_t number);
@@ -158,13 +156,13 @@ class Tape {
   static std::vector<jit::OwnedArgument> adjoint_arguments(const Entry &entry);
   void compile_adjoints() const;
   void prepare_adjoints();
-  // Each array once that the tape writes and that tracks a gradient.
+  // Each array that the tape writes and that tracks a gradient, once.
   std::vector<AnyBuffer> written_arrays() const;
   static std::vector<Seed> seeds(const std::vector<Cotangent> &cotangents, const std::vector<AnyBuffer> &written,
                                  SourceLocation where);
   void run_adjoint(Entry &entry, std::size_t number);
   void check_cotangent(const Cotangent &cotangent, SourceLocation where) const;
-  // A cotangent without a value is 1.
+  // A cotangent without a value means 1.
   void go_back(const std::vector<Cotangent> &cotangents, SourceLocation where);
 
   jit::MovedFrom moved_;
@@ -173,7 +171,7 @@ class Tape {
   std::unordered_map<const Storage *, Known> known_;
   std::set<const Storage *> accumulators_;  // gradients of arrays on the tape, which `backward` adds to
   std::int64_t kept_bytes_ = 0;
-  bool ended_halfway_ = false;  // the last backward(): gradients hold some of it
+  bool ended_halfway_ = false;  // backward() failed: gradients hold a part of the sum
 };
 
 std::ostream &operator<<(std::ostream &stream, const Tape &tape);

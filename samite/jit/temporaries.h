@@ -1,4 +1,4 @@
-// The arrays of a scheduled pipeline's own, in one launch of it or in all launches of a recorded one.
+// A scheduled pipeline's own arrays, for one launch or for all launches of a recorded one.
 //
 // One thread uses it at a time.
 #pragma once
@@ -13,15 +13,15 @@ namespace samite::jit {
 
 class Temporaries {
  public:
-  // `kept`: they outlive a launch; else their memory is from the device's pool. `storages` are what earlier ones had,
-  // by number, to be used again where they are large enough.
+  // `kept`: they outlive a launch; else their memory comes from the device's pool. `storages` are those of earlier
+  // ones, by number, reused if large enough.
   Temporaries(const schedules::Program &program, Device device, bool kept,
               std::vector<std::shared_ptr<Storage>> storages = {});
 
-  // From now on number `temporary.number` has these extents. It has the memory that it had before, where that is large
-  // enough: what was launched with it has run when what is launched now does. UserError, DeviceError.
+  // Sets the extents of number `temporary.number`. It reuses its previous memory if that is large enough: earlier
+  // launches that use it run before later ones. UserError, DeviceError.
   void allocate(const schedules::Temporary &temporary, const Extents &extents);
-  // So many bytes at least, for what allocate() will ask for.
+  // Reserves so many bytes for later calls of allocate().
   void reserve(std::uint32_t number, std::size_t bytes);
 
   const AnyBuffer &operator[](std::uint32_t number) const { return buffers_[number]; }
@@ -34,7 +34,7 @@ class Temporaries {
   std::vector<AnyBuffer> buffers_;
 };
 
-// UserError where they are more than 64 bits count.
+// UserError if they overflow 64 bits.
 std::size_t bytes_of(const schedules::Temporary &temporary, const Extents &extents);
 
 }  // namespace samite::jit

@@ -1,4 +1,4 @@
-// A kernel whose function is about a block of threads, to be launched over many blocks: see lang/tile.h.
+// A kernel whose function describes a block of threads, launched over many blocks: see lang/tile.h.
 #pragma once
 
 #include "samite/jit/kernel.h"
@@ -13,32 +13,32 @@
 
 namespace samite {
 
-// What a TileKernel is made with.
+// Options of a TileKernel.
 struct TileOptions {
-  int threads = 256;  // of a block, on CUDA: a multiple of 32, at most 1024
-  // Where sums of products are on CUDA from one statement to the next: in registers where that can be, or in shared
-  // memory, as other tiles are (docs/tiles.md). It matters where a kernel needs more registers than it has.
+  int threads = 256;  // threads of a block on CUDA: a multiple of 32, at most 1024
+  // The memory of sums of products on CUDA, between statements: registers if possible, or shared memory, like other
+  // tiles (docs/tiles.md). It matters for kernels that run out of registers.
   tile::Memory sums = tile::Memory::registers;
 };
 
 namespace jit {
-// Which comes last, and is no function.
+// The last argument, which is not a function.
 template <>
 struct SignatureOf<TileOptions> {};
 
-// UserError where that many threads do not make a block.
+// UserError for an invalid number of threads.
 int block_threads(const TileOptions &options, const std::string &kernel, SourceLocation where);
 ir::Kernel with_options(ir::Kernel captured, const TileOptions &options);
 }  // namespace jit
 
-// Launched, recorded, put on tapes and differentiated as any Kernel; a launch's extents count blocks.
+// Launched, recorded, put on tapes and differentiated like any Kernel; a launch's extents count blocks.
 template <class Signature>
 class TileKernel;  // the type of a member is written out: TileKernel<void(Array<float, 2>, Array<const float, 2>)>
 
 template <class... Ps>
 class TileKernel<void(Ps...)> : public Kernel<void(Ps...)> {
  public:
-  // None so far: assign one before anything else.
+  // Empty: assign a kernel before any other use.
   TileKernel() = default;
   template <class F>
   TileKernel(Name name, const F &function, TileOptions options = {},

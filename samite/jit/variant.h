@@ -1,7 +1,7 @@
 // One compiled form of a kernel.
 //
-// A kernel has as many variants as its launches need, and no more: a variant is compiled when the first launch or
-// record asks for it. The key says what the code was allowed to know.
+// A kernel has only the variants that its launches need: a variant is compiled when the first launch or record needs
+// it. The key has the facts that its code may rely on.
 #pragma once
 
 #include "samite/codegen/argument_layout.h"
@@ -31,38 +31,38 @@ inline constexpr std::size_t maximum_parameters = 64;
 struct VariantKey {
   Direction direction = Direction::forward;
   bool debug = false;
-  bool races = false;                             // debug: look for instances that meet at an element
+  bool races = false;                             // debug: look for races between instances
   std::uint64_t overlapping = 0;                  // races: arrays that share memory with another one
   bool may_alias = false;                         // adjoint: gradient arrays may share elements
   std::optional<std::int64_t> memory_limit = {};  // adjoint: LaunchOptions::memory_limit
   std::uint64_t active = 0;                       // adjoint, tangent: the parameters that track gradients
-  std::uint64_t unit_stride = 0;                  // arrays whose last dimension lies without gaps
-  std::uint64_t wide_index = 0;                   // arrays whose elements lie 2^31 or more apart
-  std::uint64_t summed = 0;      // arrays that each worker may sum apart; in an adjoint, those whose gradients
+  std::uint64_t unit_stride = 0;                  // arrays whose last dimension is contiguous
+  std::uint64_t wide_index = 0;                   // arrays whose elements are 2^31 or more apart
+  std::uint64_t summed = 0;      // arrays that each worker may sum privately; in an adjoint, those whose gradients
   int cuda = 0;                  // the device's compute capability, 90 for 9.0; 0: the CPU
   bool programmatic = false;     // CUDA: LaunchOptions::programmatic
-  bool grid_stride = false;      // CUDA: the launch does not fit a grid with a thread for each instance
+  bool grid_stride = false;      // CUDA: the launch exceeds a grid with a thread for each instance
   bool grid_axes = false;        // CUDA, scheduled kernels: codegen/emit.h
-  int neighbours = 1;            // CUDA: instances that a thread may take and leave enough threads for the device
+  int neighbours = 1;            // CUDA: instances per thread that leave enough threads for the device
   bool outgrows_caches = false;  // CUDA: passes/march.h
   bool in_rounds = false;        // CUDA, tile kernels with loops of products: passes/form_teams.h
   std::uint64_t paired = 0;      // CUDA, tile kernels with loops of products: passes/form_clusters.h
-  // CUDA, forward, tile kernels with loops of products: in how many parts clusters of blocks compute the sums where
-  // they can (passes/share_steps.h), and in how many where they cannot (passes/split_sums.h).
+  // CUDA, forward, tile kernels with loops of products: the split-K parts for clusters (passes/share_steps.h), and the
+  // parts if clusters are impossible (passes/split_sums.h).
   int step_parts = 1, sum_parts = 1;
   std::uint64_t unaliased = 0;    // arrays that share no memory with another that is written
   std::uint64_t aligned = 0;      // CUDA: arrays whose rows begin at multiples of 16 bytes
   std::uint64_t whole_rows = 0;   // CUDA, tile kernels: arrays whose rows take a multiple of 16 bytes
-  std::uint64_t tensor_maps = 0;  // CUDA, tile kernels: arrays of which a tensor map can be made
-  // CUDA, tile kernels: arrays of which one cannot be made, and those whose terms may not lie as products want them,
-  // where a copy would do and pays (passes/factor_copies.h).
+  std::uint64_t tensor_maps = 0;  // CUDA, tile kernels: arrays that can have a tensor map
+  // CUDA, tile kernels: arrays that cannot have one, and those whose layout may not suit products, if a copy fixes that
+  // and pays (passes/factor_copies.h).
   std::uint64_t worth_padding = 0, worth_swapping = 0;
   std::int64_t workspace_bytes = 0;  // CUDA: LaunchOptions::workspace_bytes
   bool gather = false;               // adjoint: passes/gather.h
   bool wide_windows = false;         // gather: passes/wide_windows.h
   bool deterministic = false;        // the same bits on every run
 
-  // A GPU pays more for an atomic addition than for reading what a neighbour reads.
+  // On a GPU an atomic addition costs more than repeating a neighbour's reads.
   passes::Gathering gathering() const {
     return wide_windows                 ? passes::Gathering::wide
            : deterministic || cuda != 0 ? passes::Gathering::even_if_slower
@@ -72,7 +72,7 @@ struct VariantKey {
   friend bool operator==(const VariantKey &, const VariantKey &) = default;
 };
 
-// Milliseconds of each step on the way to a variant.
+// Milliseconds of each step in the making of a variant.
 struct StepTimes {
   double derive = 0, lower = 0, emit = 0, compile = 0;
   double total() const { return derive + lower + emit + compile; }
@@ -87,48 +87,48 @@ struct Variant {
   std::vector<ir::Parameter> parameters;    // the kernel's own, then the gradients
   std::vector<std::uint32_t> gradient_of;   // adjoint, tangent: by gradient parameter, its primal
   std::vector<std::uint32_t> values_read;   // adjoint: primal arrays whose elements it reads
-  std::vector<std::uint32_t> values_after;  // adjoint: those that it reads as the forward launch has left them
-  std::vector<std::uint32_t> written;       // adjoint: those that it writes, by adjoints that the user gives
-  std::vector<std::uint32_t> summed;        // parameters that each worker sums apart (jit/private_sums.h)
+  std::vector<std::uint32_t> values_after;  // adjoint: those that it reads as left by the forward launch
+  std::vector<std::uint32_t> written;       // adjoint: those that the user's adjoints write
+  std::vector<std::uint32_t> summed;        // parameters that each worker sums privately (jit/private_sums.h)
   codegen::ArgumentLayout layout;
-  std::shared_ptr<const HostImage> image;  // CPU: null where there is nothing to run
+  std::shared_ptr<const HostImage> image;  // CPU: null if there is nothing to run
   Entry *entry = nullptr;
   std::string source;                           // the emitted C++
   std::vector<SourceLocation> source_lines;     // codegen::EmittedSource::lines
-  std::vector<codegen::EmittedObject> objects;  // CPU: what it is linked with
-  std::vector<std::string> source_files;        // what a failure's file number counts
-  std::vector<SourceLocation> sites;            // what a failure's array counts where it has no file
-  std::vector<codegen::MessageSite> messages;   // what its prints and checks say
-  passes::RaceChecks races;                     // what follows the parameters in `layout`; debug mode alone
+  std::vector<codegen::EmittedObject> objects;  // CPU: the objects that it is linked with
+  std::vector<std::string> source_files;        // indexed by a failure's file
+  std::vector<SourceLocation> sites;            // indexed by a failure's array if it has no file
+  std::vector<codegen::MessageSite> messages;   // its prints and checks
+  passes::RaceChecks races;                     // after the parameters in `layout`; debug mode only
   bool uses_workspace = false;
   int lanes = 1;
   int block_threads = 0;  // of a tile kernel
-  // CUDA: null where there is nothing to run.
+  // CUDA: null if there is nothing to run.
   std::shared_ptr<const CudaCode> cuda;
   codegen::CudaForm form;
   bool uses_channel = false;
   passes::TileMemoryPlan tile_memory;  // CUDA: of each block
   std::vector<codegen::TileLoadSite> tile_loads;
-  std::vector<passes::TensorMapNeeded> tensor_maps;  // CUDA: what the launch makes and hands over
-  std::vector<passes::WayOfProduct> products;        // CUDA: how each is computed, where there are several ways
+  std::vector<passes::TensorMapNeeded> tensor_maps;  // CUDA: made by the launch
+  std::vector<passes::WayOfProduct> products;        // CUDA: the method of each, if there are several
   CudaCompileReport cuda_compile;
-  double cost = 1;  // rough operations for each instance
-  // Adds atomically where the order of additions shows, and is to give the same bits on every run: one thread does all.
+  double cost = 1;  // estimated operations of an instance
+  // Adds atomically in an observable order, but must be deterministic: one thread runs everything.
   bool one_thread = false;
-  // Arrays of the launch's own, which follow the parameters in `layout`; `first` writes them.
+  // The launch's own arrays, after the parameters in `layout`; `first` writes them.
   std::vector<passes::CotangentCopy> copies;
-  // The same of sums that are computed in parts: `first` has a dimension more.
+  // The same for split sums: `first` has one dimension more.
   std::vector<passes::PartialSums> sums;
-  int step_parts = 1;  // clusters of blocks compute the sums in so many, and none of these is needed
-  // Further ones behind those. Kernels of the library's own write them before `first`.
+  int step_parts = 1;  // split-K by clusters, in so many parts; then no split sums are needed
+  // Further ones after those. The library's own kernels write them before `first`.
   std::vector<ArrayCopy> factor_copies;
-  bool makes_copies = false;  // this is the part of a launch that has these arrays made
-  // What runs over the same instances, with the same arguments, before this and when all have run this: the copies, the
-  // further products and the zeros of a gathered adjoint, one after another. Null where that is nothing.
+  bool makes_copies = false;  // this is the part of a launch that makes these copies
+  // Parts of a launch over the same instances, with the same arguments, before and after this one: the copies, the
+  // further products and the zeros of a gathered adjoint, one after another. May be null.
   std::shared_ptr<const Variant> first, afterwards;
   StepTimes times;
   CompileReport compile;
-  std::size_t peak_compiler_bytes = 0;  // as ReportedVariant has it
+  std::size_t peak_compiler_bytes = 0;  // as in ReportedVariant
 
   int parts() const { return sums.empty() ? step_parts : key.sum_parts; }
 };

@@ -1,10 +1,10 @@
-// How wide the CPU's vectors are, for schedules that depend on it: how many sums fit registers.
+// The width of the CPU's vectors, for schedules that depend on the number of registers.
 #pragma once
 
 namespace samite {
 
-// Numbers of 32 bits in a vector of kernels for the CPU of this machine: 16 with AVX-512, which has registers for 32
-// vectors; 8 with AVX2, and else 4, with registers for 16. UserError as toolchain/host_target.h says.
+// 32-bit numbers in a vector of this machine's CPU kernels: 16 with AVX-512, which has 32 vector registers; 8 with
+// AVX2, otherwise 4, both with 16 registers. UserError as in toolchain/host_target.h.
 int cpu_vector_lanes();
 
 }  // namespace samite

@@ -1,8 +1,8 @@
-// Work to be differentiated: what the tools of gradient_check.h, jacobian.h and hessian.h have in common.
+// Functions to be differentiated: common code of gradient_check.h, jacobian.h and hessian.h.
 //
-// Work is any function that launches kernels: a single launch, recorded launches, a whole tape's worth. It computes
-// outputs from inputs and nothing else: whatever it accumulates into it clears itself, and it is run many times. A
-// launch of a kernel is such work, too; the tools then know inputs and outputs from the kernel's parameters.
+// Work is any function that launches kernels: a single launch, recorded launches, a whole tape's worth. Its outputs
+// depend only on its inputs: it clears arrays that it accumulates into, and it is run many times. A launch of a kernel
+// is also such work; the inputs and outputs then follow from the kernel's parameters.
 #pragma once
 
 #include "samite/jit/kernel.h"
@@ -14,7 +14,7 @@
 
 namespace samite::jit {
 
-// The contents of arrays, to be put back.
+// Saves and restores the contents of arrays.
 class Contents {
  public:
   explicit Contents(const std::vector<Buffer<double>> &arrays);
@@ -26,16 +26,17 @@ class Contents {
   std::vector<std::vector<double>> values_;
 };
 
-// The arrays of a launch that have gradients: all of them as inputs, those that the kernel writes as outputs, too.
+// The arrays of a launch that have gradients: all of them are inputs, and those that the kernel writes are also
+// outputs.
 struct DifferentiableArguments {
   std::vector<Buffer<double>> inputs, outputs;
   std::vector<std::string> names;  // of the inputs: the parameters'
 };
-// UserError where one of them is not double, or no array that the kernel reads, or none that it writes, has one.
+// UserError if one of them is not double, or if no array that the kernel reads, or writes, has one.
 DifferentiableArguments differentiable_arguments(const KernelDefinition &definition,
                                                  std::span<const Argument> arguments, SourceLocation where);
 
-// UserError "<tool>: <what> 0 tracks no gradient …" where one of them does not.
+// UserError "<tool>: <what> 0 tracks no gradient …" for the first that does not.
 void require_tracked(const char *tool, const std::vector<Buffer<double>> &arrays, const char *what);
 
 // The gradients of `inputs` for the given cotangents of `outputs`, by a tape over one run of `work`.

@@ -1,7 +1,7 @@
 // The workers' memory for local arrays that are not on the stack (codegen/workspace.h).
 //
-// Each worker has a workspace of its own, made when it first runs a box. Chunks come from the process's scratch pool
-// and go back to it with the launch, so that a launch in a loop does not ask the system for memory each time.
+// Each worker has its own workspace, made when it first runs a box. Chunks come from the process's scratch pool and
+// return to it after the launch, so that a launch in a loop does not request memory from the system each time.
 //
 // One object serves one launch. `of_worker()` may be called from any of its workers.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace samite::jit {
 
-// A workspace that grows by chunks of at least 1 MiB, as long as there is memory.
+// A workspace that grows by chunks of at least 1 MiB, until memory runs out.
 class ScratchWorkspace : public codegen::Workspace {
  public:
   ScratchWorkspace() { grow = &ScratchWorkspace::take_chunk; }
@@ -29,7 +29,7 @@ class ScratchWorkspace : public codegen::Workspace {
 
   static bool take_chunk(codegen::Workspace *workspace, std::int64_t bytes) noexcept;
 
-  std::vector<Chunk> chunks_;  // a stack: those above the current one are free
+  std::vector<Chunk> chunks_;  // a stack: chunks above the current one are free
 };
 
 class Workspaces {
@@ -40,7 +40,7 @@ class Workspaces {
   codegen::Workspace *of_worker();
 
  private:
-  std::vector<std::unique_ptr<ScratchWorkspace>> workers_;  // by worker index; each touched by that worker alone
+  std::vector<std::unique_ptr<ScratchWorkspace>> workers_;  // by worker index; accessed only by that worker
 };
 
 }  // namespace samite::jit

@@ -301,7 +301,7 @@ TEST(Verify, ResultsAndCarriedValuesHaveTheirType) {
 TEST(Verify, OnlyALoopWithAnOrderCarriesValues) {
   for (std::string kind : {"block", "thread"})
     expect_rejected("for." + kind + " %0: i32 in 0 .. 4 step 1 carry (%1 -> %2: f32 = 0.0 then 1.0) {}",
-                    "a loop without an order carries values", Form::lowered);
+                    "an unordered loop carries values", Form::lowered);
 }
 
 TEST(Verify, AssignBelongsToTheCapturedForm) {
@@ -327,13 +327,13 @@ TEST(Verify, JumpsBelongToTheCapturedForm) {
 
 TEST(Verify, AJumpLeavesALabelAroundIt) {
   expect_accepted("label 1 { label 2 { leave 1 } leave 1 }\nlabel 1 { leave 1 }", Form::captured);
-  expect_rejected("label 1 { leave 2 }", "label 2 is left, and is not around", Form::captured);
-  expect_rejected("label 1 {}\nleave 1", "label 1 is left, and is not around", Form::captured);
-  expect_rejected("label 1 { label 2 { label 1 {} } }", "label 1 is inside of itself", Form::captured);
+  expect_rejected("label 1 { leave 2 }", "leave 2 outside of its label", Form::captured);
+  expect_rejected("label 1 {}\nleave 1", "leave 1 outside of its label", Form::captured);
+  expect_rejected("label 1 { label 2 { label 1 {} } }", "label 1 is nested in itself", Form::captured);
 }
 
 TEST(Verify, AJumpCrossesNothingThatGivesValues) {
-  const std::string refused = "label 1 is left out of a condition or a statement that gives";
+  const std::string refused = "leave 1 out of a condition or a statement with results";
   auto expect_crossed = [](const std::string &body) { expect_accepted("label 1 {" + body + "}", Form::captured); };
   auto expect_not_crossed = [&](const std::string &body) {
     expect_rejected("label 1 {" + body + "}", refused, Form::captured);
@@ -419,8 +419,8 @@ void expect_only_lowered(const Kernel &kernel, const std::string &what) {
 }
 
 TEST(Verify, WhatOnlyLoweredKernelsHave) {
-  expect_only_lowered(with_body("for.thread %0: i32 in 0 .. 4 step 1 {}"), "loop without an order");
-  expect_only_lowered(with_body("for.block %0: i32 in 0 .. 4 step 1 {}"), "loop without an order");
+  expect_only_lowered(with_body("for.thread %0: i32 in 0 .. 4 step 1 {}"), "unordered loop");
+  expect_only_lowered(with_body("for.block %0: i32 in 0 .. 4 step 1 {}"), "unordered loop");
   expect_only_lowered(with_body("local shared $0: f32[4]"), "memory of a block");
 }
 
@@ -440,22 +440,21 @@ TEST(Verify, NeighboursOfAThreadAreOfLoweredKernels) {
                              "for %5: i32 in 0 .. %0 step 1 rolled { } for %6: i32 in 0 .. 8 step 3 instances 2 { }"),
                       Form::lowered),
       "no error");
-  expect_rejected(with_body("load_pack %0: f32, %1: f32 = @in[0]"),
-                  "the structured form has no access to several elements");
+  expect_rejected(with_body("load_pack %0: f32, %1: f32 = @in[0]"), "the structured form has no wide access");
   expect_rejected(with_body("for %0: i32 in 0 .. 4 step 1 rolled { }"), "the structured form has no rolled loop");
   expect_rejected(with_body("for %0: i32 in 0 .. 4 step 1 instances 2 { }"),
                   "the structured form has no loop of several instances");
-  expect("load_pack %1: f32, %2: f32, %3: f32 = @x[%0]", "an access to 3 elements, expected 2, 4 or 8");
+  expect("load_pack %1: f32, %2: f32, %3: f32 = @x[%0]", "a wide access to 3 elements, expected 2, 4 or 8");
   expect("load_pack %1: i32, %2: i32 = @x[%0]", "elements of type i32, expected f32");
   expect("load_pack take %1: f32, %2: f32 = @x[%0]", "@x is read-only");
   expect("load_pack %1: f32, %2: f32 = @x[%0, %0]", "@x has rank 1, and 2 indices are given");
   expect("store_pack @y[%0] = 1.0, 2", "the stored value has type i32, expected f32");
   expect("accumulate_pack @b[%0] += true, true", "@b has type bool, which does not accumulate");
-  expect("accumulate_pack atomic @i[%0] += 1, 2", "atomic additions to several elements of type i32, expected f32");
+  expect("accumulate_pack atomic @i[%0] += 1, 2", "wide atomic additions of type i32, expected f32");
   expect("for %1: i32 in 0 .. 8 step 1 instances 0 { }", "a loop of 0 instances");
   expect("for %1: i32 in 0 .. 8 step 1 by_warp 40 { }", "a loop of 40 iterations of a warp at once, expected up to 32");
   expect("for %1: i32 in 0 .. 8 step 1 by_warp 1 { %2: f32 = load by_warp @x[%1] }",
-         "a warp loads of @x where no loop");
+         "a load by warp from @x outside of a loop by warp");
   expect("for %1: i32 in 0 .. 8 step 1 march 2 { }", "a thread runs 2 iterations of a loop one after another");
   const auto steps = [](const std::string &loop) {
     return parse_kernel("kernel @k(@n: i32) threads 1 { " + loop + " { } }");
@@ -473,9 +472,9 @@ Kernel tiles_with_body(const std::string &body) {
 TEST(Verify, BarriersAreOfBlocks) {
   EXPECT_EQ(verify_error_of(tiles_with_body("commit_copies wait_for_copies 1 barrier"), Form::lowered), "no error");
   expect_rejected(tiles_with_body("commit_copies"), "the structured form has no group of copies");
-  expect_rejected(tiles_with_body("wait_for_copies -1"), "a wait for all copies but -1 groups", Form::lowered);
+  expect_rejected(tiles_with_body("wait_for_copies -1"), "a wait for all but -1 groups of copies", Form::lowered);
   expect_rejected(tiles_with_body("barrier"), "the structured form has no barrier");
-  expect_rejected(with_body("barrier"), "a barrier, and the kernel has no blocks", Form::lowered);
+  expect_rejected(with_body("barrier"), "a barrier in a kernel without blocks", Form::lowered);
   expect_rejected(tiles_with_body("for.thread %0: i32 in 0 .. 4 step 1 { barrier }"),
                   "a barrier in a loop over threads", Form::lowered);
 }
@@ -492,16 +491,16 @@ TEST(Verify, MemoryOfBlocksLiesWhereItMay) {
             "no error");
   expect("local shared $0: f16[4096] rows(64, 7)", "rows of 64 elements of 2 bytes in 7 units of 16 bytes");
   expect("local shared $0: f16[4000] rows(64, 8)", "4000 elements in a layout with 64 columns");
-  expect("local device $0: f16[4096] rows(64, 8)", "rows of units that are not in shared memory");
-  expect("local shared $0: f32[4096] fragments(fours, 64, 64, 1, 2)", "fragments that are not in registers");
+  expect("local device $0: f16[4096] rows(64, 8)", "rows of units outside of shared memory");
+  expect("local shared $0: f32[4096] fragments(fours, 64, 64, 1, 2)", "fragments outside of registers");
   expect("local registers $0: f32[4096] fragments(fours, 64, 64, 2, 2)",
          "fragments on 2 by 2 warps, and the block has 64 threads");
   expect("local registers $0: f32[4096] fragments(fours, 64, 63, 1, 2)", "4096 elements in a layout with 63 columns");
-  expect("local registers $0: f32[4096]", "memory in registers whose layout does not say whose");
+  expect("local registers $0: f32[4096]", "memory in registers without a fragment layout");
   expect("local device $0: f32[4096] stages 2", "memory with 2 buffers");
   expect("local device $0: f32[4096] offset 128", "memory at 128 bytes");
-  expect("local $0: f32[4096] rows(64, 16)", "rows of units that are not in shared memory");
-  expect("local shared $0: f32[4096] units 0", "memory in units whose size is no parameter");
+  expect("local $0: f32[4096] rows(64, 16)", "rows of units outside of shared memory");
+  expect("local shared $0: f32[4096] units 0", "or whose size is not a parameter");
   EXPECT_EQ(verify_error_of(parse_kernel("kernel @k(@n: i32, @at: i32) blocks 1 of 64 scheduled {\n"
                                          "local shared $0: f32[@n] units @at offset 128\n}"),
                             Form::lowered),
@@ -528,10 +527,12 @@ TEST(Verify, BuffersAreThoseOfTheirMemory) {
   EXPECT_EQ(verify_error_of(tiles_with_body(memory + "local shared $1: f16[4096] rows(64, 8, swizzled) buffer 1 of $0"),
                             Form::lowered),
             "no error");
-  expect("local shared $1: f16[4096] rows(64, 8) buffer 1 of $0", "a buffer that is not as $0 says");
-  expect("local shared $1: f16[2048] rows(64, 8, swizzled) buffer 1 of $0", "a buffer that is not as $0 says");
+  expect("local shared $1: f16[4096] rows(64, 8) buffer 1 of $0",
+         "a buffer whose type, size or layout differs from that of $0");
+  expect("local shared $1: f16[2048] rows(64, 8, swizzled) buffer 1 of $0",
+         "a buffer whose type, size or layout differs from that of $0");
   expect("local shared $1: f32[64] local shared $2: f32[64] buffer 0 of $1",
-         "a buffer of memory that has no several of them");
+         "a buffer of memory without several buffers");
   expect("local shared $1: f16[4096] rows(64, 8, swizzled) buffer 1.0 of $0", "the number of a buffer");
 }
 
@@ -545,7 +546,7 @@ TEST(Verify, StreamsLoadWhatTheySay) {
   EXPECT_EQ(verify_error_of(tiles_with_body(stream + "tile_call load 0 $2: tile<f32, 8, 64> = next $1"), Form::lowered),
             "no error");
   expect("tile_call load 0 $2: tile<f32, 4, 64> = next $1", "a load of type tile<f32, 4, 64> from a stream of type");
-  expect("tile_call load 0 $2: tile<f32, 8, 64> = next $0", "$0 is no stream of loads");
+  expect("tile_call load 0 $2: tile<f32, 8, 64> = next $0", "$0 is not a stream of loads");
   expect("load_stream $3 inside %1: i32 to $0: tile<f16, 8, 64> = @x[0, 0] step 0, 64", "elements of type f32");
 }
 
@@ -563,13 +564,13 @@ TEST(Verify, LoopsOfProductsCopyTheirFactors) {
   const auto expect = [&](const Kernel &kernel, const std::string &message) {
     expect_rejected(kernel, message, Form::lowered);
   };
-  expect(call(a + ", " + b, "4 of " + of_a), "or not both of them");
+  expect(call(a + ", " + b, "4 of " + of_a), "must copy both");
   expect(call(a + ", " + b, "copies 4 of " + of_a + ", " + of_b), "for threads of another role");
   expect(call(a + ", " + b, "1.0 of " + of_a + ", " + of_b), "the number of products");
-  expect(call(a + ", " + b, "4 of " + of_a + ", @x[0, 0] step 16, 0 in 2"), "in parts that threads copy");
+  expect(call(a + ", " + b, "4 of " + of_a + ", @x[0, 0] step 16, 0 in 2"), "in parts, copied by threads");
   expect(call(a + ", $5: tile<f32, 16, 64>", "4 of " + of_a + ", " + of_b), "factors of 3 and 1 stages");
   expect(call("$5: tile<f32, 64, 16>, $5: tile<f32, 16, 64>", "4 of " + of_a + ", " + of_b),
-         "factors of 1 and 1 stages, expected one number of 2 or more");
+         "factors of 1 and 1 stages, expected equal numbers of at least 2");
   expect(call(a + ", $1: tile<f32, 64, 16>", "4 of " + of_a + ", " + of_b), "have no product");
 }
 
@@ -577,9 +578,8 @@ TEST(Verify, LoopsLoadAheadWhatTheyHave) {
   const auto loop = [](const std::string &how) { return tiles_with_body("for %0: i32 in 0 .. 4 step 1 " + how); };
   const std::string body = " { %1: i32 = add %0, 1 }";
   EXPECT_EQ(verify_error_of(loop("stages 3 ahead 1" + body), Form::lowered), "no error");
-  expect_rejected(loop("stages 3 ahead 1" + body),
-                  "the structured form has no loop with statements that are done ahead");
-  expect_rejected(loop("stages 3 ahead 2" + body), "of which 2 are done ahead", Form::lowered);
+  expect_rejected(loop("stages 3 ahead 1" + body), "the structured form has no loop that prefetches statements");
+  expect_rejected(loop("stages 3 ahead 2" + body), "2 of them ahead", Form::lowered);
   expect_rejected(loop("ahead 1" + body), "a loop of 1 stages", Form::lowered);
 }
 
@@ -593,7 +593,7 @@ TEST(Verify, LoweredKernelsHaveNoTiles) {
 TEST(Verify, LoweredKernelsHaveAllTheirValuesAtHand) {
   const Kernel kernel = with_body("%0: f32 = unavailable 3");
   EXPECT_EQ(verify_error_of(kernel), "no error");
-  expect_rejected(kernel, "the lowered form has no value that is not at hand", Form::lowered);
+  expect_rejected(kernel, "the lowered form has no unavailable values", Form::lowered);
 }
 
 // What a call computes is what the operation of its name says, and fits the memory.
@@ -612,7 +612,7 @@ TEST(Verify, CallsOnTilesInMemory) {
   accepted("tile_call cast 0 $2: tile<i32, 8, 8> = $0: tile<f32, 8, 8>");
   accepted("tile_call sort_order 0 $2: tile<i32, 8, 8> = $0: tile<f32, 8, 8>");
   rejected("tile_call load 0 $0: tile<f32, 8, 16> = @x[0, 0]",
-           "$0 has 64 elements, and a tile of type tile<f32, 8, 16> in it");
+           "$0 has 64 elements, and is used as a tile of type tile<f32, 8, 16>");
   rejected("tile_call load 0 $2: tile<i32, 8, 8> = @x[0, 0]", "the result of load has type tile<i32, 8, 8>");
   rejected("tile_call reduce_add 0 $1: tile<i32, 8, 1> = $0: tile<f32, 8, 8>", "$1 has elements of type f32");
   rejected("tile_call reduce_add 0 $1: tile<f32, 4, 1> = $0: tile<f32, 8, 8>", "reduce_add: tile<f32, 4, 1> is no");

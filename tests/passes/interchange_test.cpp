@@ -147,11 +147,11 @@ TEST(Interchange, EachInstanceOfAStripTouchesItsOwnElement) {
     }
   };
   EXPECT_EQ(error("%0"), "");
-  EXPECT_THAT(error("%1"), HasSubstr("touched at %1, which is not the index of the thread loop"));
-  EXPECT_THAT(error("0"), HasSubstr("touched at 0, which is not the index of the thread loop"));
-  EXPECT_THAT(error("%0", "local strip $0: i32[@n]"), HasSubstr("size is no constant"));
+  EXPECT_THAT(error("%1"), HasSubstr("accessed at %1, which is not the index of the thread loop"));
+  EXPECT_THAT(error("0"), HasSubstr("accessed at 0, which is not the index of the thread loop"));
+  EXPECT_THAT(error("%0", "local strip $0: i32[@n]"), HasSubstr("size that is not a constant"));
   EXPECT_EQ(error("0", "local $0: i32[8]"), "");
-  EXPECT_THAT(error("%1", "local $0: i32[8]"), HasSubstr("touched at %1, which may differ between them"));
+  EXPECT_THAT(error("%1", "local $0: i32[8]"), HasSubstr("accessed at %1, which may differ between them"));
 }
 
 TEST(Interchange, VectorsSideBySideGoOneWay) {
@@ -165,7 +165,7 @@ TEST(Interchange, VectorsSideBySideGoOneWay) {
     verify(kernel, Form::lowered, "a test");
     FAIL() << "a loop in a jammed one";
   } catch (const std::exception &failure) {
-    EXPECT_THAT(failure.what(), HasSubstr("a jammed loop has a loop"));
+    EXPECT_THAT(failure.what(), HasSubstr("a jammed loop contains a loop"));
   }
 }
 

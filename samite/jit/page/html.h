@@ -6,7 +6,7 @@
 
 namespace samite::html {
 
-// As content of an element, or of an attribute between double quotes. What is no UTF-8, and control characters, are
+// As content of an element, or of an attribute between double quotes. Invalid UTF-8 and control characters become
 // U+FFFD.
 std::string escaped(std::string_view text);
 

@@ -1,4 +1,4 @@
-// Memory over time, as a part of a page: time goes to the right, and where memory has offsets they go upwards.
+// Memory over time, as a part of an HTML report: time runs to the right, and offsets, if any, upwards.
 #pragma once
 
 #include <functional>
@@ -8,11 +8,11 @@
 
 namespace samite::html {
 
-// A piece of memory that is there from one time to another, and what happens to it meanwhile.
+// An allocation with its live range, and the events in it.
 struct Piece {
   std::string func, label, title;
   int first, last;
-  std::optional<std::int64_t> offset = {};  // else it has a row of its own
+  std::optional<std::int64_t> offset = {};  // empty: it has its own row
   std::int64_t bytes = 0;
   struct Span {
     int first, last;
@@ -21,13 +21,13 @@ struct Piece {
 };
 
 struct Drawing {
-  int end;                 // of the time, which begins at 0
-  std::int64_t bytes = 0;  // of the memory that has offsets
-  std::string axis;        // what time is counted in
+  int end;                 // of the time axis, which begins at 0
+  std::int64_t bytes = 0;  // of the memory with offsets
+  std::string axis;        // the unit of time
   std::vector<Piece> pieces;
 };
 
-// `marks` are the attributes by which an element belongs to a Func and chooses it.
+// `marks` returns the attributes that link an element to a Func and select it.
 std::string drawn(const Drawing &drawing, const std::function<std::string(const std::string &func)> &marks);
 
 }  // namespace samite::html

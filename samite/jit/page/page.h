@@ -1,8 +1,8 @@
-// The page of a scheduled pipeline: what jit/pipeline_page.h gathers of it, and one HTML file of that.
+// The HTML report of a scheduled pipeline: the data that jit/pipeline_page.h collects, and the file.
 //
-// The algorithm with its schedule, the loop nest, the emitted text, the memory over time and the figures are panels
-// side by side, and fold. What belongs to a Func has its number in `data-f`, and lights up when one of its names is
-// clicked. The file has its style and script in it, and forbids the browser to load anything.
+// The algorithm with its schedule, the loop nest, the emitted text, the memory over time and the figures are foldable
+// panels side by side. Everything that belongs to a Func has its number in `data-f`, and is highlighted when one of its
+// names is clicked. The file contains its style and script, and forbids the browser to load anything.
 //
 // Pure functions of their arguments.
 #pragma once
@@ -23,22 +23,21 @@ struct PageKernel {
   int threads = 0;  // of a block; 0 on the CPU
   schedules::KernelMemory memory;
   std::string text;                        // emitted
-  std::vector<SourceLocation> text_lines;  // for each line of it the user's
-  std::vector<std::string> arrays;         // by local array: the Func that it keeps values of
-  std::optional<ReportedVariant> figures;  // nothing where it was not compiled
-  std::string problem;                     // why not
+  std::vector<SourceLocation> text_lines;  // for each of its lines, the user's
+  std::vector<std::string> arrays;         // by local array: the Func whose values it holds
+  std::optional<ReportedVariant> figures;  // empty if it was not compiled
+  std::string problem;                     // the reason
 };
 
-// An array of the pipeline's own, between kernels: from launch `first` to launch `last`, as the program's text has
-// them.
+// The pipeline's own array between kernels: from launch `first` to launch `last`, numbered as in the program's text.
 struct PageTemporary {
   std::string func, type;
-  std::optional<std::int64_t> bytes;  // nothing where they are known at launch only
+  std::optional<std::int64_t> bytes;  // empty if they are known only at launch
   int first, last;
 };
 
 struct Page {
-  std::string pipeline, target, schedule;  // the schedule's name, "" where none was chosen
+  std::string pipeline, target, schedule;  // the schedule's name, "" if none was chosen
   std::vector<schedules::FunctionText> functions;
   std::vector<schedules::NestLine> nest;
   std::vector<PageTemporary> temporaries;
