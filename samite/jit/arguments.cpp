@@ -33,15 +33,14 @@ inline void fill_array(const AnyBuffer &buffer, const void *data, std::byte *pla
   const int rank = buffer.rank();
   const std::int64_t *const extents = buffer.extents().begin(), *const strides = buffer.strides().data();
   std::memcpy(place + Layout::data_offset(), static_cast<const void *>(&data), sizeof data);
-  // By hand, since a copy of a few words of a number unknown to the compiler is a call.
+  // By hand, since a copy of a run-time number of words is a call.
   for (int d = 0; d < rank; ++d) {
     std::memcpy(place + Layout::extent_offset(d), extents + d, sizeof(std::int64_t));
     std::memcpy(place + Layout::stride_offset(rank, d), strides + d, sizeof(std::int64_t));
   }
 }
 
-// Whether a parameter may be given this buffer. Every launch asks for each array: hence inline, and what there is to
-// say of one that does not fit is said elsewhere.
+// Whether a parameter accepts this buffer. Inline, since every launch checks each array; `misfit` has the error text.
 inline bool fits(const Callee &callee, std::size_t index, const AnyBuffer &buffer) {
   const ir::Parameter &parameter = callee.parameters[index];
   if (!buffer.valid() || !parameter.is_array() || buffer.type() != parameter.type || buffer.rank() != parameter.rank)
@@ -50,7 +49,7 @@ inline bool fits(const Callee &callee, std::size_t index, const AnyBuffer &buffe
   return !(callee.written & bit(index)) || (!buffer.is_broadcast() && !buffer.storage()->is_read_only());
 }
 
-// What is wrong with one that does not fit.
+// The error of a buffer that does not fit.
 std::string misfit(const Callee &callee, const ir::Parameter &parameter, const AnyBuffer &buffer) {
   if (!buffer.valid()) return "an empty buffer is given: construct it with a device and extents";
   if (!parameter.is_array() || buffer.type() != parameter.type || buffer.rank() != parameter.rank ||
@@ -76,7 +75,7 @@ std::string misfit(const Callee &callee, const ir::Parameter &parameter, const A
                    "; a launch runs on one device, so copy one of them");
 }
 
-// Where the kernel counts in 32 bits along a dimension that is longer.
+// Refuses dimensions that are longer than the kernel's 32-bit indices count.
 void check_wide_extents(const KernelDefinition &definition, std::size_t index, const AnyBuffer &buffer) {
   for (int d = 0; d < buffer.rank(); ++d) {
     if (buffer.extents()[d] <= std::numeric_limits<std::int32_t>::max()) continue;
@@ -106,7 +105,7 @@ std::string describe(const std::vector<ir::Parameter> &parameters, std::size_t i
   return "argument " + std::to_string(index) + " ('" + parameters[index].name + "')";
 }
 
-// Of its launch's rank.
+// The reason for a kernel's launch rank.
 std::string why_launch_rank(const ir::Kernel &kernel) {
   const std::string index = ir::is_tile_kernel(kernel) ? "block_index" : "thread_index";
   if (const SourceLocation where = kernel.launch_rank_where; where.known())
@@ -114,7 +113,8 @@ std::string why_launch_rank(const ir::Kernel &kernel) {
   return "that of a kernel that asks for no " + index + "()";
 }
 
-// An Int index leaves room for its neighbours: `i + c` does not wrap in any instance, for a constant of up to 2^16.
+// The limit leaves room for neighbours of an Int index: `i + c` does not wrap in any instance, for a constant up to
+// 2^16.
 constexpr std::int64_t most_int_instances = (std::int64_t{1} << 31) - (std::int64_t{1} << 16);
 
 void check_extents(const KernelDefinition &definition, const Extents &extents) {
@@ -216,7 +216,7 @@ const KernelDefinition::Derived &checked_adjoint(KernelDefinition &definition, c
     for (std::size_t other = 0; other < arguments.size(); ++other) {
       if (other == read || !(definition.written() & bit(other))) continue;
       if (!share_elements(*arguments[read].buffer, *arguments[other].buffer)) continue;
-      // A copy from before the launch holds what was read before the write alone.
+      // A copy from before the launch holds only values read before the write.
       if (auto late = autodiff::late_read(definition.structured(), read, static_cast<std::uint32_t>(other)))
         fail(definition, "the adjoint needs the values of " + describe(parameters, read) + " read at " +
                              late->read.to_string() + ", but they share memory with " + describe(parameters, other) +

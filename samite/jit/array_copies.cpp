@@ -47,7 +47,7 @@ driver::LaunchShape shape_of(const ArrayCopy &copy, const ArrayCopyArguments &ow
 }  // namespace
 
 std::int64_t array_copy_blocks(const ArrayCopyArguments &own, bool by_rows) {
-  // As samite/device/cuda/copy_array.h has them.
+  // As in samite/device/cuda/copy_array.h.
   constexpr std::int64_t unit_bytes = 16, units_of_block = std::int64_t{4} * array_copy_threads, tile = 64;
   const auto over = [](std::int64_t count, std::int64_t each) { return (count + each - 1) / each; };
   const std::int64_t outer = own.extent[0] * own.extent[1];

@@ -8,8 +8,8 @@
 
 namespace samite::jit {
 
-// Threads of their own: a task may wait for what another one makes, for which one of oneTBB's could take up the very
-// task that waits for it.
+// Uses its own threads: a task may wait for another one's result, and a oneTBB thread could pick up the very task that
+// waits for it.
 void at_once(const std::vector<std::function<void()>> &tasks) {
   std::vector<std::exception_ptr> thrown(tasks.size());
   std::atomic<std::size_t> next{0};
@@ -22,7 +22,7 @@ void at_once(const std::vector<std::function<void()>> &tasks) {
   };
   const std::size_t threads = std::min<std::size_t>(tasks.size(), std::max(1u, std::thread::hardware_concurrency()));
   {
-    std::vector<std::future<void>> others;  // each waits when it is destroyed
+    std::vector<std::future<void>> others;  // each waits in its destructor
     for (std::size_t i = 1; i < threads; ++i) others.push_back(std::async(std::launch::async, work));
     work();
   }

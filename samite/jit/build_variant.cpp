@@ -46,8 +46,8 @@ const std::string &prelude_of_width(bool with_tiles) {
   return with_tiles ? with : without;
 }
 
-// One of two texts for every kernel of a target, so that each is precompiled once. An object, which is of a whole
-// tile, always comes with the longer one.
+// One of two texts for all kernels of a target, so that each is precompiled once. An object, which is a whole-tile
+// operation, always uses the longer one.
 const std::string &prelude(const codegen::EmittedSource &emitted, int vector_bytes) {
   const bool with_tiles = !emitted.objects.empty() || codegen::needs_tiles_of_cpu(emitted.text);
   switch (vector_bytes) {
@@ -57,7 +57,7 @@ const std::string &prelude(const codegen::EmittedSource &emitted, int vector_byt
   }
 }
 
-// The bit of a parameter in the sets of a variant's key. A gradient lies in memory as its primal does.
+// The bit of a parameter in the sets of a variant's key. A gradient has the layout of its primal.
 std::uint64_t bit_in_key(const ir::Parameter &parameter, std::uint32_t index) {
   return std::uint64_t{1} << (parameter.role == ir::Role::Gradient ? parameter.primal : index);
 }
@@ -82,7 +82,7 @@ std::vector<bool> may_share(const Variant &variant) {
 codegen::EmitOptions emit_options(const Variant &variant) {
   codegen::EmitOptions options;
   options.debug = variant.key.debug;
-  // Without line numbers in it, the text, and so the cached object, stays the same when lines move.
+  // Without line comments, the text, and so the cached object, stays the same when lines move.
   options.comments = false;
   for (std::uint32_t i = 0; i < variant.parameters.size(); ++i) {
     const std::uint64_t bit = bit_in_key(variant.parameters[i], i);
@@ -97,13 +97,13 @@ codegen::EmitOptions emit_options(const Variant &variant) {
                               .has_tensor_map = (variant.key.tensor_maps & bit) != 0});
   }
   for (std::uint32_t parameter : variant.summed) options.arrays[parameter].worker_private = true;
-  // A shadow lies as its array does.
+  // A shadow has its array's layout.
   for (const passes::Shadow &shadow : variant.races.shadows) {
     const codegen::ArrayFacts of_array = options.arrays[shadow.array];
     options.arrays.push_back(
         {.unit_stride = of_array.unit_stride, .wide_index = of_array.wide_index, .extents_of = shadow.array});
   }
-  // As jit/launch_copies.h lays them out.
+  // Laid out as in jit/launch_copies.h.
   for (const passes::CotangentCopy &copy : variant.copies) {
     const bool could_have = (variant.key.worth_padding & bit_in_key(variant.parameters[copy.array], copy.array)) != 0;
     options.arrays.push_back({.unit_stride = true,
@@ -122,7 +122,7 @@ codegen::EmitOptions emit_options(const Variant &variant) {
   return options;
 }
 
-// Whether running instances in another order may give other bits.
+// Whether the order of instances may affect the result's bits.
 bool order_shows(const ir::Kernel &kernel) {
   bool shows = false;
   ir::for_each_statement(kernel.body, [&](const ir::Stmt &stmt) {
@@ -133,7 +133,7 @@ bool order_shows(const ir::Kernel &kernel) {
   return shows;
 }
 
-// The most that this process has had in memory so far.
+// The process's peak memory so far.
 std::size_t peak_memory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -247,10 +247,10 @@ void compile_for_cpu(const ir::Kernel &lowered, Variant &variant) {
   variant.times.compile = milliseconds_since(start);
 }
 
-constexpr std::int64_t of_driver = 1024;  // bytes of a block's shared memory
+constexpr std::int64_t of_driver = 1024;  // bytes of a block's shared memory reserved by the driver
 
-// A multiprocessor has one block of more than 512 threads if these have as many registers as they may, and where they
-// wait for each other, nothing runs. Two blocks run beside each other if each thread gets by with half.
+// A multiprocessor has one block of more than 512 threads if these use all registers, and idles while they wait for
+// each other. Two blocks fit if each thread needs at most half.
 bool room_for_two(const ir::Kernel &planned, const codegen::EmitOptions &options, const VariantKey &key) {
   constexpr int many_threads = 512;
   const passes::Architecture &architecture = passes::gpu_architecture(key.cuda);
@@ -262,9 +262,8 @@ bool room_for_two(const ir::Kernel &planned, const codegen::EmitOptions &options
   return plan.sized_at_launch() || 2 * (plan.bytes + of_driver) <= architecture.shared_bytes + of_driver;
 }
 
-// How many blocks a multiprocessor's shared memory has room for, where each thread of these may have as many registers
-// as there are; else 0. The assembler does not know it: it would rather move some registers to memory and back than
-// leave no room for one more block.
+// The number of blocks that fit a multiprocessor's shared memory, if their threads may use all registers; else 0. The
+// assembler does not know it: it would rather spill some registers than leave room for one more block.
 int blocks_of_memory(const ir::Kernel &planned, const VariantKey &key) {
   constexpr std::int64_t most_registers = 255;
   const passes::Architecture &architecture = passes::gpu_architecture(key.cuda);
@@ -274,7 +273,7 @@ int blocks_of_memory(const ir::Kernel &planned, const VariantKey &key) {
   return blocks * planned.block_threads * most_registers <= architecture.registers ? static_cast<int>(blocks) : 0;
 }
 
-// What a few registers hold costs less, moved to memory and back, than waiting alone.
+// Spilling a few registers costs less than running a single block.
 bool spills_much(const CudaImage &image) {
   constexpr std::size_t little = 32;  // bytes of a thread, stored and loaded
   return std::ranges::any_of(image.report().kernels, [](const CudaKernelResources &kernel) {
@@ -318,13 +317,13 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   }
   if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
   codegen::set_blocks(options.cuda, planned);
-  // Its copies run ahead into the next block that a multiprocessor has.
+  // Its copies run ahead into the block's next index.
   if (planned.producers != 0 && planned.step_parts == 0) options.cuda.grid_stride = options.cuda.stays = true;
   const bool two = room_for_two(planned, options, variant.key);
   options.cuda.blocks_at_once = two ? 2 : blocks_of_memory(planned, variant.key);
   if (two) {
-    // Needs the fewest registers. Other blocks stay in one row: on an H100 a stencil of 512³ takes 6% longer on a grid
-    // with an axis for each dimension.
+    // Needs the fewest registers. Other kernels use one row of blocks: on an H100 a stencil of 512³ takes 6% longer on
+    // a grid with an axis for each dimension.
     options.cuda.grid_axes = variant.key.grid_axes && !options.cuda.grid_stride;
   }
   codegen::EmittedSource emitted = codegen::emit_cuda(planned, options);
@@ -346,7 +345,7 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
   variant.times.compile = milliseconds_since(start);
 }
 
-// Where debug mode looks for races, the variant learns of what it looks for.
+// If debug mode looks for races, the variant records its checks.
 ir::Kernel lower(const ir::Kernel &kernel, Variant &variant) {
   LowerChoices choices{.adjoint = variant.key.direction == Direction::adjoint,
                        .cuda = variant.key.cuda,
@@ -365,13 +364,13 @@ ir::Kernel lower(const ir::Kernel &kernel, Variant &variant) {
   return lowered.kernel;
 }
 
-// A kernel's parameters but for the arrays of the launch's own, which are the last ones.
+// A kernel's parameters without the launch's own arrays, which are the last ones.
 std::vector<ir::Parameter> without_launch_arrays(const std::vector<ir::Parameter> &parameters, const Variant &variant) {
   const std::size_t own = variant.copies.size() + variant.sums.size() + variant.factor_copies.size();
   return {parameters.begin(), parameters.end() - static_cast<std::ptrdiff_t>(own)};
 }
 
-// From the kernel to code that can be called, into a variant that knows its key.
+// Compiles the kernel to callable code, into a variant with its key set.
 void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
   variant.name = kernel.name;
   variant.parameters = without_launch_arrays(kernel.parameters, variant);
@@ -406,13 +405,13 @@ void add(StepTimes &times, const StepTimes &more) {
   times.compile += more.compile;
 }
 
-// Kernels of one launch, which are compiled at the same time.
+// Kernels of one launch, which are compiled concurrently.
 class Compiles {
  public:
   void add(ir::Kernel kernel, Variant &variant) {
     tasks_.emplace_back([kernel = std::move(kernel), &variant] { compile_kernel(kernel, variant); });
   }
-  // What runs before or after a launch's kernel, on the same arguments. Null where that is nothing.
+  // A kernel to run before or after a launch's kernel, with the same arguments. Null if it is empty.
   std::shared_ptr<Variant> add_beside(const Variant &gather, ir::Kernel kernel,
                                       std::vector<passes::CotangentCopy> copies = {},
                                       std::vector<ArrayCopy> factor_copies = {}) {
@@ -433,8 +432,8 @@ class Compiles {
   std::vector<std::function<void()>> tasks_;
 };
 
-// The copies of factors that make products of these kernels, which run on the same arguments, ones from bulk copies.
-// Each kernel has its own parameters, gradients, and the variant's copies of casts.
+// The copies of factors that let products of these kernels, which have the same arguments, use bulk copies. Each kernel
+// has its own parameters, gradients, and the variant's copies of casts.
 std::vector<passes::FactorCopy> factor_copies(std::span<const ir::Kernel *const> kernels, const Variant &variant) {
   const VariantKey &key = variant.key;
   if ((key.worth_padding | key.worth_swapping) == 0) return {};
@@ -479,8 +478,8 @@ void add_factor_copies(const std::vector<passes::FactorCopy> &factors, const ir:
   }
 }
 
-// With which copies of factors the blocks of clusters share the steps of a kernel's loop, in as many parts as the key
-// says. Nothing where they do not.
+// The copies of factors with which the blocks of clusters share the steps of a kernel's loop, in the key's number of
+// parts. Empty if they do not share them.
 std::optional<std::vector<passes::FactorCopy>> copies_for_shared_steps(const ir::Kernel &kernel,
                                                                        const VariantKey &key) {
   if (key.step_parts == 1 || (key.deterministic && order_shows(kernel))) return std::nullopt;
@@ -516,13 +515,13 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
     variant->values_after = adjoint.values_after;
     variant->written = adjoint.written;
     variant->times.derive = derived.milliseconds;
-    // It is tried for every adjoint that may be gathered, whether or not it is then used.
+    // Tried for every adjoint that might be gathered, used or not.
     if (!key.may_alias && !key.debug && !key.memory_limit)
       variant->times.derive += derived.gathered(key.gathering()).milliseconds;
     if (key.gather) {
       const passes::GatheredAdjoint *gathered = &*derived.gathered(key.gathering()).adjoint;
       run = gathered_to_run(*gathered, key.cuda);
-      // Wide windows hold more at a time.
+      // Wide windows need more memory.
       if (!run && key.wide_windows) {
         gathered = &*derived.gathered(passes::Gathering::even_if_slower).adjoint;
         run = gathered_to_run(*gathered, key.cuda);

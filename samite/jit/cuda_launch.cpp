@@ -19,9 +19,9 @@
 namespace samite::jit {
 namespace {
 
-// Blocks for each multiprocessor of a launch whose threads have many instances each: enough to hide memory's latency.
+// Blocks for each multiprocessor if threads have many instances each: enough to hide memory latency.
 constexpr int blocks_of_multiprocessor = 8;
-// Of a launch whose threads need memory each, few.
+// Fewer if each thread needs a workspace.
 constexpr int blocks_with_workspace = 2;
 
 std::int64_t most_blocks(const Variant &variant, const driver::Context &context) {
@@ -51,7 +51,7 @@ driver::LaunchShape launch_shape(const Variant &variant, std::int64_t shared_byt
   if (const int cluster = std::max(variant.form.cluster_blocks, variant.form.step_parts); cluster != 0)
     shape.cluster = {static_cast<unsigned>(cluster), 1, 1};
   if (options.cluster) {
-    // Instances beyond the end are none, so that the grid may be rounded up.
+    // Blocks beyond the end have no instances, so the grid may be rounded up.
     const auto blocks = static_cast<unsigned>(*options.cluster);
     shape.cluster = {blocks, 1, 1};
     if (blocks >= 1 && blocks <= 16) shape.grid[0] = (shape.grid[0] + blocks - 1) / blocks * blocks;
@@ -62,7 +62,7 @@ driver::LaunchShape launch_shape(const Variant &variant, std::int64_t shared_byt
 [[noreturn]] void refuse_tile_memory(const KernelDefinition &definition, passes::TileMemoryPlan plan,
                                      std::int64_t most) {
   const bool scheduled = definition.forward().scheduled;
-  // Funcs, whose lines are where they were declared.
+  // The plan's tiles are Funcs, whose lines are their declarations.
   if (scheduled) std::ranges::stable_sort(plan.tiles, std::greater<>(), &passes::PlacedTile::bytes);
   throw UserError(definition.where(),
                   "kernel '" + definition.name() +
@@ -73,8 +73,8 @@ driver::LaunchShape launch_shape(const Variant &variant, std::int64_t shared_byt
                       ":\n" + plan.to_string());
 }
 
-// The bytes of a block's tiles in this launch, whose arguments may say how large some are. UserError where the device
-// has fewer.
+// The bytes of a block's tiles in this launch, whose arguments may determine some sizes. UserError if the device has
+// less.
 std::int64_t tile_bytes(const KernelDefinition &definition, const Variant &variant, const std::byte *arguments,
                         const driver::Context &context) {
   const std::int64_t most = context.limits().shared_bytes_opt_in;
@@ -84,13 +84,13 @@ std::int64_t tile_bytes(const KernelDefinition &definition, const Variant &varia
   };
   if (!variant.tile_memory.sized_at_launch()) return bytes_of(variant.tile_memory);
   return bytes_of(variant.tile_memory.in_launch([&](std::uint32_t parameter) {
-    std::int32_t count;  // as every integer of a schedule's host
+    std::int32_t count;  // like all integers of a schedule's host
     std::memcpy(&count, arguments + variant.layout.offsets[parameter], sizeof count);
     return std::int64_t{count};
   }));
 }
 
-// Sums in parts have a dimension of the parts before the others.
+// Split sums have a leading dimension for the parts.
 Extents extents_of_first(const Variant &variant, const Extents &extents) {
   if (variant.sums.empty()) return extents;
   std::vector<std::int64_t> in_parts{variant.key.sum_parts};
@@ -104,7 +104,7 @@ codegen::CudaBox box_of(const Extents &extents) {
   return box;
 }
 
-// The addresses of what a kernel takes. The driver only reads them.
+// The addresses of a kernel's parameters. The driver only reads them.
 using Parameters = std::array<void *, 5>;
 Parameters addresses(const std::byte *arguments, const codegen::CudaBox &box,
                      const codegen::CudaChannel *const &channel, const codegen::CudaWorkspace &workspace,
@@ -138,8 +138,8 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
     if (variant_->uses_channel)
       messages_ = std::make_shared<CudaMessages>(variant_, definition.name(), extents, context);
     prepared_.emplace(queue, variant_->cuda->on(context), shape, definition.where());
-    // Clusters that wait for room would take as long again. Where a part of the device has an odd number of
-    // multiprocessors, there are fewer clusters than pairs of these.
+    // Clusters that wait for room would double the time. If a part of the device has an odd number of multiprocessors,
+    // fewer clusters than pairs fit.
     const auto resident = static_cast<unsigned>(prepared_->active_clusters()) * prepared_->cluster_blocks();
     if (variant_->form.stays && resident != 0 && resident < shape.grid[0]) {
       shape.grid[0] = resident;
@@ -165,8 +165,8 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
         std::make_shared<const CudaLaunch>(definition, variant_->afterwards, extents, options, stream, arguments);
 }
 
-// Freed in the order of the stream. What is asked for in a stream that is being captured, by a graph of ours or by
-// another's, would belong to the graph; what the graph's launches keep is not allocated by its launches.
+// Freed in the order of the stream. A stream-ordered allocation during a capture, of our graph or another's, would
+// belong to the graph; memory of the graph's launches must not.
 driver::DeviceMemory CudaLaunch::allocate(std::size_t bytes, SourceLocation where) const {
   const driver::Stream &queue = stream_.cuda()->stream();
   const auto in_order_of = [&](const driver::Stream &stream) {
@@ -276,7 +276,7 @@ void CudaLaunch::put_nothing_in(driver::Graph &graph, std::span<const driver::Gr
     nodes = nodes.subspan(count);
   }
   if (prepared_) {
-    // The node keeps its attributes, of which a cluster wants a grid that it divides.
+    // The node keeps its attributes, and a cluster must divide its grid.
     driver::LaunchShape shape;
     const driver::PreparedLaunch &before = *prepared_;
     for (unsigned i = 0; i < before.config().attribute_count; ++i)

@@ -10,7 +10,7 @@
 namespace samite::jit {
 namespace {
 
-// Some ten thousand lines.
+// About ten thousand lines.
 constexpr std::size_t channel_bytes = std::size_t{1} << 20;
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace {
 
 std::uint64_t bit(std::uint32_t parameter) { return std::uint64_t{1} << parameter; }
 
-// The primals of such gradients, as bits.
+// The primals of gradients that are only added to, as bits.
 std::uint64_t gradients_only_added_to(const ir::Kernel &adjoint) {
   std::uint64_t primals = 0;
   for (std::uint32_t array : arrays_only_added_to(adjoint)) {
@@ -29,9 +29,9 @@ std::uint64_t gradients_only_added_to(const ir::Kernel &adjoint) {
   return primals;
 }
 
-// A derivative, to be launched and differentiated like any kernel.
+// Turns a derivative into a kernel that can be launched and differentiated.
 ir::Kernel as_kernel(ir::Kernel derivative, bool distinct) {
-  // Its arrays are read as they are, whoever wrote them.
+  // As a kernel, it has no forward run: `load afterwards` becomes a plain load.
   passes::Renaming plain_loads{std::identity{}, std::identity{}, std::identity{}};
   plain_loads.statement = [](const ir::Stmt &, const ir::Stmt &stmt) -> ir::Block {
     auto *let = stmt.as<ir::Let>();
@@ -51,7 +51,7 @@ ir::Kernel as_kernel(ir::Kernel derivative, bool distinct) {
   return derivative;
 }
 
-// What an index is called in a warning: its number, or where there is none, that it is some.
+// An index in a warning: its number, or a placeholder if it is unknown.
 std::string element_text(const ir::Kernel &kernel, const passes::CommonWrite &write) {
   std::string indices;
   for (const ir::Value &index : write.indices)
@@ -59,7 +59,7 @@ std::string element_text(const ir::Kernel &kernel, const passes::CommonWrite &wr
   return kernel.parameters[write.array].name + "(" + indices + ")";
 }
 
-// Of the first of them; empty where there is none.
+// For the first of them; empty if there is none.
 std::string warning_of_common_writes(const ir::Kernel &kernel) {
   const std::vector<passes::CommonWrite> writes = passes::common_writes(kernel);
   if (writes.empty()) return "";
@@ -97,7 +97,7 @@ KernelDefinition::KernelDefinition(Structured structured)
   for (std::uint32_t i = 0; i < parameters().size(); ++i)
     if (parameters()[i].distinct) distinct_ |= bit(i);
   cost_ = cost_of(forward_);
-  // A schedule may well compute an element in several blocks: they write the same value.
+  // Several blocks of a schedule may compute the same element: they write the same value.
   if (!structured_.scheduled) common_write_ = warning_of_common_writes(forward_);
   find_narrow_indices();
   if (!ir::is_tile_kernel(structured_) && !structured_.scheduled)
@@ -106,7 +106,7 @@ KernelDefinition::KernelDefinition(Structured structured)
     if (passes::counts_in_i32(forward_, d)) narrow_dimensions_ |= bit(static_cast<std::uint32_t>(d));
 }
 
-// The index of a whole tile is as wide as the array asks for (passes/widen_tile_origins.h).
+// The index of a whole tile has the array's width (passes/widen_tile_origins.h).
 void KernelDefinition::find_narrow_indices() {
   narrow_indices_.resize(parameters().size());
   ir::for_each_statement(structured_.body, [&](const ir::Stmt &stmt) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double elements_at_once = 8;
 
-// Of a statement without blocks. On tiles, vectors do about as much in a step as lanes do elsewhere.
+// For a statement without blocks. On tiles, a vector operation counts like a lane's operation elsewhere.
 double statement_cost(const ir::Stmt &stmt) {
   ir::Type type = ScalarType::Float32;
   double each = 1;
@@ -34,7 +34,7 @@ double statement_cost(const ir::Stmt &stmt) {
 
 constexpr double assumed_iterations = 64;
 
-// A loop over a block's threads is one of vectors.
+// A loop over a block's threads is vectorised.
 double iterations(const ir::For &loop) {
   if (loop.kind != ir::LoopKind::Thread || !loop.begin.is_constant() || !loop.end.is_constant())
     return assumed_iterations;

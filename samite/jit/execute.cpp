@@ -17,23 +17,23 @@
 namespace samite::jit {
 namespace {
 
-// About the operations that a thread does in ten microseconds, some times what it takes to hand work to another.
+// About ten microseconds of a thread, several times the cost of handing work to another one.
 constexpr double worthwhile_operations = 200'000;
 
-// Memory is streamed in boxes of at least this many instances, so that hardware prefetch gets going.
+// Streaming needs boxes of at least this many instances for hardware prefetch.
 constexpr std::int64_t minimum_row = 256;
 
 struct Box {
   const Variant &variant;
   const std::byte *arguments;
-  PrivateSums *sums;       // null where the launch is one box
-  Workspaces *workspaces;  // null where the kernel needs none
+  PrivateSums *sums;       // null if the launch is one box
+  Workspaces *workspaces;  // null if the kernel needs none
   const Extents &extents;
   int dimension;
   LaunchMessages &failure;
 };
 
-// With their memory.
+// Race shadows with their memory.
 class HostRaceShadows {
  public:
   HostRaceShadows(const Variant &variant, const std::byte *arguments, const Extents &extents)
@@ -52,7 +52,7 @@ class HostRaceShadows {
   };
 
   RaceShadows shadows_;
-  std::unique_ptr<void, Free> memory_;  // pages that nothing touches are none
+  std::unique_ptr<void, Free> memory_;  // untouched pages take no memory
 };
 
 void run_box(void *context, std::int64_t begin, std::int64_t end) {
@@ -72,7 +72,7 @@ Partition partition(const Variant &variant, const Extents &extents) {
   if (operations < worthwhile_operations || variant.one_thread) return {0, 0, true};
   const int workers = worker_count();
   if (workers == 1) return {0, 0, true};
-  // The outermost dimension that gives every thread several boxes, else the longest one.
+  // The outermost dimension that gives every thread several boxes, otherwise the longest one.
   const std::int64_t several_each = std::int64_t{4} * workers;
   int last = extents.rank() - 1, dimension = 0;
   while (dimension < last && extents[dimension] < several_each) ++dimension;
@@ -94,7 +94,7 @@ void execute(const Variant &variant, const std::string &kernel, const std::byte 
   if (!variant.entry || extents.count() == 0) return;
   std::optional<HostRaceShadows> shadows;
   if (variant.races.any()) arguments = shadows.emplace(variant, arguments, extents).block();
-  LaunchMessages failure(variant, extents);  // not in the box, of which the compiler clears every byte first
+  LaunchMessages failure(variant, extents);  // outside of the box, since the compiler would clear all its bytes first
   Box box{variant, arguments, nullptr, nullptr, extents, partition.dimension, failure};
   std::optional<Workspaces> workspaces;
   if (variant.uses_workspace) box.workspaces = &workspaces.emplace();

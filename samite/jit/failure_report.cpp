@@ -10,7 +10,7 @@
 namespace samite::jit {
 namespace {
 
-// "in instance (3, 4): ", or nothing where it is not known.
+// "in instance (3, 4): ", or empty if it is unknown.
 std::string who(const Variant &variant, const codegen::FailedInstance &instance) {
   if (instance.rank == 0) return "";
   const std::int64_t *index = instance.index.data();
@@ -40,7 +40,7 @@ void throw_failure(const Variant &variant, const std::string &kernel, const std:
                                  ? "; with a LaunchOptions::memory_limit of less than " + std::to_string(limit) +
                                        " bytes loops keep fewer values, and run once more for the rest"
                                  : "";
-    // A number of bytes that was too large to count is no help.
+    // An overflowed number of bytes is no help.
     constexpr std::int64_t countable = std::int64_t{1} << 40;
     if (variant.key.cuda != 0 && failure.dimension == codegen::memory_of_block)
       throw DeviceError(

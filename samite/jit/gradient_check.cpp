@@ -30,7 +30,7 @@ GradientReport check(const std::function<void()> &work, const jit::Differentiabl
     return results();
   };
 
-  // Each output counts by its own scale: its value, or how it answers to a random step of all inputs.
+  // Each output is scaled by its own size: its value, or its response to a random step of all inputs.
   Values weights = jit::random_values(outputs, options.seed);
   restore();
   const Values at_center = results();
@@ -47,8 +47,8 @@ GradientReport check(const std::function<void()> &work, const jit::Differentiabl
   for (std::size_t o = 0; o < outputs.size(); ++o)
     for (std::size_t i = 0; i < weights[o].size(); ++i) {
       const double value = at_center[o][i], change = std::fabs(beside[o][i] - value);
-      // An output that is zero except for rounding has no scale of its own. It stays the same, or changes by much of
-      // its size.
+      // An output that is zero up to rounding has no scale of its own. It stays the same, or changes by much of its
+      // size.
       if (change < 1e-12 && (change == 0 || change > 1e-3 * std::fabs(value))) continue;
       const double scale = std::max(std::fabs(value), change / options.step);
       if (std::isnormal(scale)) weights[o][i] /= scale;
@@ -70,7 +70,7 @@ GradientReport check(const std::function<void()> &work, const jit::Differentiabl
       const Values below = moved(input, values);
       values[at] = center + step;
       const Values above = moved(input, values);
-      // Output by output, so that those that do not depend on this element add no rounding.
+      // Output by output, so that outputs independent of this element add no rounding.
       double difference = 0;
       for (std::size_t o = 0; o < outputs.size(); ++o)
         for (std::size_t i = 0; i < weights[o].size(); ++i)

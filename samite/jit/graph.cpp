@@ -37,7 +37,7 @@ void run(Graph::Contents &contents, const Graph::Contents::Block &block) {
                part);
 }
 
-// The driver edits the nodes of a body through their graph alone, so that this has to be right in all of its launches.
+// The driver edits the nodes of a body only through their graph, which affects all of its launches.
 void write_through_graph(Graph::Contents &contents, const Graph::Contents::Step &step) {
   if (step.enabled)
     step.launch.cuda()->put_in(*contents.graph, step.nodes, step.launch.arguments());
@@ -46,8 +46,8 @@ void write_through_graph(Graph::Contents &contents, const Graph::Contents::Step 
   contents.executable->update(*contents.graph);
 }
 
-// `step` takes the place of a step; `write_nodes` tells it to the driver. Of several nodes some may be written where
-// the next cannot be, so that what was there is then written again.
+// Replaces a step; `write_nodes` passes the new one to the driver. If writing one of several nodes fails, the previous
+// nodes are written again.
 template <class Write>
 void edit(Graph::Contents &contents, std::size_t number, Graph::Contents::Step step, const Write &write_nodes) {
   const auto write = [&](const Graph::Contents::Step &one) {
@@ -121,7 +121,7 @@ void Graph::launch_on(const Stream &stream) {
         "themselves, or capture their adjoints, too");
   if (jit::GraphCapture *capture = jit::GraphCapture::current()) return capture->add(*contents_, stream);
   if (!contents_->executable) return run(*contents_, contents_->block);
-  // The memory of its launches is in order with the stream it was captured from, and with no other.
+  // The memory of its launches is ordered only with the stream that it was captured from.
   const bool elsewhere = !(stream == stream_);
   if (contents_->broken)
     throw UserError(

@@ -55,7 +55,7 @@ void GraphCapture::add(const Launch &launch) {
     contents_->steps.push_back(std::move(step));
     block_->emplace_back(contents_->steps.size() - 1);
   } catch (...) {
-    // The driver may have some of it.
+    // The driver may have received a part of it.
     part_.reset();
     while (contents_->steps.size() > steps_before) contents_->steps.pop_back();
     throw;
@@ -69,7 +69,7 @@ void GraphCapture::put_in(const std::function<void()> &put) {
     put();
     remember_last();
   } catch (...) {
-    // The driver may have some of it.
+    // The driver may have received a part of it.
     part_.reset();
     throw;
   }
@@ -111,7 +111,7 @@ void GraphCapture::put_into_stream(const HostOperation &operation) {
 
 void GraphCapture::add(const HostOperation &operation) {
   const bool reads = operation.kind == HostOperation::Kind::read;
-  // The driver refuses what would wait for the captured stream.
+  // The driver refuses operations that would wait for the captured stream.
   const bool waits = reads && (stream_.cuda() || !writes(operation.source.storage().get()));
   if (operation.pinned ? operation.stream->device() != stream_.device() : waits) return run(operation);
   check(operation);
@@ -186,7 +186,7 @@ driver::Capture::Captured GraphCapture::end_part() {
     part_.reset();
     return captured;
   } catch (...) {
-    // The stream is captured no more: what is launched on it would run.
+    // The stream no longer captures: launches on it would run.
     part_.reset();
     throw;
   }
@@ -207,7 +207,7 @@ void GraphCapture::add_condition(const AnyBuffer &value, bool repeats, const std
     else
       body();
   } catch (...) {
-    // Whoever lets the error go no further goes on without the condition.
+    // A caller that handles the error continues without the condition.
     block_ = outer;
     outer->pop_back();
     while (contents_->steps.size() > steps_before) contents_->steps.pop_back();

@@ -21,7 +21,7 @@ Contents::Block copied(const Contents::Block &block) {
   return copy;
 }
 
-// Of conditions, too.
+// Includes the parts of conditions.
 void for_each_part(const Contents::Block &block, const std::function<void(const Contents::Part &)> &f) {
   for (const Contents::Part &part : block) {
     f(part);

@@ -8,7 +8,7 @@
 namespace samite::jit {
 namespace {
 
-// In the order in which a launch asks (launch_now).
+// Modes are checked in the same order as for a launch (launch_now).
 void handle(const HostOperation &operation) {
   if (GraphCapture *capture = GraphCapture::current()) return capture->add(operation);
   if (TangentLaunches *tangents = TangentLaunches::current()) return tangents->perform(operation);

@@ -44,7 +44,7 @@ ir::Value constant_of(ScalarType type, std::uint64_t bits) {
 
 bool is_signed(const ir::Value &value) { return class_of(value.type()) == ScalarClass::Signed; }
 
-// What `fold` leaves for the target to do, because the target may do as it likes or report it.
+// Operations that `fold` leaves to the target, because targets may differ or report them.
 std::optional<ir::Value> evaluate_rest(ir::Op op, ir::Type type, std::span<const ir::Value> operands) {
   if (operands.empty()) return std::nullopt;
   const ir::Value &x = operands[0];

@@ -33,7 +33,7 @@ void check_stream(const Callee &callee, const Stream &stream, Device device) {
                                       "; use a stream of the buffers' device");
 }
 
-// A kernel's function runs once, while it is captured: what it launches would run then, and not with the kernel.
+// A kernel's function runs once, while it is captured: a launch inside would run then, and not with the kernel.
 void refuse_inside_kernel(const Callee &callee) {
   if (const lang::Trace *trace = lang::Trace::running())
     throw UserError(callee.where,
@@ -67,7 +67,7 @@ void check_index(const Callee &callee, std::size_t index) {
 
 namespace {
 
-// Arrays whose elements or gradients a launch touches, as bits. An adjoint reads the elements of some alone.
+// Arrays whose elements or gradients a launch accesses, as bits; an adjoint reads the elements of only some.
 std::uint64_t arrays_touched(const VariantKey &key, std::span<const std::uint32_t> values_read) {
   if (key.direction != Direction::adjoint) return ~std::uint64_t{0};
   std::uint64_t arrays = key.active;
@@ -75,7 +75,7 @@ std::uint64_t arrays_touched(const VariantKey &key, std::span<const std::uint32_
   return arrays;
 }
 
-// All that is checked of a launch, and the variant that it needs.
+// All checks of a launch, and its variant.
 const std::shared_ptr<const Variant> &check(KernelDefinition &definition, const Extents &extents,
                                             const LaunchOptions &options, std::span<const Argument> arguments,
                                             bool in_graph = false) {
@@ -104,7 +104,7 @@ const std::shared_ptr<const Variant> &check(KernelDefinition &definition, const 
   return definition.variant(key);
 }
 
-// A launch that asks for no clusters has smaller ones, or none, where the device has no room for those of its kernel.
+// A launch that requests no clusters gets smaller ones, or none, if the device has no room for those of its kernel.
 // Only kernels that read arrays have any.
 template <class Make>
 void in_clusters_with_room(const LaunchOptions &options, std::span<const Argument> arguments, const Make &make) {
@@ -143,7 +143,7 @@ void use_in(const Stream &stream, std::span<const Argument> arguments) {
   }
 }
 
-// Whether the standard stream is not in order with some of the memory.
+// Whether some memory is not ordered with the standard stream.
 bool any_borrowed(std::span<const Argument> arguments) {
   return std::ranges::any_of(arguments, [](const Argument &argument) {
     return argument.buffer && (argument.buffer->storage()->is_borrowed() ||
@@ -151,8 +151,8 @@ bool any_borrowed(std::span<const Argument> arguments) {
   });
 }
 
-// A launch that the driver refuses has written nothing. Of several kernels, the first may have run where the second is
-// refused.
+// A launch that the driver refuses has written nothing. With several kernels, the first may have run before the second
+// is refused.
 template <class MarkWritten>
 void run_on_cuda(const CudaLaunch &cuda, const std::byte *block, const MarkWritten &mark_written) {
   const bool is_one = cuda.kernel_count() <= 1;
@@ -283,7 +283,7 @@ void run_checked(KernelDefinition &definition, const Extents &extents, const Lau
   std::vector<std::byte> on_heap(variant->layout.bytes > usual_bytes ? variant->layout.bytes : 0);
   std::byte *block = on_heap.empty() ? on_stack : on_heap.data();
   fill_arguments(*variant, arguments, block);
-  // What was written is written, also where the launch ends with an error of debug mode.
+  // Marks written arrays even if the launch ends with an error of debug mode.
   const auto mark_written = [&] {
     for_each_written(definition, *variant, arguments, [&](const WrittenStorage &written) {
       written.storage->mark_written(*arguments[written.argument].buffer);
@@ -296,7 +296,7 @@ void run_checked(KernelDefinition &definition, const Extents &extents, const Lau
       return execute(*variant, definition.name(), block, extents, partition(*variant, extents));
     }
     const Stream stream = stream_of(arguments, options);
-    // The standard stream is in order with all memory that is not borrowed.
+    // The standard stream is ordered with all memory that is not borrowed.
     if (options.stream || any_borrowed(arguments)) use_in(stream, arguments);
     if (is_single_kernel(*variant)) {
       run_single_kernel(definition, *variant, extents, options, *stream.cuda(), block);
@@ -352,7 +352,7 @@ void Launch::prepare(std::span<const jit::Argument> arguments) {
   jit::for_each_written(*definition_, *variant, arguments,
                         [&](const jit::WrittenStorage &one) { written.push_back(one); });
 
-  // All at once: what throws before leaves the launch as it was.
+  // Assigned together: an exception before this leaves the launch unchanged.
   variant_ = std::move(variant);
   stream_ = stream;
   block_ = std::move(block);
@@ -376,7 +376,7 @@ Launch Launch::in_place_of(const Launch &before) const {
     copy.options_.sum_parts = before.variant_->parts();
     copy.prepare();
   }
-  // One adds parts up in clusters, and the other by a further kernel, which is not to be had otherwise.
+  // One reduces parts in clusters, and the other by another kernel, which cannot be added.
   if (copy.cuda_->kernel_count() != before.cuda_->kernel_count()) {
     if (before.variant_->step_parts > 1) copy.options_.sum_parts = 1;
     if (copy.variant_->step_parts > 1) copy.options_.cluster = 1;

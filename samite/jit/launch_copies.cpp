@@ -11,7 +11,7 @@ constexpr std::int64_t alignment = 256, unit_bytes = most_growth_of_copy, line_b
 
 constexpr std::int64_t rounded_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// Memory is read by lines; rows of a few are not made much longer for that.
+// Memory is read by cache lines; short rows are not padded that much.
 std::int64_t row_elements(std::int64_t elements, std::int64_t element_bytes) {
   const std::int64_t bytes = elements * element_bytes;
   return rounded_up(bytes, bytes < lines_of_long_row * line_bytes ? unit_bytes : line_bytes) / element_bytes;

@@ -7,7 +7,7 @@
 namespace samite::jit {
 namespace {
 
-// Of factors. 8-bit floats move as bits. 32-bit ones are those of tf32 products, which are rounded on the way.
+// For factors. 8-bit floats are copied as bits. 32-bit factors belong to tf32 products and are rounded by the copy.
 driver::TensorType type_of(ScalarType type) {
   switch (type) {
     case ScalarType::Float16: return driver::TensorType::f16;

@@ -7,7 +7,7 @@
 namespace samite::jit {
 namespace {
 
-// As far as memory can be planned.
+// The kernel after the steps that determine its memory.
 ir::Kernel placed(const ir::Kernel &kernel, const PlanContext &context) {
   return run_steps(kernel, {context.target, context.arrays, context.choices, /*trial=*/true}, "place_tiles",
                    "pipeline_loops");
@@ -17,7 +17,7 @@ bool fits_when_placed(const ir::Kernel &kernel, const PlanContext &context) {
   return passes::fits(passes::plan_tile_memory(placed(kernel, context)), context.target);
 }
 
-// Whether a block gets a producer, which takes shared memory that fits.
+// Whether a block gets producers, for which its tiles must fit shared memory.
 bool has_roles_when_placed(const ir::Kernel &kernel, const PlanContext &context) {
   return passes::assign_roles(placed(kernel, context), context.target, context.arrays).producers > 0;
 }

@@ -48,7 +48,7 @@ std::string text_of_site(const codegen::MessageSite &site, const std::uint64_t *
 void LaunchMessages::hear(Failure *failure, std::uint32_t site, const std::int64_t *instance,
                           const std::uint64_t *values) noexcept {
   auto &messages = *static_cast<LaunchMessages *>(failure);
-  // Emitted code knows nothing of exceptions.
+  // Exceptions must not pass through emitted code.
   try {
     const codegen::MessageSite &said = messages.variant_.messages[site];
     if (said.is_check)

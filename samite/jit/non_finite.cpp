@@ -23,7 +23,7 @@ std::shared_ptr<Storage> copy(const Storage &storage) {
   return copy;
 }
 
-// The gradients of a launch: copies of their memory, to begin anew from.
+// The gradients of a launch, with copies of their memory to restart from.
 class Gradients {
  public:
   Gradients(const VariantKey &key, std::span<const Argument> arguments) {
@@ -42,7 +42,7 @@ class Gradients {
   };
   const std::vector<View> &views() const { return views_; }
 
-  // The same views, over new copies of what was there.
+  // The same views, over new copies of the saved contents.
   std::vector<AnyBuffer> fresh() const {
     std::vector<Copy> again;
     for (const Copy &copy : copies_) {
@@ -92,13 +92,13 @@ std::optional<Element> first_non_finite(const AnyBuffer &buffer) {
   return buffer.type() == ScalarType::Float32 ? first_non_finite<float>(buffer) : first_non_finite<double>(buffer);
 }
 
-// What the noting kernel leaves: see autodiff/notes.h.
+// The noting kernel's output: see autodiff/notes.h.
 struct Note {
   std::int64_t instance;
   std::vector<double> record;
 };
 
-// Twice: for the first instance, and for its note.
+// Runs it twice: for the first instance, and for its note.
 std::optional<Note> find(KernelDefinition &noting, const Gradients &gradients, const Extents &extents,
                          std::span<const Argument> arguments) {
   constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();

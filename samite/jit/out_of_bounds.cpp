@@ -8,7 +8,7 @@
 namespace samite::jit {
 namespace {
 
-// Forms of 64-bit numbers are sums of few products, which have room here.
+// Forms of 64-bit numbers are sums of few products, which fit here.
 using Wide = __int128;
 
 struct Bounds {
@@ -20,7 +20,7 @@ class LaunchNumbers {
   LaunchNumbers(const KernelDefinition &definition, const Extents &extents, std::span<const Argument> arguments)
       : definition_(definition), extents_(extents), arguments_(arguments) {}
 
-  // Nothing where the number may have wrapped around, or a loop around it has no iterations.
+  // Empty if the number may have wrapped around, or an enclosing loop has no iterations.
   std::optional<Bounds> bounds(const passes::LinearNumber &number) const {
     Bounds all{number.constant, number.constant};
     for (const passes::LinearNumber::Term &term : number.terms) {
@@ -34,7 +34,7 @@ class LaunchNumbers {
     return all;
   }
 
-  // Of its index; nothing where it has no iterations, or its bounds may have wrapped around.
+  // Bounds of its index; empty if it has no iterations, or its bounds may have wrapped around.
   std::optional<Bounds> bounds_of_loop(std::size_t number) const {
     const passes::CertainLoop &loop = definition_.certain_accesses().loops[number];
     const auto begin = bounds(loop.begin), end = bounds(loop.end);
@@ -70,8 +70,8 @@ class LaunchNumbers {
   std::span<const Argument> arguments_;
 };
 
-// The usual index, a thread index as it is, is inside where the launch has no more of them than the array elements:
-// one comparison, on the path of every launch.
+// The usual index, a plain thread index, is inside if the launch has at most as many as the array has elements: one
+// comparison, on the path of every launch.
 inline bool is_inside(const passes::LinearNumber &index, const Extents &extents, std::int64_t extent) {
   if (index.terms.size() != 1 || index.constant != 0) return false;
   const passes::LinearNumber::Term &term = index.terms[0];

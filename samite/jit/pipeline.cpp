@@ -45,8 +45,8 @@ int most_stages(const ir::Kernel &kernel) {
   return stages;
 }
 
-// Loads of factors are taken ahead where the shared memory of a block has room for them, or for the buffers of bulk
-// copies: these loops need no memory for a factor without some of its terms. `capability` 0: the CPU.
+// Factors that are computed from loads are prefetched if the shared memory of a block has room for them, or for the
+// rings of main loops, which need no memory for a masked factor. `capability` 0: the CPU.
 ir::Kernel lower_tiles(const ir::Kernel &structured, int capability, bool in_order,
                        const passes::FactsOfArrays &arrays = {}) {
   if (capability == 0) return passes::lower_tiles(structured, passes::cpu_architecture());

@@ -30,7 +30,7 @@ LaunchOptions options_of_kernels(const PipelineOptions &options) {
                       "; write the step as a Kernel or TileKernel, or give the gradient as a pipeline of your own");
 }
 
-// Whoever records a launch wants its gradient, if there is one.
+// Recording a launch whose arrays track gradients suggests that they are wanted.
 void refuse_gradients(const PipelineDefinition &definition, std::span<const Argument> arguments) {
   const bool taped = Tape::recording() != nullptr;
   if (!taped && !TangentLaunches::current()) return;
@@ -40,7 +40,7 @@ void refuse_gradients(const PipelineDefinition &definition, std::span<const Argu
                                         (taped ? "a tape records" : "a Hessian-vector product is computed"));
 }
 
-// What is known of a launch once its arguments are checked.
+// The facts of a launch whose arguments are checked.
 struct Checked {
   std::string schedule;
   std::shared_ptr<const ScheduledProgram> program;
@@ -68,7 +68,7 @@ Checked check(PipelineDefinition &definition, const PipelineOptions &options, st
   return checked;
 }
 
-// Launches each kernel as its turn comes.
+// Launches each kernel immediately.
 class AtOnce : public ScheduledProgram::Visitor {
  public:
   AtOnce(const ScheduledProgram &program, const LaunchOptions &options, std::span<const Argument> arguments,

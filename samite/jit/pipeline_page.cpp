@@ -17,7 +17,7 @@
 namespace samite::jit {
 namespace {
 
-constexpr int usual_capability = 90;  // of a GPU that is not there
+constexpr int usual_capability = 90;  // of an assumed GPU
 
 std::shared_ptr<const ScheduledProgram> program_for(PipelineDefinition &definition, Device device,
                                                     const std::string &schedule, int &capability) {
@@ -30,7 +30,7 @@ std::shared_ptr<const ScheduledProgram> program_for(PipelineDefinition &definiti
   return definition.program(target, schedule);
 }
 
-// Of arrays without gaps that share no memory.
+// For contiguous arrays that share no memory.
 VariantKey usual_key(const KernelDefinition &kernel, int capability) {
   VariantKey key;
   key.cuda = capability;
@@ -40,7 +40,7 @@ VariantKey usual_key(const KernelDefinition &kernel, int capability) {
   return key;
 }
 
-// The kernel as the text of its variant is written from it.
+// The kernel from which its variant's text is emitted.
 ir::Kernel planned(const KernelDefinition &kernel, const VariantKey &key) {
   passes::FactsOfArrays arrays;
   for (std::size_t i = 0; i < kernel.parameters().size(); ++i) {
@@ -55,7 +55,7 @@ ir::Kernel planned(const KernelDefinition &kernel, const VariantKey &key) {
               {key.cuda == 0 ? passes::cpu_architecture() : passes::gpu_architecture(key.cuda), arrays});
 }
 
-// The variant that was launched last, or else one that is compiled now.
+// The variant that was launched last, or a newly compiled one.
 std::shared_ptr<const Variant> variant_of(KernelDefinition &kernel, int capability) {
   std::shared_ptr<const Variant> last;
   for (const auto &variant : kernel.variants())
@@ -85,7 +85,7 @@ PageKernel kernel_of(KernelDefinition &definition, const schedules::KernelLaunch
   return kernel;
 }
 
-// Launches of the program's text in order, and which of its arrays each of them touches.
+// Launches of the program's text in order, and the program's arrays that each accesses.
 class Timeline {
  public:
   explicit Timeline(const schedules::Steps &steps) { walk(steps); }
@@ -106,7 +106,7 @@ class Timeline {
         const int before = static_cast<int>(launches.size());
         const std::size_t outside = temporaries.size();
         walk(loop->body);
-        // What was there before the loop is there until its last iteration has ended.
+        // Contents from before the loop stay live until its last iteration has ended.
         for (std::size_t t = 0; t < outside; ++t)
           if (temporaries[t].last > before) temporaries[t].last = static_cast<int>(launches.size());
       }

@@ -27,7 +27,7 @@ PrintSink set_print_sink(PrintSink function) {
 void jit::print_line(const std::string &line) {
   std::lock_guard lock(sink().mutex);
   if (sink().function) return sink().function(line);
-  // In one piece, so that no other output of the process comes between.
+  // In one write, so that no other output of the process is interleaved.
   const std::string whole = line + '\n';
   std::fwrite(whole.data(), 1, whole.size(), stdout);
 }

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::int64_t elements_worth_a_thread = 1 << 15;
 
-// Equal indices of two arrays must not lie a multiple of 4096 bytes apart: a load would wait for the store to the other
-// array, whose address looks the same to the processor.
+// Equal indices of two arrays must not be a multiple of 4096 bytes apart: a load would wait for a store to the other
+// array, whose address aliases it in the processor.
 constexpr std::size_t stagger = 320;
 
 template <class T>
@@ -23,7 +23,7 @@ void add(std::byte *to, const std::byte *from, std::int64_t begin, std::int64_t 
 
 using Add = void (*)(std::byte *, const std::byte *, std::int64_t, std::int64_t);
 
-// Integers wrap round, so those of one size are added alike.
+// Integers wrap around, so signed and unsigned ones of one size are added alike.
 Add add_of(ScalarType type) {
   switch (type) {
     case ScalarType::Float8E4M3: return add<f8e4m3>;

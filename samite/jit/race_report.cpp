@@ -41,7 +41,7 @@ std::string remedy(const RaceAccess &own, const RaceAccess *other, const std::st
       "an atomic step, such as " + (of_blocks ? "tile::atomic_add" : "atomic_add(" + element + ", …)");
   if (!other || own.touch == Touch::atomic || other->touch == Touch::atomic)
     return "let each of them take " + step + ", or none of them meet another one";
-  // What is read and written on one line is an update.
+  // A read and a write on one line are an update.
   if ((own.touch == Touch::write && other->touch == Touch::write) || on_one_line(own, other))
     return fmt::format("use {}, or let each {} write an element of its own", step, of_blocks ? "block" : "instance");
   return "write the results to another array, or read them in a launch of their own, which comes after this one";

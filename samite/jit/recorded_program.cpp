@@ -79,7 +79,7 @@ void compile_first_launches(const ScheduledProgram &program, const LaunchOptions
   at_once(compiles);
 }
 
-// How many launches there are, and how much memory the arrays between them need.
+// Counts the launches, and the memory that the arrays between them need.
 class RecordedProgram::Survey : public ScheduledProgram::Visitor {
  public:
   explicit Survey(const schedules::Program &program) : bytes(program.temporary_count) {}

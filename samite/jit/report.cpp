@@ -11,7 +11,7 @@
 namespace samite {
 namespace {
 
-// In the order in which they run.
+// The parts of a launch, in execution order.
 std::vector<const jit::Variant *> parts_of(const jit::Variant &variant) {
   std::vector<const jit::Variant *> parts;
   if (variant.first) parts.push_back(variant.first.get());
@@ -131,7 +131,7 @@ std::string ReportedVariant::to_string() const {
       text += "reused from " + object.from;
     if (object.bytes > 0) text += fmt::format(", {} B", object.bytes);
   }
-  // An adjoint computes a product of the user's line again and again: a line for all that go the same way.
+  // An adjoint may compute a product of the user's line several times: one line for each method.
   std::vector<std::pair<std::string, int>> ways;
   for (const ReportedProduct &product : products) {
     std::string way =

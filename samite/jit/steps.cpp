@@ -51,7 +51,8 @@ using Context = const PlanContext &;
 constexpr auto always = Step::When::always, optimised = Step::When::optimised,
                not_in_trials = Step::When::not_in_trials;
 
-// A trial does not know which arrays share memory. As if none did, loops run at most as much ahead as they will.
+// A trial does not know which arrays share memory. It assumes that none do, which gives loops the largest prefetch
+// distance.
 passes::FactsOfArrays facts_for_staging(const Kernel &kernel, Context context) {
   if (!context.trial) return context.arrays;
   return passes::FactsOfArrays(kernel.parameters.size(), {.unaliased = true});
@@ -162,7 +163,7 @@ void check_requirements(const Step &step, const Kernel &kernel) {
                                   kernel.name, step.name, names));
 }
 
-// Where the form of the IR is verified, so is the order of a block's threads.
+// If the IR is verified, so is the synchronisation of a block's threads.
 void verify_after(const Step &step, const Kernel &kernel, Context context) {
 #if SAMITE_VERIFY_IR
   ir::verify(kernel, ir::Form::lowered, step.name);

@@ -9,7 +9,7 @@ namespace {
 
 thread_local TangentLaunches *current_launches = nullptr;
 
-// Makes `launches` current for its own lifetime; null lets launches through as they are.
+// Makes `launches` current for its own lifetime; with null, launches run unchanged.
 class Scope {
  public:
   explicit Scope(TangentLaunches *launches) : outer_(current_launches) { change_to(launches); }

@@ -16,7 +16,7 @@ namespace {
 
 thread_local Tape *recording_tape = nullptr;
 
-// Ends the recording, also where the user's function throws.
+// Ends the recording, even if the user's function throws.
 struct Recording {
   explicit Recording(Tape *tape) {
     recording_tape = tape;
@@ -95,15 +95,15 @@ void Tape::append(const HostOperation &operation) {
 Tape::Known &Tape::known(const AnyBuffer &buffer) {
   const std::shared_ptr<Storage> &storage = buffer.storage();
   if (const auto found = known_.find(storage.get()); found != known_.end()) return found->second;
-  // Whole before it is in the map: any of these allocations may fail.
+  // Completed before it is inserted: any of these allocations may fail.
   Known known;
   known.log = {&storage->watch(), [storage](const WriteLog *) { storage->unwatch(); }};
   known.version = storage->version();
   return known_.emplace(storage.get(), std::move(known)).first->second;
 }
 
-// Writes of an operation that throws count as writes by others. After it has run nothing may throw: it would have
-// written without being on the tape. So everything that allocates comes before.
+// Writes of an operation that throws count as writes from outside of the tape. After it has run nothing may throw: it
+// would have written without being on the tape. So all allocations come before.
 void Tape::put_down(Entry entry, const std::function<void()> &run) {
   for (const jit::OwnedArgument &argument : entry.arguments) {
     if (argument.buffer.valid()) known(argument.buffer);
@@ -126,7 +126,7 @@ void Tape::put_down(Entry entry, const std::function<void()> &run) {
     entry.after.push_back(buffer.version());
     if (!buffer.valid()) continue;
     Known &known = known_.at(buffer.storage().get());
-    // Of several views of one storage, the first does this for all.
+    // For several views of one storage, the first does this for all.
     const std::uint64_t first = std::max(entry.before[i], known.own.empty() ? 0 : known.own.back().last) + 1;
     if (first <= buffer.version()) known.own.push_back({first, buffer.version()});
     known.version = buffer.version();
@@ -194,7 +194,7 @@ void Tape::find_foreign_write(Entry &entry) {
   }
 }
 
-// Of launches that gradients pass. A kernel whose adjoint is refused is refused when the tape goes back, not here.
+// For launches that gradients pass. If an adjoint is refused, that happens in `backward`, not here.
 void Tape::find_values_read(Entry &entry) const {
   if (entry.kind != Kind::launch || !gradients_flow(entry)) return;
   try {
@@ -206,8 +206,8 @@ void Tape::find_values_read(Entry &entry) const {
   }
 }
 
-// `entry` is about to run: copies what an adjoint needs, its own included, of what the entry overwrites, and of
-// gradients that `backward` adds to where the entry is on the tape.
+// Called before `entry` runs: copies values that the entry overwrites and adjoints need, its own included, and
+// gradients that `backward` adds to while the entry is on the tape.
 void Tape::keep_what_changes(Entry &entry) {
   for (std::size_t i = 0; i < entry.arguments.size(); ++i) {
     const AnyBuffer &buffer = entry.arguments[i].buffer;
@@ -239,7 +239,7 @@ void Tape::keep_overwritten(const AnyBuffer &written) {
 
 bool Tape::keep(Entry &entry, std::uint32_t argument) {
   jit::OwnedArgument &owned = entry.arguments[argument];
-  // Changed already, by something that is not on the tape: `backward` says so.
+  // Already changed outside of the tape: `backward` reports it.
   if (owned.values.valid() || written_since(owned.buffer, entry.before[argument])) return false;
   const PlainHostOperations as_they_are;
   owned.values = owned.buffer.clone();

@@ -114,7 +114,7 @@ class Tape {
     std::shared_ptr<const WriteLog> log;  // watched while this is held
     std::uint64_t version = 0;            // after the last operation of the tape that used it
     bool written_by_others = false;       // since the first use
-    std::uint64_t overwritten = 0;        // the version when the tape last overwrote all of it with a copy or constants
+    std::uint64_t overwritten = 0;        // version when it was last overwritten as a whole, by a copy or constants
     std::vector<Versions> own;            // versions from the tape's operations, in order
     // Elements that the tape used, with the version at their first use.
     std::map<ElementRegion, std::uint64_t> used;

@@ -1,4 +1,4 @@
-// How a tape goes back over what it has put down.
+// Runs a tape's operations backwards.
 #include "samite/autodiff/activity.h"
 #include "samite/base/error.h"
 #include "samite/jit/at_once.h"
@@ -31,7 +31,7 @@ void fill_with_one(const AnyBuffer &buffer, SourceLocation where) {
     Buffer<double>(buffer).fill(1, where);
 }
 
-// Whether all elements of `part` are certainly among those of `whole`.
+// Whether all elements of `part` are certainly elements of `whole`.
 bool contains(const AnyBuffer &whole, const AnyBuffer &part) {
   if (whole.storage() != part.storage()) return false;
   if (region_of(whole) == region_of(part)) return true;
@@ -93,9 +93,9 @@ void Tape::check_values(const Entry &entry, std::size_t number) const {
              "but that was overwritten since; give each launch a buffer of its own");
 }
 
-// Follows values that depend on a tracked array through arrays that track nothing: none may come back to one that does.
+// Follows values that depend on a tracked array through untracked arrays: none may flow back into a tracked one.
 void Tape::check_nothing_is_lost() const {
-  std::unordered_map<const Storage *, std::size_t> lost;  // and the entry that wrote it
+  std::unordered_map<const Storage *, std::size_t> lost;  // by the entry that wrote it
   const auto is_lost = [&](const AnyBuffer &buffer) { return lost.contains(buffer.storage().get()); };
   const auto refuse = [&](const Entry &entry, std::size_t number, std::size_t argument) {
     const AnyBuffer &buffer = entry.arguments[argument].buffer;
@@ -141,8 +141,8 @@ void Tape::check_nothing_is_lost() const {
   }
 }
 
-// A copy's adjoint is that of a kernel that copies, on the source's device. Where the target is on another device, or
-// shares elements with the source, the target's gradient is first handed over to an array of the tape's own.
+// A copy's adjoint is that of a kernel that copies, on the source's device. If the target is on another device, or
+// shares elements with the source, the target's gradient is first copied to an array of the tape.
 void Tape::prepare_copy(Entry &entry) {
   if (entry.definition) return;
   const AnyBuffer &target = entry.arguments[0].buffer, &source = entry.arguments[1].buffer;
@@ -157,7 +157,7 @@ std::vector<jit::OwnedArgument> Tape::adjoint_arguments(const Entry &entry) {
   return arguments;
 }
 
-// Of different kernels, and of different variants of one, the adjoints are compiled at the same time.
+// Compiles the adjoints of different kernels and variants concurrently.
 void Tape::compile_adjoints() const {
   struct Wanted {
     jit::KernelDefinition *definition;
@@ -180,7 +180,7 @@ void Tape::compile_adjoints() const {
   jit::at_once(compiles);
 }
 
-// All that may be refused or run out of memory, before the first gradient changes.
+// Everything that may be refused or run out of memory, before the first gradient changes.
 void Tape::prepare_adjoints() {
   if (ended_halfway_)
     throw UserError(
@@ -206,8 +206,8 @@ void Tape::prepare_adjoints() {
 }
 
 void Tape::run_adjoint(Entry &entry, std::size_t number) {
-  if (gradients_flow(entry)) check_values(entry, number);  // again, since an adjoint that the user gives may write
-  const SourceLocation unknown{};                          // what calls this tells the line
+  if (gradients_flow(entry)) check_values(entry, number);  // again, since a user's adjoint may write
+  const SourceLocation unknown{};                          // the callers add the line
   if (entry.kind != Kind::launch) {
     AnyBuffer &target = entry.arguments[0].buffer;
     if (!target.tracks_gradient()) return;
@@ -229,7 +229,8 @@ std::vector<AnyBuffer> Tape::written_arrays() const {
   return arrays;
 }
 
-// A cotangent on its way into a gradient: it is the gradient where nothing else is, or is added by a copy's adjoint.
+// A cotangent to be added to a gradient: it becomes the gradient if that is otherwise unset, or a copy's adjoint adds
+// it.
 struct Tape::Seed {
   AnyBuffer buffer, value;  // no value: 1
   AnyBuffer copy = {};      // whose gradient is added
@@ -245,7 +246,7 @@ struct Tape::Seed {
   }
 };
 
-// Before the gradients of `written` are set to zero, which values may lie in.
+// Called before the gradients of `written` are set to zero, which may contain these values.
 std::vector<Tape::Seed> Tape::seeds(const std::vector<Cotangent> &cotangents, const std::vector<AnyBuffer> &written,
                                     SourceLocation where) {
   std::vector<Seed> seeds;

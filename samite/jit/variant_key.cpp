@@ -31,13 +31,13 @@ std::span<const std::int64_t> extents_of(const AnyBuffer &buffer) {
   return {buffer.extents().begin(), buffer.strides().size()};
 }
 
-// How an array lies in memory.
+// An array's layout in memory.
 struct Layout {
   std::int64_t count;
   bool unit_stride;   // along the last dimension
-  bool wide;          // an extent, or the distance between two elements, is beyond 32 bits
+  bool wide;          // an extent, or the distance between two elements, exceeds 32 bits
   bool broadcast;     // several indices share an element
-  bool aligned_rows;  // to 16 bytes; a gradient's memory is aligned as its primal's is
+  bool aligned_rows;  // to 16 bytes; a gradient's memory has the alignment of its primal
   bool whole_rows;    // of multiples of 16 bytes
 };
 
@@ -48,7 +48,7 @@ inline Layout layout_of(const AnyBuffer &buffer) {
   const auto bytes = static_cast<std::int64_t>(size_of(buffer.type()));
   const std::size_t last = strides.size() - 1;
   std::int64_t count = 1, distance = 0, longest = 0;
-  // Rows are aligned where the first one is and all that lies between them is a multiple: no low bit is set in any.
+  // Rows are aligned if the first one and all strides between them are: no low bit is set in any.
   auto places = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(buffer.data()));
   bool repeats = false;
   for (std::size_t d = 0; d <= last; ++d) {
@@ -67,11 +67,11 @@ inline Layout layout_of(const AnyBuffer &buffer) {
           .whole_rows = (extents[last] * bytes & (alignment - 1)) == 0};
 }
 
-// The arrays of a launch by how they lie, as bits. Where a copy has an array's values, both lie so.
+// The arrays of a launch by their layouts, as bits. If a copy holds an array's values, both have the layout.
 struct Arrays {
   std::uint64_t all = 0, unit_stride = 0, wide = 0, broadcast = 0, aligned = 0, whole_rows = 0;
   std::uint64_t tracking = 0;  // a gradient
-  std::uint64_t large = 0;     // cast copies may have more elements than 32 bits count
+  std::uint64_t large = 0;     // cast copies may exceed 32-bit indices
 };
 
 Arrays arrays_of(std::span<const Argument> arguments) {
@@ -99,11 +99,11 @@ Arrays arrays_of(std::span<const Argument> arguments) {
   return arrays;
 }
 
-// Whether the storages tell that no two arrays share memory. In most launches they do, and no pair is looked at.
+// Whether the storages prove that no two arrays share memory. In most launches they do, and no pair is compared.
 bool lie_apart(std::span<const Argument> arguments) {
   std::array<const Storage *, maximum_parameters> storages;
   std::size_t count = 0;
-  std::uint64_t hashes = 0;  // as bits: a storage whose hash is not there yet is none of those before
+  std::uint64_t hashes = 0;  // as bits: a storage whose hash is new differs from all before
   for (const Argument &argument : arguments) {
     if (!argument.buffer) continue;
     const Storage *storage = argument.buffer->storage().get();
@@ -151,8 +151,8 @@ Sharing sharing_of(std::span<const Argument> arguments, std::uint64_t written, s
   return sharing;
 }
 
-// Those of `candidates` for which a copy for each worker is possible and pays: without gaps or aliases, and with fewer
-// elements to clear and to add up than the launch computes anyway.
+// Those of `candidates` for which private copies are possible and pay: contiguous and unaliased, and with fewer
+// elements to clear and to add than the launch computes anyway.
 std::uint64_t summed_apart(const KernelDefinition &definition, const Extents &extents,
                            std::span<const Argument> arguments, std::uint64_t candidates, bool adjoint) {
   if (candidates == 0) return 0;
@@ -173,8 +173,8 @@ std::uint64_t summed_apart(const KernelDefinition &definition, const Extents &ex
   return worth;
 }
 
-// How many iterations a loop has: windows of a gathered adjoint's. Nothing where that cannot be told, or the windows of
-// this launch must not be so wide.
+// The iterations of a loop over windows of a gathered adjoint. Empty if they are unknown, or if this launch must not
+// use such wide windows.
 std::optional<std::int64_t> windows(const passes::GatheredAdjoint::DealtLoop &loop,
                                     std::span<const Argument> arguments) {
   return passes::iterations(
@@ -185,8 +185,8 @@ std::optional<std::int64_t> windows(const passes::GatheredAdjoint::DealtLoop &lo
       });
 }
 
-// Whether there are enough blocks to fill a part of a GPU, and windows for them to gather. Else blocks that scatter are
-// sooner done, and compiled. Wide windows are fewer: they are to fill most of a GPU.
+// Whether there are enough blocks to fill a part of a GPU, and windows for them to gather. Otherwise scattering is
+// faster, to run and to compile. Wide windows are fewer: they must fill most of a GPU.
 bool keeps_blocks_busy(const passes::GatheredAdjoint &gathered, const Extents &extents,
                        std::span<const Argument> arguments) {
   constexpr std::int64_t enough = 64, enough_wide = 96;
@@ -200,19 +200,19 @@ bool keeps_blocks_busy(const passes::GatheredAdjoint &gathered, const Extents &e
   });
 }
 
-// Whether the adjoint is to be gathered, and may be: that the launch covers the arrays is known only now.
+// Whether the adjoint should gather, and may: only now is it known that the launch covers the arrays.
 bool is_gathered(const KernelDefinition &definition, const KernelDefinition::Derived &derived, const VariantKey &key,
                  const Extents &extents, std::span<const Argument> arguments) {
   if (key.may_alias || key.memory_limit) return false;
-  // On the CPU a launch is divided among threads, which a gathered tile kernel may not be.
+  // On the CPU a launch is divided among threads, which a gathered tile kernel does not allow.
   const bool of_tiles = ir::is_tile_kernel(definition.forward());
   if (of_tiles && key.cuda == 0) return false;
-  // Debug mode names the access as it was written, unless what was written has no room.
+  // Debug mode names the original access, unless the scattering form exceeds memory.
   if (key.debug && (!of_tiles || key.wide_windows || derived.scattered(key.cuda))) return false;
   if (key.wide_windows && !of_tiles) return false;
   const auto &gathered = derived.gathered(key.gathering()).adjoint;
   if (!gathered) return false;
-  // What has to be gathered is, on however few blocks.
+  // Required gathers ignore the number of blocks.
   const auto must = [&] { return !key.wide_windows && (key.deterministic || !derived.scattered(key.cuda)); };
   if (of_tiles && !keeps_blocks_busy(*gathered, extents, arguments) && !must()) return false;
   return std::all_of(gathered->covers.begin(), gathered->covers.end(), [&](const auto &cover) {
@@ -220,8 +220,8 @@ bool is_gathered(const KernelDefinition &definition, const KernelDefinition::Der
   });
 }
 
-// Whether a tensor map of these elements, whose rows are aligned, can be made (samite/driver/tensor_map_rules.h), and
-// their indices are i32.
+// Whether these elements, whose rows are aligned, can have a tensor map (samite/driver/tensor_map_rules.h) and i32
+// indices.
 bool has_tensor_map(const AnyBuffer &buffer) {
   constexpr std::int64_t most_stride = std::int64_t{1} << 40;
   const auto bytes = static_cast<std::int64_t>(size_of(buffer.type()));
@@ -234,13 +234,13 @@ bool has_tensor_map(const AnyBuffer &buffer) {
   return true;
 }
 
-// Whether an array can be copied, to fewer than 2^31 elements, so that a tensor map of the copy can be made, its
-// dimensions in order or not: neighbours in one of the last two dimensions are neighbours in memory.
+// Whether an array can be copied, to fewer than 2^31 elements, so that the copy, possibly transposed, can have a tensor
+// map: one of its last two dimensions is contiguous.
 bool can_be_copied(const AnyBuffer &buffer, bool by_rows) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   const auto rank = static_cast<std::size_t>(buffer.rank());
   if (rank < 2 || buffer.strides()[by_rows ? rank - 1 : rank - 2] != 1) return false;
-  // In numbers that do not wrap, with what lies between rows at most, whichever dimension they are along.
+  // In numbers that do not overflow, with the largest gaps between rows, whichever dimension they are along.
   constexpr double longest_gap = 128;
   double elements = 1;
   for (const std::int64_t extent : extents_of(buffer)) {
@@ -250,7 +250,7 @@ bool can_be_copied(const AnyBuffer &buffer, bool by_rows) {
   return elements <= static_cast<double>(most);
 }
 
-// Whose copies make products faster by more than they take (passes/factor_copies.h).
+// The arrays whose copies save more time than they take (passes/factor_copies.h).
 void set_worth_copying(const KernelDefinition &definition, const Extents &extents, std::span<const Argument> arguments,
                        VariantKey &key) {
   const std::vector<passes::FactorRead> &reads = definition.factor_reads(key.cuda);
@@ -267,8 +267,8 @@ void set_worth_copying(const KernelDefinition &definition, const Extents &extent
     if (read.swapped) swapped |= bit(read.array);
     if (read.terms_together) together = ~std::uint64_t{0};
   }
-  // In an adjoint what the product wrote is a factor, and each factor meets the other's gradient with its terms along
-  // another dimension.
+  // In an adjoint the product's result is a factor, and each factor is multiplied by the other's gradient with its
+  // terms along another dimension.
   if (key.direction == Direction::adjoint) {
     for (std::size_t i = 0; i < arguments.size(); ++i)
       if (definition.written() & key.active & bit(i)) multiplied[i] = all / std::max(elements(i), 1.0);
@@ -283,7 +283,7 @@ void set_worth_copying(const KernelDefinition &definition, const Extents &extent
   }
 }
 
-// In how many parts a launch computes its sums.
+// The number of parts in which a launch computes its sums.
 void set_parts(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
                std::span<const Argument> arguments, const CudaDevice &device, VariantKey &key) {
   const driver::LaunchLimits &limits = device.context().limits();
@@ -313,7 +313,7 @@ void set_parts(const KernelDefinition &definition, const Extents &extents, const
   if (!limits.clusters || options.cluster || definition.factor_reads(key.cuda).empty()) return;
   const std::int64_t in_clusters =
       asked == 0 ? passes::parts_of_steps(blocks, iterations, limits.multiprocessors) : asked;
-  // Else the parts are added up by a further kernel.
+  // Otherwise another kernel reduces the parts.
   const bool has_room = in_clusters <= passes::most_step_parts && in_clusters <= device.largest_cluster();
   if (has_room && blocks <= most_blocks / in_clusters) key.step_parts = static_cast<int>(in_clusters);
 }
@@ -329,7 +329,7 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
   const std::int64_t count = extents.count();
   key.cuda = limits.compute_capability;
   key.workspace_bytes = options.workspace_bytes;
-  // An older device refuses the launch; it must not be asked to compile for it first.
+  // An older device refuses the launch; it must not be compiled first.
   key.programmatic = options.programmatic && limits.compute_capability >= 90;
   if (count != 0) {
     const std::span counts(extents.begin(), static_cast<std::size_t>(extents.rank()));
@@ -348,7 +348,7 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
   set_worth_copying(definition, extents, arguments, key);
   const bool multiplies = !key.debug && !definition.factor_reads(key.cuda).empty();
   key.in_rounds = multiplies && count >= std::int64_t{2} * limits.multiprocessors;
-  // Clusters take some 3 µs longer to start, which one round of blocks does not win back.
+  // Clusters take about 3 µs longer to start, which one wave of blocks does not recover.
   if (key.in_rounds && !options.cluster && limits.clusters && cuda.largest_cluster() > 1)
     for (int d = std::max(extents.rank() - 2, 0); d < extents.rank(); ++d)
       if (extents[d] % 2 == 0) key.paired |= bit(static_cast<std::size_t>(d));
@@ -371,7 +371,7 @@ VariantKey variant_key(const KernelDefinition &definition, const Extents &extent
   key.unit_stride = arrays.unit_stride;
   key.wide_index = arrays.wide;
   if (!forward) key.active = arrays.tracking;
-  // On the CPU kernels of schedules alone ask what is aliased, to load once what stays the same.
+  // On the CPU only schedules' kernels use aliasing, to hoist invariant loads.
   const bool wants_unaliased = on_cuda || (scheduled && !key.debug);
   const bool asks = adjoint || wants_unaliased || key.races;
   const std::uint64_t written = forward ? definition.written() : arrays.all;

@@ -6,7 +6,7 @@
 namespace samite::html {
 namespace {
 
-// How many bytes the character takes that begins here; 0 where none does. RFC 3629: no overlong forms, no surrogates.
+// The bytes of the character that begins here; 0 if it is invalid. RFC 3629: no overlong forms, no surrogates.
 std::size_t character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0u) == 0x80u; };

@@ -64,7 +64,7 @@ class Writer {
     return "";
   }
 
-  // The attributes of what belongs to these Funcs.
+  // The attributes of elements that belong to these Funcs.
   static std::string of(const std::set<std::size_t> &functions) {
     return functions.empty() ? "" : fmt::format(" data-f=\"{}\"", fmt::join(functions, " "));
   }
@@ -73,7 +73,7 @@ class Writer {
     return found == numbers_.end() ? std::set<std::size_t>{} : std::set{found->second};
   }
   std::string of(const std::string &func) const { return of(numbers(func)); }
-  // The same of what chooses the Func where it is clicked.
+  // The same for elements that select the Func when clicked.
   std::string chooses(const std::string &func) const {
     const auto found = numbers_.find(func);
     return found == numbers_.end() ? "" : fmt::format(" data-f=\"{0}\" data-choose=\"{0}\"", found->second);
@@ -101,7 +101,7 @@ class Writer {
     text_ += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
     text_ += "<title>" + escaped(title) + "</title>\n<style>\n";
     text_ += asset("page.css");
-    for (std::size_t f = 0; f < page_.functions.size(); ++f)  // hues that are far apart, whatever their number is
+    for (std::size_t f = 0; f < page_.functions.size(); ++f)  // well separated hues, for any number
       text_ += fmt::format("[data-f~=\"{0}\"], [data-choose=\"{0}\"] {{ --hue: {1}; }}\n", f, (f * 137 + 25) % 360);
     text_ += "</style>\n</head>\n<body>\n<header class=\"top\">\n<div class=\"title\"><h1>" + escaped(page_.pipeline) +
              "</h1><p>" + escaped(page_.target) + ", " +
@@ -155,7 +155,7 @@ class Writer {
     close_panel();
   }
 
-  // The name of the Func in a line chooses it; what stands before it says what the line is.
+  // The name of the Func in a line selects it; the text before it describes the line.
   std::string nest_line(const schedules::NestLine &line) const {
     const std::size_t at = line.func.empty() ? std::string::npos : line.text.find(" " + line.func);
     const bool begins = !line.func.empty() && line.text.starts_with(line.func);
