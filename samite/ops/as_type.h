@@ -1,4 +1,4 @@
-// A tile in another element type, or as it is where it has that type already: for operations of any element type.
+// A tile cast to another element type, or unchanged if it already has that type: for operations of any element type.
 #pragma once
 
 #include "samite/lang/tile_operations.h"

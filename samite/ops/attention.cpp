@@ -30,7 +30,7 @@ AttentionPlan plan_of(ScalarType type, const AttentionShape &shape, bool causal,
   return detail::attention_plan(type, shape, causal, device, part);
 }
 
-// The kernels of one type that were asked for so far.
+// The kernels of one type that have been used so far.
 template <Scalar T>
 struct Made {
   using Of = AttentionKernels<T>;
@@ -60,7 +60,7 @@ Extents blocks_of(const AttentionShape &shape, std::int64_t rows, int tile) {
   return {shape.batches, shape.heads, detail::ceil_div(rows, tile)};
 }
 
-// Whether the arrays fit each other, and in what.
+// Checks the arrays' shapes and types.
 class Check {
  public:
   Check(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &v, SourceLocation where) : q_(q), where_(where) {
@@ -147,7 +147,7 @@ void attention_adjoint(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &
   check.expect(q_gradient, "the gradient of q", q.extents(), q.type());
   check.expect(k_gradient, "the gradient of k", k.extents(), q.type());
   check.expect(v_gradient, "the gradient of v", k.extents(), q.type());
-  // One kernel writes the first of these before another reads or writes the rest.
+  // One kernel writes the first of these before another one reads or writes the others.
   for (const auto &[a, b, what] : {std::tuple{&q_gradient, &k_gradient, "q and k"},
                                    {&q_gradient, &v_gradient, "q and v"},
                                    {&k_gradient, &v_gradient, "k and v"}})

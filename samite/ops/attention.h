@@ -3,16 +3,15 @@
 //   ops::attention(q, k, v, out, row_sums, {.causal = true});
 //   ops::attention_adjoint(q, k, v, out, row_sums, out_gradient, q_gradient, k_gradient, v_gradient, {.causal = true});
 //
-// All are (batches, heads, rows, size), and may be views with any strides, so that (batches, rows, heads, size) is
-// given by permute(). q and out have rows of their own, k and v share theirs. No matrix of weights is stored: a block
-// has some rows of q, goes over blocks of k and v, and keeps the largest product so far, the sum of powers and the
-// weighted sum of v (Milakov, Gimelshein, Online normalizer calculation for softmax, 2018; Dao, FlashAttention-2,
-// 2023).
+// All are (batches, heads, rows, size), and may be views with any strides; permute() turns (batches, rows, heads, size)
+// into it. q and out have the same rows, and so have k and v. No matrix of weights is stored: a block has some rows of
+// q, iterates over blocks of k and v, and keeps the running maximum, the sum of exponentials and the weighted sum of v
+// (Milakov, Gimelshein, Online normalizer calculation for softmax, 2018; Dao, FlashAttention-2, 2023).
 //
-// The adjoint computes weights again from the logarithm of each row's sum of powers, which the forward run stores. It
-// is three kernels: one for what each row of out and of its gradient give together, one that goes over k and v for each
-// block of q, and one over q for each block of k and v, so that no two blocks add to one element. On a tape the forward
-// launch has the adjoint that is derived of it, which keeps more.
+// The adjoint recomputes the weights from the logarithm of each row's sum of exponentials, which the forward run
+// stores. It is three kernels: one for the dot product of each row of out and its gradient, one that iterates over k
+// and v for each block of q, and one over q for each block of k and v, so that no two blocks add to one element. On a
+// tape the forward launch has the derived adjoint, which stores more.
 #pragma once
 
 #include "samite/ops/plan_device.h"
@@ -25,36 +24,36 @@ namespace samite::ops {
 
 struct AttentionOptions {
   bool causal = false;               // row i of q sees rows 0 to i of k and v
-  std::optional<double> scale = {};  // 1 / sqrt(size) where there is none
+  std::optional<double> scale = {};  // default: 1 / sqrt(size)
 };
 
-// Arrays of half, bfloat16, float or double, of one type, with up to 256 numbers for each row of a head. `row_sums` is
-// (batches, heads, rows of q), of float, or double where the others are: log of the sum of exp(scale q kᵀ). UserError
-// where they do not fit each other, DeviceError as a launch.
+// Arrays of half, bfloat16, float or double, of one type, with up to 256 numbers in each row of a head. `row_sums` is
+// (batches, heads, rows of q), of float, or double for double arrays: log of the sum of exp(scale q kᵀ). UserError if
+// their shapes do not match, DeviceError as for a launch.
 void attention(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &v, const AnyBuffer &out,
                const AnyBuffer &row_sums, const AttentionOptions &options = {},
                SourceLocation where = std::source_location::current());
 
-// Overwrites the last three with the gradients of q, k and v for that of out. `out` and `row_sums` are what attention()
-// has made of the same arrays.
+// Overwrites the last three with the gradients of q, k and v for that of out. `out` and `row_sums` are the results of
+// attention() for the same arrays.
 void attention_adjoint(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &v, const AnyBuffer &out,
                        const AnyBuffer &row_sums, const AnyBuffer &out_gradient, const AnyBuffer &q_gradient,
                        const AnyBuffer &k_gradient, const AnyBuffer &v_gradient, const AttentionOptions &options = {},
                        SourceLocation where = std::source_location::current());
 
-// The extents of q, and how many rows k has.
+// The extents of q, and the number of rows of k.
 struct AttentionShape {
   std::int64_t batches, heads, rows, size, terms;
 };
-// The launches by themselves, as is best on that device; the scale is of row_sums' type.
+// The launches planned for that device; the scale has row_sums' type.
 //
 //   attention_launch        (q, k, v, out, row_sums, scale)
 //   row_products            (out, out_gradient, products), which runs first and overwrites products, an array like
 //                           row_sums
 //   of_queries              (q, k, v, row_sums, products, out_gradient, q_gradient, scale)
 //   of_keys                 (q, k, v, row_sums, products, out_gradient, k_gradient, v_gradient, scale)
-// `taped`: the launch has the adjoint that is derived of it, for which it has smaller tiles. `scale` is that of the
-// launches, up to its magnitude: below 1e-30, or 1e-290 in double, their kernels are others.
+// `taped`: the launch has the derived adjoint, for which its tiles are smaller. `scale` is that of the launches, up to
+// its magnitude: below 1e-30, or 1e-290 in double, other kernels are used.
 PlannedLaunch attention_launch(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device,
                                bool taped = false, SourceLocation where = std::source_location::current());
 struct AttentionAdjoint {

@@ -1,4 +1,4 @@
-// The kernels of attention (ops/attention.h), for one type and one way to cut rows into tiles.
+// The kernels of attention (ops/attention.h), for one type and one tiling of the rows.
 #pragma once
 
 #include "samite/jit/tile_kernel.h"
@@ -24,10 +24,10 @@ struct AttentionKernels {
   using OfQueries = TileKernel<void(In, In, In, RowsIn, RowsIn, In, Out, Number)>;
   using OfKeys = TileKernel<void(In, In, In, RowsIn, RowsIn, In, Out, Out, Number)>;
 
-  // Powers are those of two, which are fewer instructions than those of e.
+  // exp2 takes fewer instructions than exp.
   static constexpr S binary_logarithm_of_e = std::numbers::log2e_v<S>;
 
-  // A head of a batch, and which tile of its rows the block has.
+  // The block's head of a batch, and its tile of rows.
   struct Block {
     Int batch, head, tile;
     Block() {
@@ -42,7 +42,7 @@ struct AttentionKernels {
   static void store_rows(const Out &x, const Block &block, const Tile<S> &values) {
     tile::store(x, {block.batch, block.head, block.tile, 0}, detail::as_type<T>(values));
   }
-  // A number for each row of q, in each column, or the same across the rows of k.
+  // A number for each row of q, as a column, or as a row along the rows of k.
   static Tile<S> column_of(const RowsIn &x, const Block &block, const Int &tile, const AttentionPlan &plan) {
     return tile::reshape(tile::load(x, {block.batch, block.head, tile}, {plan.queries}), {plan.queries, 1});
   }
@@ -53,18 +53,18 @@ struct AttentionKernels {
     return tile::load_view(x, {block.batch, block.head, tile * plan.queries}, {plan.keys, plan.queries},
                            {.steps = {0, 1}});
   }
-  // The adjoint's weights, exp(scale q kᵀ - logarithm of the row's sum). The logarithm comes off before products are
-  // added, divided by the scale, so that it takes no registers beside theirs; with a tiny scale, behind them.
+  // The adjoint's weights, exp(scale q kᵀ - logarithm of the row's sum). The logarithm, divided by the scale, is
+  // subtracted before the products are added, so that it takes no extra registers; with a tiny scale, afterwards.
   struct Logarithms {
     Tile<S> taken_off;
-    Number scale;  // in powers of two
+    Number scale;  // for exp2
     bool behind;
 
     Logarithms(const Tile<S> &logarithm, const Number &scale, const AttentionPlan &plan)
         : taken_off(logarithm * (plan.tiny_scale ? Number(binary_logarithm_of_e) : Number(-1 / scale))),
           scale(scale * binary_logarithm_of_e),
           behind(plan.tiny_scale) {}
-    // What products q kᵀ are added to.
+    // The initial sums of the products q kᵀ.
     Tile<S> start(std::int64_t rows, std::int64_t columns) const {
       return behind ? tile::zeros<S>({rows, columns}) : tile::broadcast<S>(taken_off, {rows, columns});
     }
@@ -72,7 +72,8 @@ struct AttentionKernels {
       return behind ? fast_exp2(products * scale - taken_off) : fast_exp2(products * scale);
     }
   };
-  // Which rows of k, in tile j, those of q in tile i see. Rows of q beyond the last are zero, as their cotangents are.
+  // The mask of rows of k in tile j that rows of q in tile i attend to. Rows of q beyond the last are zero, as are
+  // their cotangents.
   static Tile<bool> seen(const In &k, const Int &i, const Int &j, const AttentionPlan &plan) {
     const Tile<std::int32_t> key = tile::coordinate({plan.queries, plan.keys}, 1) + j * plan.keys;
     Tile<bool> inside = key < k.extent(2);
@@ -80,7 +81,7 @@ struct AttentionKernels {
     return inside && key <= tile::coordinate({plan.queries, plan.keys}, 0) + i * plan.queries;
   }
 
-  // Which rows of q, in tile i, come no earlier than those of k in tile j.
+  // The mask of rows of q in tile i that are not before rows of k in tile j.
   static Tile<bool> seen_by_later(const Int &i, const Int &j, const AttentionPlan &plan) {
     return tile::coordinate({plan.keys, plan.queries}, 0) + j * plan.keys <=
            tile::coordinate({plan.keys, plan.queries}, 1) + i * plan.queries;
@@ -93,7 +94,7 @@ struct AttentionKernels {
               const Block block;
               const Tile<T> own = rows_of(q, block, block.tile, plan.queries, plan.size);
               const Number scale_of_logarithm = scale * binary_logarithm_of_e;
-              // The result does not depend on what is subtracted from products, so that it has no gradient.
+              // The result does not depend on the subtracted number, so it has no gradient.
               Tile<S> largest = tile::full<S>({plan.queries, 1}, std::numeric_limits<S>::lowest() / 2);
               Tile<S> sum = tile::zeros<S>({plan.queries, 1});
               Tile<S> weighted = tile::zeros<S>({plan.queries, plan.size});
@@ -102,7 +103,7 @@ struct AttentionKernels {
                     tile::matmul(own, rows_of(k, block, j, plan.keys, plan.size), tile::Transposes{.b = true}) *
                     scale_of_logarithm;
                 products = select(seen(k, block.tile, j, plan), products, -std::numeric_limits<S>::infinity());
-                // What there is of each row is computed together, before the powers of all.
+                // The inputs of each row are loaded together, before all exponentials.
                 const Tile<S> next = stop_gradient(max(largest, tile::max(products, {1})));
                 const Tile<S> smaller = fast_exp2(largest - next), powers = fast_exp2(products - next);
                 sum = sum * smaller + tile::sum(powers, {1});
@@ -117,7 +118,7 @@ struct AttentionKernels {
             TileOptions{.threads = plan.threads}};
   }
 
-  // The sum of each row's products of two arrays' elements.
+  // The dot product of each row of two arrays.
   static RowProducts row_products(const RowPlan &plan) {
     return {"attention_row_products",
             {"out", "out_gradient", "products"},
@@ -132,8 +133,8 @@ struct AttentionKernels {
             TileOptions{.threads = plan.threads}};
   }
 
-  // Of softmax: weights p, and d(objective) / d(products) = p (out_gradient vᵀ - the row's product of out_gradient and
-  // out).
+  // For softmax: weights p, and d(objective) / d(products) = p (out_gradient vᵀ - the dot product of the rows of
+  // out_gradient and out).
   static OfQueries of_queries(const AttentionPlan &plan) {
     return {
         "attention_of_queries",
@@ -160,8 +161,8 @@ struct AttentionKernels {
         TileOptions{.threads = plan.threads}};
   }
 
-  // As above, with a row for each of k and a column for each of q: sums over rows of q then multiply what is in
-  // registers. What rows of k beyond the last have goes nowhere.
+  // As above, with a row for each row of k and a column for each row of q: sums over rows of q then have their first
+  // factor in registers. Results for rows of k beyond the last are discarded.
   static OfKeys of_keys(const AttentionPlan &plan) {
     return {"attention_of_keys",
             {"q", "k", "v", "row_sums", "products", "out_gradient", "k_gradient", "v_gradient", "scale"},
@@ -193,7 +194,7 @@ struct AttentionKernels {
   }
 
  private:
-  // How many tiles of k and v the block's rows see.
+  // The number of tiles of k and v that the block's rows attend to.
   static Int tiles_seen(const In &k, const Block &block, const AttentionPlan &plan) {
     Int all = tile::ceil_div(k.extent(2), plan.keys);
     if (!plan.causal) return all;

@@ -10,13 +10,13 @@
 namespace samite::ops::detail {
 namespace {
 
-// Tiles of one height, as far as can be: what is beyond the rows takes as long as what is inside.
+// Tiles of equal heights, as far as possible: rows beyond the last take as long as others.
 constexpr std::int64_t highest_on_cpu = 64;
 std::int64_t height_on_cpu(std::int64_t rows) {
   rows = std::max<std::int64_t>(rows, 1);
   return ceil_div(rows, ceil_div(rows, highest_on_cpu));
 }
-// A product has up to 8 rows in registers.
+// A product keeps up to 8 rows in registers.
 int queries_on_cpu(std::int64_t rows) {
   const auto height = static_cast<std::uint64_t>(height_on_cpu(rows));
   return static_cast<int>(height < 8 ? std::bit_ceil(height) : round_up(height_on_cpu(rows), 8));
@@ -25,19 +25,19 @@ int queries_on_cpu(std::int64_t rows) {
 int keys_on_cpu(std::int64_t rows) { return static_cast<int>(round_up(height_on_cpu(rows), 16)); }
 
 constexpr int fewest_rows = 8;
-int threads_of(int size) { return size > 64 ? 256 : 128; }  // so that sums fit into registers
+int threads_of(int size) { return size > 64 ? 256 : 128; }  // sums must fit registers
 
-// Bytes of shared memory for a block's own rows, the windows of the other side, and what products make for other ones.
-// Where there is no room for a window of each stage, all but one of the two that an iteration loads have one stage
+// Bytes of shared memory for a block's own rows, the windows of the other side, and the products that become factors.
+// If a window for each stage does not fit, all but one of the two that an iteration loads have one stage
 // (passes/stage_loads.h), except in of_keys, where both are factors of two products.
 std::int64_t shared_bytes(const AttentionPlan &plan, ScalarType type, int capability, AttentionPart part) {
   const auto element = static_cast<std::int64_t>(size_of(type));
   const bool of_keys = part == AttentionPart::of_keys;
   const std::int64_t own = of_keys ? plan.keys : plan.queries, others = of_keys ? plan.queries : plan.keys;
   const std::int64_t of_block = part == AttentionPart::forward ? 1 : 2;
-  const bool in_turn = part == AttentionPart::forward && plan.stages == 1;  // k is no longer needed where v is
+  const bool in_turn = part == AttentionPart::forward && plan.stages == 1;  // k is dead when v is loaded
   const std::int64_t windows = of_keys ? 2 * plan.stages : in_turn ? 1 : 1 + plan.stages;
-  // Sums of 32 bits that have no room in registers lie beside the factors that are made of them.
+  // 32-bit sums that do not fit registers are in memory beside the factors made from them.
   const bool by_groups = capability / 10 == 9 && plan.size % 64 == 0;
   const std::int64_t factor = element == 2 && of_keys && !by_groups ? element + 4 : element;
   constexpr std::int64_t of_reductions = 1024;
@@ -45,7 +45,7 @@ std::int64_t shared_bytes(const AttentionPlan &plan, ScalarType type, int capabi
          of_reductions;
 }
 
-// With smaller tiles where a block has no room for these.
+// With smaller tiles if these do not fit a block.
 AttentionPlan that_fits(AttentionPlan plan, ScalarType type, int capability, AttentionPart part) {
   int &own = part == AttentionPart::of_keys ? plan.keys : plan.queries;
   int &others = part == AttentionPart::of_keys ? plan.queries : plan.keys;
@@ -62,7 +62,8 @@ AttentionPlan that_fits(AttentionPlan plan, ScalarType type, int capability, Att
   return plan;
 }
 
-// Measured of the derived adjoint: it holds up to 9 tiles of 16 bits, or 6 of others, as large as the block's own rows.
+// Measured for the derived adjoint: it holds up to 9 tiles of 16 bits, or 6 of others, as large as the block's own
+// rows.
 AttentionPlan taped_plan(ScalarType type, int size, bool causal, int capability) {
   const bool of_16_bits = size_of(type) == 2;
   const std::int64_t bytes_of_row = static_cast<std::int64_t>(size_of(type)) * size * (of_16_bits ? 9 : 6);
@@ -79,19 +80,19 @@ bool is_tiny_scale(ScalarType type, double scale) {
 
 AttentionPlan attention_plan(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device,
                              AttentionPart part) {
-  // Products take 16 terms at a time; what is beyond the array is zero.
+  // Products take 16 terms at a time; elements beyond the array are zero.
   const int size = static_cast<int>(round_up(std::max<std::int64_t>(shape.size, 1), 16));
   if (device.is_cpu()) return {queries_on_cpu(shape.rows), keys_on_cpu(shape.terms), size, 32, causal};
   const int threads = threads_of(size);
   if (part == AttentionPart::taped) return taped_plan(type, size, causal, device.compute_capability);
   const bool forward = part == AttentionPart::forward;
   if (size_of(type) == 2) {
-    // Groups of warps multiply rows of whole 128 bytes (passes/product_loops.h), in one block a multiprocessor. Of few
-    // rows most would be beyond the last.
+    // Warp groups multiply rows of whole 128 bytes (passes/product_loops.h), with one block on a multiprocessor. With
+    // few rows most would be beyond the last.
     const int panels = static_cast<int>(round_up(size, 64));
     const std::int64_t own_rows = part == AttentionPart::of_keys ? shape.terms : shape.rows;
     if (device.compute_capability / 10 == 9 && own_rows > 64 && panels <= 128) {
-      // Registers are for sums of all products; without a mask, three groups have their work evenly.
+      // Registers hold the sums of all products; without a mask, three groups have equal work.
       const int others = panels == 64 ? 128 : 64;
       // Bulk copies read numbers whose rows begin at multiples of 16 bytes.
       if (part == AttentionPart::of_keys) return {others, 128, panels, 256, causal, 2, shape.rows % 4 == 0};
@@ -103,7 +104,7 @@ AttentionPlan attention_plan(ScalarType type, const AttentionShape &shape, bool 
     return that_fits({64, 64, size, threads, causal, forward || size > 64 ? 2 : 1}, type, device.compute_capability,
                      part);
   }
-  // Products of other types take the threads' own arithmetic, or twice the registers. The adjoint holds twice as many.
+  // Products of other types use CUDA cores, or twice the registers. The adjoint holds twice as many.
   const AttentionPlan plan = forward && size_of(type) == 4 && size <= 128
                                  ? AttentionPlan{64, 64, size, threads, causal, size > 64 ? 1 : 2}
                                  : AttentionPlan{32, 32, size, threads, causal};

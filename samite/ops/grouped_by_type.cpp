@@ -18,8 +18,8 @@ namespace {
 
 using Kernel = std::shared_ptr<jit::KernelDefinition>;
 
-// A kernel of (factors…, offsets, bias, c); `sums` makes, of what the factors are, for each part of a block's tile,
-// side by side, a function that gives its sums.
+// A kernel of (factors…, offsets, bias, c); `sums` makes, from the factors, a function that computes the sums of each
+// column part of a block's tile.
 template <Scalar C, class... Factors>
 struct GroupedLayer {
   template <class Sums>
@@ -160,7 +160,7 @@ void grouped_matmul_adjoint(const AnyBuffer &a, const AnyBuffer &b, const AnyBuf
       grouped_matmul_launch({a.type(), {a.type()}, !tb, options.precision, checked},
                             {shape.groups, shape.rows, shape.inner, shape.columns}, device, where);
   detail::launch_planned(of_a, {{&c_gradient}, {&b}, {&offsets}, {&a_gradient}}, where);
-  // Where b lies transposed, so does its gradient, whose factors change places.
+  // If b is transposed, so is its gradient, whose factors are swapped.
   const auto [left, right] = tb ? std::pair(&c_gradient, &a) : std::pair(&a, &c_gradient);
   const PlannedLaunch of_b = grouped_terms_launch(
       {a.type(), a.type(), {.a = true}, options.precision, checked},

@@ -1,4 +1,4 @@
-// Products of groups of rows, each with a matrix of its own, as mixtures of experts need them:
+// Grouped products of rows, each group with its own matrix, for mixtures of experts:
 //
 //   c[offsets[g] .. offsets[g + 1]] = f(a[offsets[g] .. offsets[g + 1]] b[g])
 //
@@ -10,13 +10,14 @@
 //                                    }};
 //   experts.launch(a, b, offsets, c, bias);
 //
-// `offsets` has a number more than there are groups, and is on the device: it rises from 0 on, to as many rows as there
-// are at most. A group may be empty. Rows of c that are in no group stay as they are. Offsets that do not rise, or
-// that go beyond the rows, are a UserError with the group on the CPU and in debug mode; elsewhere nothing is read or
-// written outside of the arrays, but c has no meaning.
+// `offsets` has one number more than there are groups, and is on the device: it increases from 0 on, up to the number
+// of rows at most. A group may be empty. Rows of c that are in no group stay unchanged. Offsets that decrease, or
+// exceed the rows, are a UserError with the group on the CPU and in debug mode; otherwise all accesses stay inside the
+// arrays, but c is meaningless.
 //
 // Epilogues are those of ops/matmul.h. A launch is recorded, put on tapes and into graphs, and differentiated with
-// respect to a, b and every floating array of the epilogue. A row of a that is in no group has no part in any gradient.
+// respect to a, b and every floating array of the epilogue. Rows of a that are in no group do not contribute to any
+// gradient.
 #pragma once
 
 #include "samite/ops/matmul.h"
@@ -28,13 +29,13 @@ struct GroupedOperands {
   bool b_transposed;
 };
 
-// UserError with `where`, and with what was expected and given, where they do not fit, or are not on one device.
+// UserError with `where`, and with what was expected and given, if shapes or devices do not match.
 GroupedShape grouped_shape(const std::string &name, const GroupedOperands &operands, SourceLocation where);
-// UserError where a is to lie transposed: groups of its rows would begin anywhere in the rows of what lies in memory.
+// UserError for a transposed a: groups of its rows would begin anywhere in the rows in memory.
 void refuse_transposed_rows(const std::string &name, const tile::Transposes &transposed, SourceLocation where);
-// Whether a launch asks whether the offsets rise.
+// Whether a launch checks that the offsets increase.
 bool checks_offsets(const LaunchOptions &options, Device device);
-// Whether it is an adjoint's, or a tape puts it down and gradients pass c.
+// Whether it is an adjoint's, or is recorded on a tape and gradients pass c.
 bool is_differentiated(const LaunchOptions &options, const AnyBuffer &c);
 
 namespace detail {
@@ -46,12 +47,12 @@ struct GroupedPlan {
   friend auto operator<=>(const GroupedPlan &, const GroupedPlan &) = default;
 };
 
-// How many times a block adds terms: not at all where it has no rows.
+// The iterations of a block's sum: none if it has no rows.
 inline Int steps_of_group(const RowsOfGroup &rows, const Int &inner, const MatmulPlan &plan) {
   return select(rows.height > 0, tile::ceil_div(inner, plan.inner), 0);
 }
 
-// The sums of a block's tile, whose rows these are.
+// The sums of a block's tile, for these rows.
 template <Scalar T>
 Tile<lang::Accumulator<T>> grouped_block_sums(const Array<const T, 2> &a, const Array<const T, 3> &b,
                                               const RowsOfGroup &rows, const Int &column, const MatmulOptions &options,
@@ -88,8 +89,8 @@ class GroupedMatmul<Tile<C>(Sums<T>, Extras...)> {
     refuse_transposed_rows(name, options.transposed, where);
   }
 
-  // a (rows x inner), b (groups x inner x columns), or (groups x columns x inner) where it lies transposed, offsets
-  // (groups + 1), c (rows x columns). UserError where they do not fit each other, DeviceError as a launch.
+  // a (rows x inner), b (groups x inner x columns), or transposed (groups x columns x inner), offsets (groups + 1), c
+  // (rows x columns). UserError if their shapes do not match, DeviceError as for a launch.
   void launch(const First &a, const Buffer<T> &b, const Rows &offsets, const Buffer<C> &c,
               jit::ArgumentFor<Extras>... extras) const {
     launch(LaunchOptions{}, a, b, offsets, c, extras...);
@@ -112,7 +113,7 @@ class GroupedMatmul<Tile<C>(Sums<T>, Extras...)> {
   }
 
   const std::string &name() const { return state_->name; }
-  // Those that launches have asked for so far: for report().
+  // The kernels of all launches so far: for report().
   std::vector<KernelOf> kernels() const { return state_->kernels.all(); }
 
  private:

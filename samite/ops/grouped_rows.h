@@ -1,10 +1,9 @@
-// Rows of a matrix in groups, one behind the other: `offsets` says where each group begins, and after the last one
-// where that ends. A block has a tile of so many rows of one group, or of fewer at its end.
+// Rows of a matrix in consecutive groups: `offsets` holds the start of each group and the end of the last one. A block
+// has a tile of rows of one group, possibly fewer at the group's end.
 //
-// Nobody but the device reads the offsets. Block number i along the rows finds its group by a search: group g has the
-// blocks from offsets[g] / rows_of_a_tile + g on. These numbers rise with g, and leave each group as many blocks as it
-// has tiles, or one more, which then has nothing to do. So a launch has rows / rows_of_a_tile + groups blocks along the
-// rows, whatever the offsets are.
+// Only the device reads the offsets. Block number i along the rows searches for its group: the blocks of group g begin
+// at offsets[g] / rows_of_a_tile + g. These numbers increase with g, and leave each group as many blocks as it has
+// tiles, or one more, which then exits. So a launch always has rows / rows_of_a_tile + groups blocks along the rows.
 #pragma once
 
 #include "samite/lang/attributed.h"
@@ -19,23 +18,23 @@
 
 namespace samite::ops {
 
-// `rows` in so many groups, by (inner x columns) each.
+// `rows` in so many groups, times (inner x columns) each.
 struct GroupedShape {
   std::int64_t groups = 1, rows = 0, columns = 0, inner = 0;
 
   friend bool operator==(const GroupedShape &, const GroupedShape &) = default;
 };
 
-// How a product of groups is cut: as one of groups of equal heights.
+// The plan of a grouped product: that of groups of equal heights.
 MatmulPlan grouped_plan(const GroupedShape &shape, MatmulFactors factors, const PlanDevice &device);
-// One whose derived adjoint a GPU has the shared memory for: of small tiles. Its blocks add to gradients atomically.
+// A plan with small tiles, whose derived adjoint fits a GPU's shared memory. Its blocks add to gradients atomically.
 MatmulPlan differentiated_grouped_plan(const GroupedShape &shape, const MatmulFactors &factors,
                                        const PlanDevice &device);
 
-// Of a launch: tiles of rows, at most, and tiles of columns.
+// The blocks of a launch: the largest number of row tiles, and column tiles.
 Extents grouped_blocks(const GroupedShape &shape, const MatmulPlan &plan);
 
-// The rows of a block's tile, which belong to one group: `whole` where they are as many as a tile has.
+// The rows of a block's tile, which belong to one group: `whole` if the tile is full.
 struct RowsOfGroup {
   Int group, first, height;
   bool whole = false;
@@ -45,10 +44,10 @@ namespace detail {
 
 using Offsets = Array<const std::int32_t, 1>;
 
-// What tells one kernel from another, beside how it is cut.
+// Distinguishes kernels, besides their plan.
 struct GroupSearch {
-  int steps = 0;         // 2 to the power of so many is at least the number of groups
-  bool checked = false;  // asks whether the offsets rise, within the rows
+  int steps = 0;         // 2 to the power of this is at least the number of groups
+  bool checked = false;  // checks that the offsets increase, within the rows
 
   static GroupSearch of(std::int64_t groups, bool checked) {
     return {static_cast<int>(std::bit_width(static_cast<std::uint64_t>(groups - 1))), checked};
@@ -56,7 +55,7 @@ struct GroupSearch {
   friend auto operator<=>(const GroupSearch &, const GroupSearch &) = default;
 };
 
-// The tile of block number `number` along the rows; of no rows where it has nothing to do.
+// The tile of block number `number` along the rows; without rows if the block exits.
 inline RowsOfGroup rows_of_group(const Offsets &offsets, const Int &number, int tile_rows, const GroupSearch &search,
                                  SourceLocation where) {
   const lang::AttributedCapture at(where);
@@ -74,7 +73,7 @@ inline RowsOfGroup rows_of_group(const Offsets &offsets, const Int &number, int 
   return {group, first, height};
 }
 
-// Each group is looked at by one block.
+// One block checks each group.
 inline void check_offsets(const std::string &name, const Offsets &offsets, const Int &number, const Int &column,
                           const Int &rows, SourceLocation where) {
   const lang::AttributedCapture at(where);
@@ -85,8 +84,7 @@ inline void check_offsets(const std::string &name, const Offsets &offsets, const
   });
 }
 
-// Which elements of a tile are in rows of the group. A mask of a column would be a tile in memory, which others wait
-// for.
+// The elements of a tile in rows of the group. A mask of one column would be a tile in memory, which needs barriers.
 inline Tile<bool> own_rows(const RowsOfGroup &rows, std::int64_t height, std::int64_t width, SourceLocation where) {
   return tile::coordinate({height, width}, 0, where) < rows.height;
 }
@@ -96,8 +94,8 @@ Tile<T> zero_elsewhere(const RowsOfGroup &rows, const Tile<T> &x, SourceLocation
   return select(own_rows(rows, x.extent(0), x.extent(1), where), x, tile::zeros<T>({1, 1}, where), where);
 }
 
-// A tile of rows of the left factor. What lies behind the group's rows is loaded, too, and does not matter to a
-// product, whose rows do not meet. In the adjoint they do: there these rows are zero.
+// A tile of rows of the left factor. Rows after the group's end are loaded, too; they do not affect the group's rows of
+// the product. In the adjoint they would: there these rows are zero.
 template <Scalar T>
 Tile<T> load_rows_of_group(const Array<const T, 2> &array, const RowsOfGroup &rows, const Int &column,
                            std::array<int, 2> extents, SourceLocation where) {
@@ -127,8 +125,8 @@ void store_rows_of_group(const Array<T, 2> &array, const RowsOfGroup &rows, cons
   tile::store_where(array, {rows.first, column}, own_rows(rows, tile.extent(0), tile.extent(1), where), tile, where);
 }
 
-// What a block does with its tile: nothing, or by whether that is whole, so that whole ones are stored without a
-// question for each element.
+// Runs a block's epilogue for its tile, if it has one, separately for full tiles, so that these are stored without a
+// check for each element.
 template <class F>
 void with_rows_of_group(const RowsOfGroup &rows, int tile_rows, const F &function) {
   RowsOfGroup whole = rows;

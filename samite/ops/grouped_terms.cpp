@@ -22,9 +22,9 @@ struct GroupedTerms {
   bool one_loop;
   SourceLocation where;
 
-  // The sums of block (i, j) of a group's matrix. What terms of other groups stand in its last step is left out of
-  // both factors, for it may be no number. A loop of bulk copies has that as its number of terms, where it is one loop
-  // (passes/product_loops.h); elsewhere the last step is apart, so that no other pays for it.
+  // The sums of block (i, j) of a group's matrix. Terms of other groups in its last iteration are masked in both
+  // factors, since they may be NaN. A main loop has the limit as its number of terms, if it is one loop
+  // (passes/product_loops.h); otherwise the last iteration is separate, so that no other pays for the mask.
   Tile<lang::Accumulator<T>> sums(const Array<const T, 2> &a, const Array<const T, 2> &b, const Int &begin,
                                   const Int &end, const Int &i, const Int &j) const {
     auto sum = tile::zeros<lang::Accumulator<T>>({plan.rows, plan.columns}, where);
@@ -44,7 +44,7 @@ struct GroupedTerms {
   }
 
  private:
-  // The products of a step's terms that come before `end`.
+  // The products of an iteration's terms before `end`.
   void add_some(const Array<const T, 2> &a, const Array<const T, 2> &b, const Int &i, const Int &j, const Int &first,
                 const Int &end, Tile<lang::Accumulator<T>> &sum) const {
     const Int left_over = end - first;
@@ -89,7 +89,7 @@ Kernel kernel(const GroupedTermsByType &kind, const MatmulPlan &plan, bool one_l
       {plan, kind.transposed.a, kind.transposed.b, kind.precision == tile::Precision::tf32, kind.checked, one_loop});
 }
 
-// Whether bulk copies can bring windows that begin at any term, which are rows of both factors.
+// Whether bulk copies can load windows that begin at any term, which are rows of both factors.
 bool copies_bring_terms(const GroupedTermsByType &kind, const PlanDevice &device) {
   return device.compute_capability / 10 == 9 && size_of(kind.factor) == 2 && kind.transposed.a && !kind.transposed.b;
 }

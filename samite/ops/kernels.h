@@ -1,5 +1,4 @@
-// Kernels that are made when they are first asked for, one for each key. Any thread may ask; a kernel stays where it is
-// as long as the object lives.
+// Kernels that are made on first use, one for each key. Thread-safe; kernels do not move while the object lives.
 #pragma once
 
 #include "samite/base/hash.h"
@@ -15,7 +14,7 @@
 
 namespace samite::ops::detail {
 
-// Arrays of a kernel as bits, as jit::KernelDefinition::expect_apart has them.
+// Arrays of a kernel as bits, as in jit::KernelDefinition::expect_apart.
 constexpr std::uint64_t all_arrays = ~std::uint64_t{0};
 constexpr std::uint64_t first_arrays(int count) { return (std::uint64_t{1} << count) - 1; }
 
@@ -30,8 +29,8 @@ void expect_apart(const Kernel &kernel, std::uint64_t read_elsewhere) {
 template <class Key, class Kernel>
 class Kernels {
  public:
-  // `read_elsewhere`: arrays that blocks read at other places than they write; none of them, and none of which views
-  // differ, may share elements with an array that a kernel writes.
+  // `read_elsewhere`: arrays that blocks read at other places than they write. Neither these, nor arrays with differing
+  // views, may share elements with an array that a kernel writes.
   explicit Kernels(std::function<Kernel(const Key &)> make, std::uint64_t read_elsewhere = all_arrays)
       : make_(std::move(make)), read_elsewhere_(read_elsewhere) {}
 
@@ -67,7 +66,7 @@ struct Called {
   SourceLocation where;
 };
 
-// What an operation was made with, and its kernels.
+// An operation's options, and its kernels.
 template <class Options, class Key, class Kernel>
 struct OneOperation {
   template <class Make>
@@ -79,7 +78,7 @@ struct OneOperation {
   Kernels<Key, Kernel> kernels;
 };
 
-// What an operation on matrices, or on as many of each in three dimensions, was made with, and its kernels for each.
+// The options of an operation on matrices, or on batches of them in three dimensions, and its kernels for both.
 template <class Options, class Key, class OfMatrices, class OfBatches>
 struct Operation {
   template <class MakeOfMatrices, class MakeOfBatches>
@@ -93,7 +92,7 @@ struct Operation {
 
   std::string name;
   Options options;
-  Hash128 identity;  // among operations whose plans are kept
+  Hash128 identity;  // among operations with stored plans
   Kernels<Key, OfMatrices> matrices;
   Kernels<Key, OfBatches> batches;
 };

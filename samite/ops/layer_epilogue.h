@@ -1,5 +1,5 @@
-// What a layer does with the sums of a block's tile (ops/matmul_by_type.h), and the kernels that have it: of the
-// parameters that every one has, then a bias and a residual where there are such, then the result.
+// A layer's epilogue for the sums of a block's tile (ops/matmul_by_type.h), and kernels with it: their parameters are
+// the common ones, then a bias and a residual if there are such, then the result.
 #pragma once
 
 #include "samite/jit/tile_kernel.h"
@@ -26,8 +26,8 @@ Tile<S> activated(Activation activation, const Tile<S> &x) {
   return x;
 }
 
-// A kernel of (factors…, bias, residual, c); `sums` makes the sums of each part of a block's tile, side by side, of
-// what the factors are.
+// A kernel of (factors…, bias, residual, c); `sums` computes, from the factors, the sums of each column part of a
+// block's tile.
 template <int Rank, Scalar C, class... Factors>
 struct LayerKernel {
   using Bias = Array<const C, 1>;

@@ -15,20 +15,20 @@ namespace {
 
 using detail::RowPlan;
 
-// Numbers of 16 bits are converted each time that they are read.
+// 16-bit numbers are converted at each read.
 std::int64_t longest_on_cpu(ScalarType type) { return size_of(type) == 2 ? 8192 : 2048; }
 
-// The rows of tile i with their mean taken off, and their variance.
+// The centred rows of tile i, and their variance.
 //
-// Each row is shifted by its first element before its mean is computed, so that the mean of a row far from zero is
-// rounded by as much as its elements differ, and not by as much as they are. What a row in parts still has for a mean
-// comes off together with its squares (Chan, Golub, LeVeque, Algorithms for computing the sample variance, 1983).
+// Each row is shifted by its first element before its mean is computed, so that the rounding error for a row far from
+// zero depends on the differences of its elements, not on their magnitude. The remaining mean of a row in parts is
+// subtracted along with its squares (Chan, Golub, LeVeque, Algorithms for computing the sample variance, 1983).
 template <Scalar T>
 class CentredRows {
  public:
   using S = detail::RowNumber<T>;
 
-  // `columns` is x's second extent, but read from another array: a mask that two loops share would take memory.
+  // `columns` is x's second extent, but read from another array: a mask shared by two loops would take memory.
   CentredRows(const Array<const T, 2> &x, const Int &i, const Int &columns, const RowPlan &plan)
       : x_(x),
         i_(i),
@@ -42,7 +42,7 @@ class CentredRows {
     if (plan.in_parts) go_over_parts();
   }
 
-  // Zero beyond the end of the rows. The only part of rows that are in one tile has number 0.
+  // Zero beyond the end of the rows. Rows that fit one tile have only part 0.
   Tile<S> part(const Int &k) const { return plan_.in_parts ? inside(x_.extent(1), k, shifted(k) - mean_) : row_; }
   const Tile<S> &variance() const { return variance_; }
 
@@ -51,7 +51,7 @@ class CentredRows {
   Tile<S> inside(const Int &columns, const Int &k, const Tile<S> &part) const {
     return select(detail::inside_rows(columns, k, plan_), part, S(0));
   }
-  // Read where they are needed: in a tile of their own, all threads would wait for them before they load their rows.
+  // Loaded where needed: as a separate tile, all threads would wait for them before they load their rows.
   Tile<S> first_elements() const {
     if (plan_.rows == 1) return tile::full<S>({1, 1}, cast<Traced<S>>(x_(min(i_, x_.extent(0) - 1), 0)));
     return detail::as_type<S>(
@@ -143,7 +143,7 @@ std::shared_ptr<jit::KernelDefinition> layer_norm_kernel(const RowPlan &plan, bo
 
 struct AdjointPlan {
   RowPlan part;
-  int tiles = 1;  // of rows, that a block goes over
+  int tiles = 1;  // of rows, that a block iterates over
 
   friend auto operator<=>(const AdjointPlan &, const AdjointPlan &) = default;
 };
@@ -167,7 +167,7 @@ Adjoint<T> adjoint_of(const AdjointPlan &adjoint) {
               Array<S, 1> weight_gradient, Array<S, 1> bias_gradient, const Traced<S> &epsilon) {
             const Traced<S> share = S(1) / cast<Traced<S>>(x.extent(1));
             const Int parts = plan.in_parts ? tile::ceil_div(x.extent(1), plan.columns) : Int(1);
-            // Adds up function(k) over the parts of a row; one part is no loop.
+            // Sums function(k) over the parts of a row; a single part needs no loop.
             const auto over_parts = [&](const auto &function) {
               if (!plan.in_parts) return Tile<S>(tile::sum(function(Int(0)), {1}));
               Tile<S> sum = tile::zeros<S>({plan.rows, 1});
@@ -181,11 +181,11 @@ Adjoint<T> adjoint_of(const AdjointPlan &adjoint) {
               const Tile<S> sum = plan.rows == 1 ? rows : Tile<S>(tile::sum(rows, {0}));
               tile::atomic_add(sums, {k}, tile::reshape(sum, {plan.columns}));
             };
-            // Of the rows of tile i; calls each(k, n, g, x_gradient) for each part.
+            // For the rows of tile i; calls each(k, n, g, x_gradient) for each part.
             const auto gradients = [&](const Int &i, const auto &each) {
               const CentredRows<T> rows(x, i, x_gradient.extent(1), plan);
               const auto of_y = [&](const Int &k) { return detail::load_rows<T>(y_gradient, i, k, plan); };
-              // Of a row beyond the last one the variance is 0, and so may epsilon be.
+              // The variance of a row beyond the last one is 0, and epsilon may be 0, too.
               const Tile<S> inverse = select(tile::coordinate({plan.rows, 1}, 0) + i * plan.rows < x.extent(0),
                                              rsqrt(rows.variance() + epsilon), S(0));
               const auto gradient = [&](const Tile<S> &weighted, const Tile<S> &n, const Tile<S> &all,
@@ -230,7 +230,7 @@ Adjoint<T> adjoint_of(const AdjointPlan &adjoint) {
           TileOptions{.threads = plan.threads}};
 }
 
-// The gradients of the weight and the bias, which all blocks add to.
+// The gradients of the weight and the bias, to which all blocks add.
 constexpr std::uint64_t sums_of_columns = 0b110000;
 
 template <Scalar T>
@@ -239,8 +239,8 @@ std::shared_ptr<jit::KernelDefinition> adjoint_kernel(const AdjointPlan &plan) {
   return made.at(plan).definition();
 }
 
-// On CUDA blocks go over several tiles, so that fewer sums are added to the same columns, where there are more of them
-// than run at once.
+// On CUDA, if there are more tiles than concurrent blocks, blocks iterate over several tiles, so that fewer sums are
+// added to the same columns.
 AdjointPlan adjoint_plan(ScalarType type, std::int64_t rows, std::int64_t columns, const PlanDevice &device) {
   const RowPlan part = detail::row_plan(columns, device, longest_on_cpu(type), detail::few_numbers);
   if (device.is_cpu()) return {part, 1};
@@ -249,7 +249,7 @@ AdjointPlan adjoint_plan(ScalarType type, std::int64_t rows, std::int64_t column
   return {part, static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(each)))};
 }
 
-// None for rows without elements, which have no first one.
+// None for rows without elements, which lack a first one.
 Extents blocks_of(std::int64_t rows, std::int64_t columns, const RowPlan &plan) {
   return columns == 0 ? Extents{0} : detail::row_blocks(rows, plan);
 }

@@ -11,13 +11,13 @@
 //                           }};
 //   layer.launch(a, b, c, bias, residual);
 //
-// The epilogue's first parameter says the type of the factors, its result the type of c, and what follows are further
-// arguments of the launch: arrays and traced numbers, as a kernel's. It runs on the sums in the block's registers,
-// before they are stored.
+// The type of the epilogue's first parameter sets the type of the factors, its result sets the type of c, and the
+// further parameters are arguments of the launch: arrays and traced numbers, as for a kernel. It runs on the sums in
+// the block's registers, before they are stored.
 //
 // A launch is that of a TileKernel: it is recorded, put on tapes and into graphs, and differentiated with respect to a,
-// b and every floating array of the epilogue. How the product is cut into tiles depends on its shape and the device
-// (ops/matmul_plan.h), or on what tune() has measured (ops/tune.h); each way is captured and compiled once.
+// b and every floating array of the epilogue. The tiling of the product depends on its shape and the device
+// (ops/matmul_plan.h), or on measurements by tune() (ops/tune.h); each plan is captured and compiled once.
 #pragma once
 
 #include "samite/jit/launch.h"
@@ -39,7 +39,7 @@ namespace samite::ops {
 
 struct MatmulOptions {
   tile::Transposes transposed = {};                   // a is (inner x rows), b is (columns x inner)
-  tile::Precision precision = tile::Precision::full;  // of products of float: tile::Precision::tf32 rounds the factors
+  tile::Precision precision = tile::Precision::full;  // for products of float: tile::Precision::tf32 rounds the factors
 };
 
 namespace detail {
@@ -51,7 +51,7 @@ struct EpilogueOf<Tile<C> (E::*)(const Sums<T> &, Ps...) const> {
   using type = Tile<C>(Sums<T>, std::remove_cvref_t<Ps>...);
 };
 
-// Of the matrices that a block is at: those of a batch in three dimensions, or the only ones.
+// The block's matrix: one of a batch in three dimensions, or the only one.
 template <int Rank, class T>
 Tile<std::remove_const_t<T>> load_part(const Array<T, Rank> &matrices, const std::array<Int, Rank> &block,
                                        const Int &row, const Int &column, std::array<int, 2> extents,
@@ -61,7 +61,7 @@ Tile<std::remove_const_t<T>> load_part(const Array<T, Rank> &matrices, const std
   else
     return tile::load(matrices, {row, column}, {extents[0], extents[1]}, where);
 }
-// Tile (row, column) of a factor, as it lies in memory where it is transposed.
+// Tile (row, column) of a factor, in its memory layout if transposed.
 template <int Rank, class T>
 Tile<std::remove_const_t<T>> load_factor(const Array<T, Rank> &matrices, const std::array<Int, Rank> &block,
                                          const Int &row, const Int &column, std::array<int, 2> extents, bool transposed,
@@ -116,9 +116,9 @@ class Matmul<Tile<C>(Sums<T>, Extras...)> {
     lang::check_precision(options.precision == tile::Precision::tf32, scalar_type_of<T>, where);
   }
 
-  // a (rows x inner), b (inner x columns), c (rows x columns), or as many of each in three dimensions. UserError where
-  // they do not fit each other, or what is written shares memory with something else, unless that is the same matrix
-  // and no factor; DeviceError as a launch.
+  // a (rows x inner), b (inner x columns), c (rows x columns), or batches of these in three dimensions. UserError if
+  // their shapes do not match, or if a written array shares memory with another one, unless that is the same view and
+  // not a factor; DeviceError as for a launch.
   void launch(const First &a, const Buffer<T> &b, const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
     launch(LaunchOptions{}, a, b, c, extras...);
   }
@@ -138,7 +138,7 @@ class Matmul<Tile<C>(Sums<T>, Extras...)> {
     });
   }
 
-  // Measures which plan is the fastest for arrays of these extents, and keeps it for launches to come.
+  // Finds the fastest plan for arrays of these extents by measurement, and keeps it for later launches.
   TunedPlan tune(const First &a, const Buffer<T> &b, const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
     return tune(TuneOptions{}, a, b, c, extras...);
   }
@@ -156,7 +156,7 @@ class Matmul<Tile<C>(Sums<T>, Extras...)> {
   }
 
   const std::string &name() const { return state_->name; }
-  // The kernels of matrices that launches have asked for so far, and those of batches: for report().
+  // The kernels for matrices, and those for batches, of all launches so far: for report().
   std::vector<KernelOf<2>> kernels() const { return state_->matrices.all(); }
   std::vector<KernelOf<3>> kernels_of_batches() const { return state_->batches.all(); }
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view activation_names[] = {"none", "relu", "silu", "gelu", "tanh", "sigmoid"};
 
-// What tells one kernel of two given types from another.
+// Distinguishes kernels of two given types.
 using Key = std::tuple<MatmulPlan, Activation, bool, bool, bool, bool, bool>;
 
 template <int Rank, Scalar T, Scalar C>

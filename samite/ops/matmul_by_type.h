@@ -1,8 +1,8 @@
-// Products of matrices whose types are known when the program runs, with the epilogues of a network's layers:
+// Matrix products with types chosen at run time, with the epilogues of a network's layers:
 //
 //   c = activation(a b + bias) + residual
 //
-// for callers from other languages. ops/matmul.h is for C++, where an epilogue is any function.
+// for bindings to other languages. ops/matmul.h is for C++, where an epilogue is any function.
 #pragma once
 
 #include "samite/ops/matmul_plan.h"
@@ -17,16 +17,16 @@ namespace samite::ops {
 enum class Activation : std::uint8_t { none, relu, silu, gelu, tanh, sigmoid };
 std::optional<Activation> activation_named(std::string_view name);  // "relu"; "none"
 
-// How c is made of the sums.
+// The computation of c from the sums.
 struct LayerEpilogue {
   ScalarType result;
-  Activation activation = Activation::none;  // of floating results alone
-  bool bias = false, residual = false;       // of c's type: a number for each column, an array like c
+  Activation activation = Activation::none;  // only for floating results
+  bool bias = false, residual = false;       // of c's type: a number for each column, and an array like c
 };
 
-// Factors of half or bfloat16 with results of their own type or of float; of float, double; of 8-bit integers with
-// results of int32. Arguments (a, b, bias, residual, c) without those that there are not, of two dimensions, or of
-// three with `in_batches`, but for the bias.
+// Factors of half or bfloat16 with results of their own type or of float; float; double; 8-bit integers with results of
+// int32. Arguments (a, b, bias, residual, c), without absent ones, of two dimensions, or with `in_batches` of three,
+// except for the bias.
 struct MatmulByType {
   ScalarType factor;
   LayerEpilogue epilogue;
@@ -34,12 +34,12 @@ struct MatmulByType {
   tile::Precision precision = tile::Precision::full;
   bool in_batches = false;
 };
-// UserError where there is no such product.
+// UserError if there is no such product.
 PlannedLaunch matmul_launch(const MatmulByType &kind, const MatmulShape &shape, const PlanDevice &device,
                             SourceLocation where = std::source_location::current());
 
 // Factors of 8-bit floating types with scales (ops/scaled_matmul.h), results of float, half or bfloat16. Arguments (a,
-// b, scale_a, scale_b, bias, residual, c) likewise.
+// b, scale_a, scale_b, bias, residual, c), without absent ones.
 struct ScaledMatmulByType {
   ScalarType a, b;
   ScaleGroups scales_of_a, scales_of_b;

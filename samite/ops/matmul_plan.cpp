@@ -10,21 +10,21 @@
 namespace samite::ops {
 namespace {
 
-// The largest first. A group of warps has 64 rows: where there are fewer, the rest is not read, and more stages are on
-// their way, since memory is the limit.
+// The largest first. A warp group has 64 rows: if there are fewer, missing ones are not read, and more stages are in
+// flight, since memory is the limit.
 //
-// Before them, for results of several rounds, one whose blocks have two teams of one group (passes/form_teams.h), which
-// hide all but their loops. These read more of the factors, so that in 16 bits it is for short sums and for many
-// rounds: on an H200, 8192 x 8192 x 1024 takes 0.228 ms in teams and 0.251 ms without, 8192 x 8192 x 8192 takes 1.55
-// and 1.60 ms, and 4096 x 4096 x 4096 takes 0.198 and 0.188 ms. Loops of 8 bits are half as long: 8192 x 4096 x 1024
-// takes 0.069 and 0.081 ms, 8192 x 8192 x 8192 takes 0.861 and 0.885 ms.
+// Before them, for results of several waves of blocks, a plan whose blocks have two teams of one warp group
+// (passes/form_teams.h), which hide each other's epilogues. These read more of the factors, so in 16 bits the plan is
+// for short sums and for many waves: on an H200, 8192 x 8192 x 1024 takes 0.228 ms in teams and 0.251 ms without, 8192
+// x 8192 x 8192 takes 1.55 and 1.60 ms, and 4096 x 4096 x 4096 takes 0.198 and 0.188 ms. Loops of 8 bits are half as
+// long: 8192 x 4096 x 1024 takes 0.069 and 0.081 ms, 8192 x 8192 x 8192 takes 0.861 and 0.885 ms.
 constexpr std::int64_t rounds_of_teams = 4, most_terms_of_teams = 2048, rounds_of_long_sums = 16;
 constexpr MatmulPlan groups_of_warps[] = {{128, 128, 64, 128, 6},
                                           {128, 256, 64, 256, 4},
                                           {128, 128, 64, 256, 6},
                                           {64, 128, 64, 128, 8},
                                           {64, 64, 128, 128, 6}};
-// Among these, of one group or two, the quickest is estimated where there are few blocks.
+// With few blocks, the estimated fastest of these is chosen, of one group or two.
 constexpr MatmulPlan for_few_blocks[] = {
     groups_of_warps[1], {128, 192, 64, 256, 5}, groups_of_warps[2], groups_of_warps[3], groups_of_warps[4]};
 constexpr MatmulPlan sixteen_bits[] = {{128, 128, 32, 256, 3}, {64, 64, 32, 128, 3}, {16, 64, 64, 128, 3}};
@@ -33,11 +33,11 @@ constexpr MatmulPlan eight_bits[] = {{128, 128, 64, 256, 3}, {64, 64, 64, 128, 3
 constexpr MatmulPlan threads_multiply[] = {
     {128, 256, 64, 256, 2}, {128, 128, 32, 256, 2}, {64, 64, 32, 128, 2}, {16, 64, 32, 128, 2}};
 constexpr MatmulPlan rounded_to_tf32[] = {{128, 128, 32, 128, 2}, {64, 64, 32, 128, 2}, {16, 64, 32, 128, 2}};
-// Loops that multiply ahead (passes/multiply_ahead.h). The second has three blocks on a multiprocessor of an H200; its
-// warps read more for each product, and take as long.
+// Loops with interleaved copies (passes/multiply_ahead.h). The second fits three blocks on a multiprocessor of an H200;
+// its warps read more for each product, and take as long.
 constexpr MatmulPlan doubles[] = {
     {64, 128, 16, 128, 3}, {64, 64, 16, 128, 4}, {32, 32, 16, 128, 3}, {16, 32, 16, 128, 3}};
-// Of groups of warps, where a sum's terms lie together.
+// For warp groups, if a sum's terms are contiguous.
 constexpr MatmulPlan groups_of_eight_bits[] = {{128, 128, 128, 128, 6},
                                                {128, 256, 128, 256, 4},
                                                {128, 128, 128, 256, 6},
@@ -45,13 +45,13 @@ constexpr MatmulPlan groups_of_eight_bits[] = {{128, 128, 128, 128, 6},
                                                {64, 64, 256, 128, 6}};
 constexpr MatmulPlan groups_of_tf32[] = {
     {128, 256, 32, 256, 4}, {128, 128, 32, 256, 4}, {64, 128, 32, 128, 4}, {64, 64, 32, 128, 6}, {64, 32, 32, 128, 8}};
-// Where b's do not, so that groups of warps multiply the transposes (passes/group_sums.h).
+// If b's terms are not, so that warp groups multiply the transposes (passes/group_sums.h).
 constexpr MatmulPlan turned_groups_of_tf32[] = {
     {256, 128, 32, 256, 4}, {128, 128, 32, 256, 6}, {128, 64, 32, 128, 4}, {64, 64, 32, 128, 6}, {32, 64, 32, 128, 8}};
-// A thread has the sums of 128 terms beside those of all. The stages fill a multiprocessor, so that warps of their own
-// start the copies (passes/assign_roles.h). A tile with more columns than a block of scales is multiplied in parts of
-// so many, where its scales come by copies as well. Three groups hide more of each other's additions than two, but more
-// of the last round of blocks is idle for a tile so high: it is for results of many rounds, and comes first.
+// A thread has the sums of 128 terms beside the total sums. The stages fill a multiprocessor, so that the block has
+// producer warps (passes/assign_roles.h). A tile with more columns than a block of scales is multiplied in parts of so
+// many, if bulk copies load its scales as well. Three groups hide more of each other's additions than two, but such
+// high tiles leave more of the last wave idle: it is for results of many waves, and comes first.
 constexpr std::int64_t rounds_of_three_groups = 10;
 constexpr MatmulPlan scaled_beside[] = {{128, 256, 128, 256, 4},
                                         {128, 128, 128, 256, 6},
@@ -65,13 +65,13 @@ constexpr MatmulPlan scaled_by_blocks[] = {{192, 128, 128, 384, 4},
                                            {64, 32, 128, 128, 10}};
 constexpr MatmulPlan scaled_by_blocks_in_warps[] = {
     {128, 128, 128, 256, 3}, {64, 64, 128, 128, 3}, {16, 64, 128, 128, 3}};
-// A thread of the CPU has its tile of the result in its first cache.
+// A thread of the CPU has its tile of the result in its first-level cache.
 constexpr MatmulPlan cpu[] = {{64, 64, 64, 32, 1}, {16, 64, 64, 32, 1}, {4, 64, 64, 32, 1}, {1, 64, 64, 32, 1}};
 constexpr MatmulPlan cpu_scaled_by_blocks[] = {
     {64, 64, 128, 32, 1}, {16, 64, 128, 32, 1}, {4, 64, 128, 32, 1}, {1, 64, 128, 32, 1}};
 
-// Whether groups of warps can have factors that are not of 16 bits. They need the terms of each sum one after another,
-// but for b of 32 bits; a launch may copy a factor so that they are.
+// Whether warp groups can multiply factors that are not of 16 bits. They need contiguous terms of each sum, except for
+// b of 32 bits; a launch may copy a factor to achieve that.
 bool terms_can_be_together(const MatmulShape &shape, const MatmulFactors &factors) {
   const bool b_as_it_is = factors.transposed.b || size_of(factors.type) == 4;
   if (b_as_it_is && !factors.transposed.a) return true;
@@ -83,7 +83,7 @@ bool terms_can_be_together(const MatmulShape &shape, const MatmulFactors &factor
   return (!factors.transposed.a || pays(shape.rows, shape.columns)) && (b_as_it_is || pays(shape.columns, shape.rows));
 }
 
-// Whether groups of warps multiply on such a GPU (compute capability 9.0), rather than single ones or threads.
+// Whether warp groups multiply on such a GPU (compute capability 9.0), rather than single warps or threads.
 bool groups_multiply(const MatmulShape &shape, const MatmulFactors &factors, int capability) {
   if (capability / 10 != 9) return false;
   if (factors.type == ScalarType::Float16 || factors.type == ScalarType::BFloat16) return true;
@@ -111,7 +111,7 @@ std::span<const MatmulPlan> plans(const MatmulShape &shape, const MatmulFactors 
     default:
       if (size_of(factors.type) != 1) return std::span(threads_multiply).subspan(1);
       if (factors.scales_beside && groups) return scaled_beside;
-      // A block of rows with one scale has whole tiles.
+      // A block of rows with one scale needs whole tiles.
       if (factors.block_scales && groups) return std::span(scaled_by_blocks).subspan(factors.row_blocks ? 1 : 0);
       if (factors.block_scales) return scaled_by_blocks_in_warps;
       if (groups) return groups_of_eight_bits;
@@ -119,7 +119,7 @@ std::span<const MatmulPlan> plans(const MatmulShape &shape, const MatmulFactors 
   }
 }
 
-// Whether a block's stages leave another one no room on a multiprocessor.
+// Whether a block's stages leave no room for another block on a multiprocessor.
 bool fills_shared_memory(const MatmulPlan &plan, ScalarType factor) {
   constexpr std::int64_t half = 113 << 10;
   return static_cast<std::int64_t>(size_of(factor)) * (plan.rows + plan.columns) * plan.inner * plan.stages > half;
@@ -127,14 +127,14 @@ bool fills_shared_memory(const MatmulPlan &plan, ScalarType factor) {
 
 bool in_teams(const MatmulPlan &plan) { return plan == groups_of_warps[0] || plan == groups_of_eight_bits[0]; }
 
-// Rows of groups are not worth it: blocks at the end of one have little to multiply. Loops whose terms have a limit
-// have a barrier of all who multiply. An adjoint that computes the sums
-// again adds up over blocks, for which its groups of warps wait, and one group for itself.
+// Grouped rows are not worth it: blocks at the end of a group have little to multiply. Loops whose terms have a limit
+// have a barrier of all consumers. An adjoint that recomputes the sums adds over blocks, for which its warp groups
+// wait, and a single group for itself.
 bool may_have_teams(const MatmulFactors &factors) {
   return !factors.rows_vary && !factors.terms_vary && !factors.differentiated;
 }
 
-// Of blocks, which a plan is for; 0: it may be for one round.
+// The waves of blocks that a plan is for; 0: it may be for one wave.
 std::int64_t least_rounds(const MatmulPlan &plan, const MatmulShape &shape, const MatmulFactors &factors) {
   if (plan.rows == scaled_by_blocks[0].rows) return rounds_of_three_groups;
   if (!in_teams(plan)) return 0;
@@ -142,37 +142,37 @@ std::int64_t least_rounds(const MatmulPlan &plan, const MatmulShape &shape, cons
   return soon_over ? rounds_of_teams : rounds_of_long_sums;
 }
 
-// Of a higher one much would be outside of the result.
+// Much of a higher tile would be outside of the result.
 std::int64_t most_rows_of_a_tile(const MatmulShape &shape, std::span<const MatmulPlan> kind) {
   const auto rows = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(shape.rows)));
   return std::max<std::int64_t>(rows, kind.back().rows);
 }
 
-// To as many rows as there are, for groups of warps. On an H200 copies of windows that are outside of an array for the
-// most part take longer than whole ones: with 64 rows a product of 16 x 8192 x 8192 in 8 bits takes 31 us, and 22 us
-// where they all exist. Memory is the limit of such products, so that as many stages are on their way as fit.
+// Shortens tiles to the existing rows, for warp groups. On an H200 copies of windows that are mostly outside of an
+// array take longer than whole ones: with 64 rows a product of 16 x 8192 x 8192 in 8 bits takes 31 us, and 22 us if all
+// rows exist. Memory limits such products, so as many stages as fit are in flight.
 void shorten(MatmulPlan &plan, const MatmulShape &shape, const MatmulFactors &factors) {
   constexpr std::int64_t bytes_of_stages = 192 << 10, most_stages = 16;
-  // The rows are terms of b's gradient, 16 of which an instruction multiplies at a time.
+  // The rows are terms of b's gradient; an instruction multiplies 16 of them.
   const std::int64_t step = factors.differentiated && size_of(factors.type) == 2 ? 16 : 8;
   const auto rows = static_cast<std::uint64_t>(detail::round_up(std::max<std::int64_t>(shape.rows, 1), step));
-  // A block of rows with one scale has whole tiles.
+  // A block of rows with one scale needs whole tiles.
   plan.rows = static_cast<int>(factors.row_blocks ? std::bit_ceil(rows) : rows);
   const std::int64_t bytes = static_cast<std::int64_t>(size_of(factors.type)) * (plan.rows + plan.columns) * plan.inner;
   plan.stages = static_cast<int>(std::clamp<std::int64_t>(bytes_of_stages / bytes, plan.stages, most_stages));
 }
 
-// In how many the launch of such a plan will have each block's sums (passes/share_steps.h).
+// The split-K parts that the launch of such a plan will have (passes/share_steps.h).
 std::int64_t parts_of(const MatmulShape &shape, const MatmulPlan &plan, const PlanDevice &device) {
   return passes::parts_of_steps(matmul_blocks(shape, plan).count(), detail::ceil_div(shape.inner, plan.inner),
                                 device.multiprocessors);
 }
 
-// Cycles that a product of 16 bits by groups of warps takes, but for what they all take, in blocks of such tiles and as
-// many parts as the launch will have. Measured on an H200. A multiprocessor's tensor cores add up 2,048 products in a
-// cycle, or 94 % of them. Or it waits for its windows: of level 2 of the cache it has up to 64 bytes in a cycle, and
-// all together have 7,550, or 5,700 where each element is read fewer than ten times. What follows the loop takes time
-// by the elements of a tile, and so does adding up parts of its sums.
+// Cycles of a 16-bit product by warp groups, without common costs, in blocks of such tiles and with the launch's
+// split-K parts. Measured on an H200. A multiprocessor's tensor cores add 2,048 products in a cycle, or 94 % of them.
+// Or it waits for its windows: it gets up to 64 bytes in a cycle from the level-2 cache, and all together get 7,550, or
+// 5,700 if each element is read fewer than ten times. The epilogue takes time in proportion to a tile's elements, and
+// so does the reduction of parts.
 double estimated_cycles(const MatmulShape &shape, const MatmulPlan &plan, const PlanDevice &device) {
   constexpr double products = 2048 * 0.94, most_of_one = 64, of_all = 7550, of_all_apart = 5700, often = 10;
   constexpr double after_loop = 0.2, of_parts = 2700, adding_up = 0.25;
@@ -192,7 +192,7 @@ double estimated_cycles(const MatmulShape &shape, const MatmulPlan &plan, const 
   return rounds * once + (parts == 1 ? 0 : of_parts + adding_up * elements);
 }
 
-// Of a larger tile, a thread has more sums than it has registers to add up parts of.
+// With a larger tile, a thread has more sums than registers for reducing parts.
 bool has_too_large_parts(const MatmulShape &shape, const MatmulPlan &plan, const PlanDevice &device) {
   constexpr std::int64_t most = std::int64_t{128} * 128;
   return std::int64_t{plan.rows} * plan.columns > most && parts_of(shape, plan, device) > 1;
@@ -209,9 +209,9 @@ Extents matmul_blocks(const MatmulShape &shape, const MatmulPlan &plan, bool in_
 MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, const PlanDevice &device) {
   const auto candidates = plans(shape, factors, device.compute_capability);
   const std::int64_t most_rows = most_rows_of_a_tile(shape, candidates);
-  // A block of groups of warps has a multiprocessor to itself, and takes nearly as long for few columns as for many:
-  // one round of blocks, of which a quarter of the multiprocessors has none, is sooner done than two. On an H100 a
-  // product of 64 x 7168 x 4096 in 8 bits takes 9.2 us in 112 blocks, and 13.4 us in 224 of half the columns.
+  // A block of warp groups has a multiprocessor to itself, and takes nearly as long for few columns as for many: one
+  // wave of blocks with a quarter of the multiprocessors idle is faster than two waves. On an H100 a product of 64 x
+  // 7168 x 4096 in 8 bits takes 9.2 us in 112 blocks, and 13.4 us in 224 of half the columns.
   const bool groups = groups_multiply(shape, factors, device.compute_capability);
   const auto enough = [&](const MatmulPlan &plan) {
     const bool alone = groups || factors.block_scales || fills_shared_memory(plan, factors.type);
@@ -225,7 +225,7 @@ MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, c
     return device.is_cpu() || matmul_blocks(shape, plan).count() >= least;
   });
   MatmulPlan plan = found == candidates.end() ? candidates.back() : *found;
-  // Tiles that make use of most multiprocessors, or loops that several blocks share. Of few rows memory is the limit.
+  // Tiles that use most multiprocessors, or split-K loops. With few rows memory is the limit.
   constexpr std::int64_t few_rounds = 2;
   const bool few = matmul_blocks(shape, plan).count() <= few_rounds * device.multiprocessors;
   const bool may_share = !factors.rows_vary && !factors.terms_vary;
@@ -234,12 +234,12 @@ MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, c
       if (other.rows <= most_rows && !has_too_large_parts(shape, other, device) &&
           estimated_cycles(shape, other, device) < estimated_cycles(shape, plan, device))
         plan = other;
-  // Scales that threads load row by row are loaded for each element where a group's 64 rows do not all exist.
+  // Scales that threads load row by row are loaded per element if a group's 64 rows do not all exist.
   const bool loads_scales = factors.block_scales && !factors.scales_beside;
   if (groups && !factors.transposed.a && !factors.rows_vary && !loads_scales && shape.rows < plan.rows)
     shorten(plan, shape, factors);
-  // In several rounds two blocks of one group of warps, each with half of the stages, hide each other's beginnings and
-  // ends. In one round a block has them all.
+  // In several waves two blocks of one warp group, each with half of the stages, overlap their prologues and epilogues.
+  // In one wave a block has all stages.
   const bool rounds = matmul_blocks(shape, plan).count() > device.multiprocessors;
   if (groups && !factors.block_scales && rounds && plan.threads == 128 && !in_teams(plan) &&
       fills_shared_memory(plan, factors.type))

@@ -1,7 +1,7 @@
-// How a product of matrices is cut into tiles: a pure function of its shape, its element type and the device.
+// The tiling of a matrix product: a pure function of its shape, its element type and the device.
 //
-// A block computes one tile of the result. The largest tile is chosen that leaves each multiprocessor a block, because
-// a larger one reads the factors less often; where the result has too few elements for that, the smallest.
+// A block computes one tile of the result. The largest tile that still gives each multiprocessor a block is chosen,
+// because larger tiles read the factors less often; for a smaller result, the smallest.
 #pragma once
 
 #include "samite/base/scalar_type.h"
@@ -19,7 +19,7 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b 
 constexpr std::int64_t round_up(std::int64_t a, std::int64_t step) { return ceil_div(a, step) * step; }
 }  // namespace detail
 
-// `batches` products of (rows x inner) by (inner x columns).
+// `batches` products of (rows x inner) times (inner x columns).
 struct MatmulShape {
   std::int64_t batches = 1, rows = 0, columns = 0, inner = 0;
 
@@ -27,35 +27,35 @@ struct MatmulShape {
 };
 
 struct MatmulPlan {
-  int rows = 0, columns = 0, inner = 0;  // of a block's tile of the result, and of one iteration
-  int threads = 0, stages = 0;           // of a block, and iterations whose factors have memory; on CUDA
+  int rows = 0, columns = 0, inner = 0;  // of a block's tile of the result; and the terms of an iteration
+  int threads = 0, stages = 0;           // threads of a block, and stages of its loop; on CUDA
 
   friend auto operator<=>(const MatmulPlan &, const MatmulPlan &) = default;
 };
 
-// What is multiplied, and how it lies.
+// The factors' types and layouts.
 struct MatmulFactors {
   ScalarType type = ScalarType::Float32;
   tile::Precision precision = tile::Precision::full;
   tile::Transposes transposed = {};
-  bool block_scales = false;    // the sums of 128 terms are scaled before they are added up
-  bool scales_beside = false;   // which bulk copies bring beside the factors
-  bool row_blocks = false;      // by scales of 128 rows each
-  bool rows_vary = false;       // the shape's rows are a mean, of groups of rows
-  bool terms_vary = false;      // its terms are, of groups of terms: their loops have a limit (passes/masked_copies.h)
-  bool differentiated = false;  // an adjoint is derived of the kernel, and of what follows its sums
-  // They are whole arrays, which a launch may copy first (passes/factor_copies.h).
+  bool block_scales = false;    // the sums of 128 terms are scaled before they are added
+  bool scales_beside = false;   // bulk copies load these scales with the factors
+  bool row_blocks = false;      // with scales for blocks of 128 rows
+  bool rows_vary = false;       // the shape's rows are a mean, for groups of rows
+  bool terms_vary = false;      // its terms are, for groups of terms: their loops have a limit (passes/masked_copies.h)
+  bool differentiated = false;  // the kernel, with its epilogue, has a derived adjoint
+  // The factors are whole arrays, which a launch may copy first (passes/factor_copies.h).
   bool copied_where_that_pays = false;
 };
 
 MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, const PlanDevice &device);
 
-// Plans among which tune() measures (ops/tune.h), each once: that of matmul_plan first, then the others of its kind
+// Candidate plans for tune() (ops/tune.h), without duplicates: that of matmul_plan first, then the others of its kind
 // that are not much too high, and those with a stage less or more. A pure function.
 std::vector<MatmulPlan> matmul_candidates(const MatmulShape &shape, const MatmulFactors &factors,
                                           const PlanDevice &device);
 
-// Of a launch: batches, tiles of rows, tiles of columns; without the first where there are no batches.
+// The blocks of a launch: batches, tiles of rows, tiles of columns; without the first if there are no batches.
 Extents matmul_blocks(const MatmulShape &shape, const MatmulPlan &plan, bool in_batches = true);
 
 }  // namespace samite::ops

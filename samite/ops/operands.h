@@ -1,4 +1,4 @@
-// The arrays that a product of matrices is given, and whether they fit each other.
+// Checks the arrays of a matrix product.
 #pragma once
 
 #include "samite/ops/matmul_plan.h"
@@ -13,9 +13,9 @@ struct MatmulOperands {
   tile::Transposes transposed;
 };
 
-// a is (rows x inner), b (inner x columns), c (rows x columns); where transposed, a is (inner x rows) and b
-// (columns x inner). All three have a first dimension of batches, or none has. UserError with `where`, and with what
-// was expected and given, where they do not fit, or are not on one device.
+// a is (rows x inner), b (inner x columns), c (rows x columns); if transposed, a is (inner x rows) and b (columns x
+// inner). Either all three have a leading batch dimension, or none. UserError with `where`, and with what was expected
+// and given, if shapes or devices do not match.
 MatmulShape matmul_shape(const std::string &name, const MatmulOperands &operands, SourceLocation where);
 
 }  // namespace samite::ops

@@ -1,4 +1,4 @@
-// What the plans of ready operations know of the device that they are for.
+// The facts about a device that plans of operations depend on.
 #pragma once
 
 #include "samite/runtime/device.h"
@@ -12,7 +12,7 @@ struct PlanDevice {
   bool is_cpu() const { return compute_capability == 0; }
 };
 
-// DeviceError where the device is not there.
+// DeviceError if the device does not exist.
 PlanDevice plan_device(Device device);
 
 }  // namespace samite::ops

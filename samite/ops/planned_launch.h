@@ -1,5 +1,5 @@
-// A kernel of the library's own and the blocks that it is launched over, for callers who know element types and extents
-// when the program runs, as those from other languages do. It is launched, recorded and differentiated as any kernel.
+// One of the library's kernels with the blocks to launch it over, for bindings that choose types and extents at run
+// time. It is launched, recorded and differentiated like any kernel.
 #pragma once
 
 #include "samite/jit/definition.h"
@@ -16,7 +16,7 @@ namespace samite::ops {
 struct PlannedLaunch {
   std::shared_ptr<jit::KernelDefinition> kernel;
   Extents blocks;
-  // Whether scales of a and of b are to be given with their last two dimensions exchanged.
+  // Whether scales of a and of b must be passed with their last two dimensions exchanged.
   std::array<bool, 2> exchanged_scales = {};
 };
 
@@ -27,7 +27,7 @@ inline void launch_planned(const PlannedLaunch &planned, std::initializer_list<j
   jit::launch_once(planned.kernel, LaunchExtents(planned.blocks, where), {}, std::span(arguments));
 }
 
-// A number for a parameter that is double, or else float.
+// A number for a parameter of type double, or else float.
 inline jit::Argument number(double value, ScalarType type) {
   const auto narrow = static_cast<float>(value);
   jit::Argument argument;

@@ -1,5 +1,5 @@
-// The types of ready products: rows of X(factors, results), and of X(left factor, right factor) where they have 8 bits.
-// Of two factors of f8e5m2 a product would have two digits.
+// The types of ready-made products: rows of X(factors, results), and of X(left factor, right factor) for 8 bits. A
+// product of two f8e5m2 factors would have only two digits.
 #pragma once
 
 #define SAMITE_PRODUCTS_OF_FLOATS(X) \

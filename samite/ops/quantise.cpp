@@ -12,11 +12,11 @@
 namespace samite::ops {
 namespace {
 
-// A block's tile of numbers that share scales, as far as a block of threads takes them at once.
+// A block's tile of numbers that share scales.
 struct Cut {
   int rows, columns;
 };
-// Tiles lie inside of blocks of 128 by 128, and are longer along the rows, where neighbours lie.
+// Tiles are inside blocks of 128 by 128, and are longer along the rows, whose elements are contiguous.
 constexpr Cut cut(ScaleGroups groups) {
   if (groups.rows == ScaleGroup::block && groups.columns == ScaleGroup::block) return {scale_block, scale_block};
   if (groups.columns == ScaleGroup::block) return {32, scale_block};
@@ -26,7 +26,7 @@ constexpr Cut cut(ScaleGroups groups) {
   return {32, 128};
 }
 
-// What 1 stands for. A smaller scale would have lost digits, or be zero.
+// The unit of the scale. A smaller scale would lose digits, or be zero.
 template <Scalar Q>
 Tile<float> scale_of(const Tile<float> &largest) {
   constexpr float least = std::numeric_limits<float>::min();
@@ -43,7 +43,7 @@ Tile<float> in_float(const Tile<T> &x) {
 template <class T, class Q>
 using Quantiser = TileKernel<void(Array<const T, 2>, Array<Q, 2>, Array<float, 2>)>;
 
-// One scale for each row, for each column, or for a block: a block of threads finds its scales and then divides.
+// One scale for each row, each column, or each block: a block of threads finds its scales and then divides.
 template <Scalar T, Scalar Q>
 Quantiser<T, Q> in_one(const ScaleGroups &groups) {
   const auto [rows, columns] = cut(groups);
@@ -84,7 +84,7 @@ Quantiser<T, Q> in_one(const ScaleGroups &groups) {
           }};
 }
 
-// One scale for all: `largest` is what all blocks together have found.
+// One scale for all: `largest` is the maximum over all blocks.
 template <Scalar T>
 auto largest_of_all() {
   return TileKernel{"largest", [](Array<const T, 2> x, Array<float, 2> largest) {
@@ -128,7 +128,7 @@ auto multiply(const ScaleGroups &groups) {
       }};
 }
 
-// The scales' groups, where x and q fit each other.
+// The scales' groups, after checking x and q.
 ScaleGroups groups_of(const std::string &name, const AnyBuffer &x, const AnyBuffer &q, const AnyBuffer &scale,
                       SourceLocation where) {
   if (!x.valid() || !q.valid() || x.rank() != 2 || x.extents() != q.extents())
@@ -167,7 +167,7 @@ PlannedLaunch launch_back(const ScaleGroups &groups, std::int64_t rows, std::int
   return {made.at(groups).definition(), {detail::ceil_div(rows, height), detail::ceil_div(columns, width)}};
 }
 
-// X(element type, 8-bit type) for each pair that there is.
+// X(element type, 8-bit type) for each supported pair.
 #define SAMITE_QUANTISED(X) \
   X(float, f8e4m3)          \
   X(float, f8e5m2)          \
@@ -182,7 +182,7 @@ PlannedLaunch launch_back(const ScaleGroups &groups, std::int64_t rows, std::int
                                      name, cpp_name(x), cpp_name(q)));
 }
 
-// One scale along a dimension is that of a block where another one is, of at most as many numbers.
+// A single scale along a dimension equals that of one block of at most as many numbers.
 ScaleGroups with_whole_blocks(ScaleGroups groups, std::int64_t rows, std::int64_t columns, SourceLocation where) {
   const bool has_blocks = groups.rows == ScaleGroup::block || groups.columns == ScaleGroup::block;
   if (!has_blocks) return groups;

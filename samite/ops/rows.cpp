@@ -12,26 +12,26 @@ namespace samite::ops::detail {
 namespace {
 
 constexpr int longest_tile = 8192, shortest_tile = 32, warp = 32;
-// Of several short rows. On the CPU fewer: a row is worked on while the next one is on its way from memory.
+// For several short rows. Fewer on the CPU, which prefetches the next row while it processes one.
 constexpr int tile_elements = 2048, tile_elements_on_cpu = 1024;
 constexpr int part = 4096, part_on_cpu = 2048;
 
-// To whole registers, with few widths in which a kernel is compiled: at most a sixteenth lies beyond the row.
+// Rounded to whole registers, with few widths to compile kernels for: at most a sixteenth is beyond the row.
 std::int64_t width_on_cpu(std::int64_t columns) {
   const auto power = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)));
   return round_up(columns, std::max<std::int64_t>(16, power / 32));
 }
 
-// Up to 512 columns a power of two, of which a block has several rows. Of longer rows the tile is as long as the row
-// where that is a multiple of a sixteenth to an eighth of it, as the widths of networks are: what ends elsewhere goes
-// element by element.
+// Up to 512 columns a power of two, with several rows in a block. For longer rows the tile is as long as the row if
+// that is a multiple of a sixteenth to an eighth of it, as widths of networks are: rows that end within a tile are
+// processed element by element.
 std::int64_t width_on_gpu(std::int64_t columns) {
   const auto power = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)));
   return power <= 512 ? std::max<std::int64_t>(shortest_tile, power) : round_up(columns, power / 16);
 }
 
 RowPlan plan_on_cpu(std::int64_t columns, std::int64_t longest) {
-  // Of one length, as far as can be: what is beyond the row takes as long as what is inside.
+  // Parts of equal length, as far as possible: elements beyond the row take as long as others.
   const std::int64_t parts = columns > longest ? ceil_div(columns, part_on_cpu) : 1;
   const auto width = static_cast<int>(width_on_cpu(ceil_div(columns, parts)));
   return {parts > 1 ? 1 : std::max(1, tile_elements_on_cpu / width), width, 32, parts > 1};

@@ -1,7 +1,7 @@
-// What operations on the rows of a matrix share: how rows are cut into tiles, which types there are, what is refused.
+// Common code of operations on the rows of a matrix: tiling, types and checks.
 //
-// A block takes a row as one tile, or several short ones, and keeps it, on CUDA in registers. A row that is longer than
-// that is gone over in parts.
+// A block loads a row as one tile, or several short rows, and keeps it, on CUDA in registers. Longer rows are processed
+// in parts.
 #pragma once
 
 #include "samite/jit/tile_kernel.h"
@@ -21,28 +21,28 @@ struct RowPlan {
   friend auto operator<=>(const RowPlan &, const RowPlan &) = default;
 };
 
-// A pure function. The CPU keeps rows in memory, and `longest_on_cpu` is up to which length that is sooner done than to
-// read the row again.
-// `numbers`: of a row, that each of CUDA's threads has, as far as there are 128 threads or more.
+// A pure function. The CPU keeps rows in memory; up to `longest_on_cpu` elements that is faster than reading the row
+// again. `numbers`: elements of a row in each of CUDA's threads, as long as there are at least 128 threads.
 RowPlan row_plan(std::int64_t columns, const PlanDevice &device, std::int64_t longest_on_cpu, int numbers);
-// With many, few warps wait for each other: layer norm of 4,096 numbers a row takes 1.4 times as long with 8 for each
-// thread as with 32, on an H100. That takes registers for a tile or two.
+// With more, fewer warps wait for each other: layer norm of 4,096 numbers in a row takes 1.4 times as long with 8 in
+// each thread as with 32, on an H100. That needs registers for one or two tiles.
 constexpr int few_numbers = 8;
 inline int many_numbers(ScalarType type) { return size_of(type) == 8 ? few_numbers : 32; }
 Extents row_blocks(std::int64_t rows, const RowPlan &plan);
 
-// x and y are matrices of the same extents and type, which is one of SAMITE_ROW_TYPES, on one device; else UserError.
+// x and y are matrices of the same extents and type, which is one of SAMITE_ROW_TYPES, on one device; otherwise
+// UserError.
 void check_rows(const std::string &name, const AnyBuffer &x, const AnyBuffer &y, SourceLocation where);
 [[noreturn]] void refuse_row_type(const std::string &name, ScalarType type, SourceLocation where);
 
-// X(T) for each type of elements that these operations have.
+// X(T) for each element type of these operations.
 #define SAMITE_ROW_TYPES(X) X(half) X(bfloat16) X(float) X(double)
 
-// What they are computed in.
+// The type that they compute in.
 template <Scalar T>
 using RowNumber = lang::Accumulator<T>;
 
-// Part (i, k) of x, and which of its elements are inside of their rows.
+// Part (i, k) of x, and the mask of its elements inside their rows.
 template <Scalar T>
 Tile<RowNumber<T>> load_rows(const Array<const T, 2> &x, const Int &i, const Int &k, const RowPlan &plan) {
   return as_type<RowNumber<T>>(tile::load(x, {i, k}, {plan.rows, plan.columns}));

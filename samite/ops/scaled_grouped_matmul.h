@@ -1,4 +1,4 @@
-// Products of groups of rows (ops/grouped_matmul.h) of 8-bit factors with scales (ops/scaled_matmul.h).
+// Grouped products of rows (ops/grouped_matmul.h) with scaled 8-bit factors (ops/scaled_matmul.h).
 //
 //   ops::scaled_grouped_matmul(a, b, scale_a, scale_b, offsets, c);
 //
@@ -6,9 +6,9 @@
 //       "experts", [](const ops::Sums<float> &s) { return tile::cast<bfloat16>(s.values()); }, {.b = true});
 //   experts.launch({a, where}, b, scale_a, scale_b, offsets, c);
 //
-// Scales of a are those of a matrix of (rows x inner), but not of blocks of rows, which would belong to several groups:
-// one, one for each row, or one for 128 numbers of a row. Scales of b are those of each group's matrix of
-// (inner x columns), in three dimensions.
+// Scales of a are those of a matrix of (rows x inner), except for blocks of rows, which could span several groups: one
+// scale, one for each row, or one for 128 numbers of a row. Scales of b are those of each group's matrix of (inner x
+// columns), in three dimensions.
 #pragma once
 
 #include "samite/ops/grouped_matmul.h"
@@ -25,12 +25,12 @@ struct ScaledGroupedPlan {
   friend auto operator<=>(const ScaledGroupedPlan &, const ScaledGroupedPlan &) = default;
 };
 
-// UserError where there is a scale for each term, or one for a block of rows.
+// UserError for a scale for each term, or for a block of rows.
 ScaledPlan scaled_grouped_plan(const std::string &name, const GroupedShape &shape, MatmulFactors factors,
                                const ScaleGroups &of_a, const ScaleGroups &of_b, const PlanDevice &device,
                                SourceLocation where);
 
-// The sums of a part of a block's tile, and the scales that are still to be applied to them, where they are stored.
+// The sums of a part of a block's tile, and the scales to apply when they are stored.
 struct ScaledGroupedSums {
   ScalesOfTile<2, 3> scales;
   Tile<float> sums;
@@ -92,8 +92,8 @@ class ScaledGroupedMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
     refuse_transposed_rows(name, transposed, where);
   }
 
-  // a (rows x inner), b (groups x inner x columns), or (groups x columns x inner) where it lies transposed, offsets
-  // (groups + 1), c (rows x columns). UserError where they do not fit each other, DeviceError as a launch.
+  // a (rows x inner), b (groups x inner x columns), or transposed (groups x columns x inner), offsets (groups + 1), c
+  // (rows x columns). UserError if their shapes do not match, DeviceError as for a launch.
   void launch(const First &a, const Buffer<B> &b, const Scales &scale_a, const Scales &scale_b, const Rows &offsets,
               const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
     launch(LaunchOptions{}, a, b, scale_a, scale_b, offsets, c, extras...);
@@ -164,7 +164,7 @@ class ScaledGroupedMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
   std::shared_ptr<State> state_;
 };
 
-// Of factors of A and B with an epilogue, for many launches.
+// For factors of A and B with an epilogue, for many launches.
 template <Scalar A, Scalar B = A, class E>
 auto scaled_grouped_product(std::string name, const E &epilogue, tile::Transposes transposed = {},
                             SourceLocation where = std::source_location::current()) {

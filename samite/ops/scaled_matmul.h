@@ -1,4 +1,4 @@
-// Products of matrices of 8-bit floating numbers with scales, c = f((a scale_a) (b scale_b)).
+// Products of 8-bit floating matrices with scales, c = f((a scale_a) (b scale_b)).
 //
 //   ops::scaled_matmul(a, b, scale_a, scale_b, c);
 //
@@ -8,13 +8,13 @@
 //       });
 //   layer.launch(a, b, scale_a, scale_b, c, bias);
 //
-// Which numbers share a scale is read off the scales' extents (ops/scales.h); a and b choose for themselves. Products
-// are added up in float. Scales that change along the sum are applied to the sums of 128 terms, others to the sums of
-// all. One factor may be f8e5m2, as gradients are in training; of two such factors a product would have two digits, and
+// The scales' extents determine which numbers share a scale (ops/scales.h), separately for a and b. Products are summed
+// in float. Scales that change along the inner dimension are applied to sums of 128 terms, others to the total sums.
+// One factor may be f8e5m2, as gradients are in training; a product of two such factors would have only two digits, and
 // is refused.
 //
-// The epilogue is that of ops/matmul.h, on sums that are scaled. An 8-bit result is rounded to the nearest number and
-// stays within the type's range: `tile::cast<f8e4m3>(s.values() * scale)`.
+// The epilogue is that of ops/matmul.h, for scaled sums. A cast to 8 bits rounds to nearest and saturates:
+// `tile::cast<f8e4m3>(s.values() * scale)`.
 #pragma once
 
 #include "samite/ops/matmul.h"
@@ -29,16 +29,16 @@ namespace detail {
 struct ScaledPlan {
   MatmulPlan plan;
   ScaleGroups a, b;
-  ScalesLie beside;  // how scales of terms are read, where they come by copies beside the factors
+  ScalesLie beside;  // the layout of scales of terms, if bulk copies load them with the factors
 
   bool by_terms() const { return a.columns != ScaleGroup::all || b.rows != ScaleGroup::all; }
-  // A thread has the products of 128 terms beside the sums of all. A tile with more columns than a block of scales is
-  // multiplied in parts of so many, one after another, so that it has the products of one part.
+  // A thread has the products of 128 terms beside the total sums. A tile with more columns than a block of scales is
+  // multiplied in parts of so many columns, one after another, so that a thread has the products of one part.
   int parts() const {
     return by_terms() && beside.copied && plan.columns > scale_block ? plan.columns / scale_block : 1;
   }
   int columns_of_part() const { return plan.columns / parts(); }
-  // Of the result, in parts.
+  // A column index of the result, counted in parts.
   Int column(const Int &block, int part) const { return parts() == 1 ? Int(block) : Int(block * parts() + part); }
   void describe(MatmulFactors &factors) const {
     factors.block_scales = by_terms();
@@ -49,7 +49,7 @@ struct ScaledPlan {
   friend auto operator<=>(const ScaledPlan &, const ScaledPlan &) = default;
 };
 
-// sum + a b. Tensor cores multiply factors of two types as they are; on the CPU these are halves, which hold both.
+// sum + a b. Tensor cores multiply mixed types directly; the CPU casts both to half, which represents them exactly.
 template <Scalar A, Scalar B>
 Tile<float> add_product(const Tile<A> &a, const Tile<B> &b, const Tile<float> &sum, tile::Transposes transposed,
                         bool on_cpu, SourceLocation where) {
@@ -59,8 +59,8 @@ Tile<float> add_product(const Tile<A> &a, const Tile<B> &b, const Tile<float> &s
                                                  transposed.b, /*tf32=*/false, where));
 }
 
-// The scales of one matrix, which is one of several where the array has three dimensions. `transposed`: the array's
-// last two dimensions are exchanged.
+// The scales of one matrix, one of several if the array has three dimensions. `transposed`: the array's last two
+// dimensions are exchanged.
 template <int Rank>
 class ScalesOfMatrix {
  public:
@@ -106,8 +106,8 @@ struct ScalesOfTile {
   ScalesOfMatrix<RankOfB> b;
   Int row, column;
 
-  // To be multiplied with the tile's elements: (rows x 1) or (1 x columns), or one number of each, (1 x 1). `k` counts
-  // blocks of 128 terms.
+  // Factors for the tile's elements: (rows x 1) or (1 x columns), or one number for all, (1 x 1). `k` counts blocks of
+  // 128 terms.
   Tile<float> of_rows(const Int &k, const ScaledPlan &p) const {
     const Int at = p.a.columns == ScaleGroup::all ? Int(0) : Int(k);
     if (p.a.rows == ScaleGroup::one) return a.load(row, at, {p.plan.rows, 1});
@@ -118,12 +118,12 @@ struct ScalesOfTile {
     if (p.b.columns == ScaleGroup::one) return b.load(at, column, {1, p.columns_of_part()});
     return b.load(at, p.b.columns == ScaleGroup::all ? Int(0) : Int(column / scale_block), {1, 1});
   }
-  // The first of them as one number for each row, (rows x 1), where a block of rows has one as well.
+  // The scales of rows as one number for each row, (rows x 1), even if a block of rows shares one.
   Tile<float> of_each_row(const Int &k, const ScaledPlan &p) const {
     const Tile<float> scales = of_rows(k, p);
     return p.beside.copied && p.a.rows != ScaleGroup::one ? tile::broadcast<float>(scales, {p.plan.rows, 1}) : scales;
   }
-  // The sums of all terms, of which scales that change along them have been applied already.
+  // The total sums with all remaining scales; those that change along the terms are already applied.
   Tile<float> applied(const Tile<float> &sums, const ScaledPlan &p) const {
     if (p.by_terms()) return sums;
     return sums * (of_rows(0, p) * of_columns(0, p));
@@ -131,13 +131,13 @@ struct ScalesOfTile {
 };
 
 // The scales of 128 terms of a part of a block's tile of the result, in blocks of threads. Those of single rows and
-// columns are views, without memory of the block: threads that wait for each other in each iteration would take longer.
+// columns are views without shared memory, which would need barriers in each iteration.
 template <int RankOfA, int RankOfB>
 class ScalesOfTerms {
  public:
   ScalesOfTerms(const ScalesOfTile<RankOfA, RankOfB> &scales, const ScaledPlan &p) : scales_(scales), p_(p) {}
 
-  // Whether one factor or both have one number for all elements, and what it is, or the product of both.
+  // Whether at least one factor has one number for all elements: that number, or the product of both.
   bool has_number() const { return !of_each_row() || !of_each_column(); }
   Float number(const Int &k) const {
     if (of_each_row()) return of_columns(k);
@@ -145,13 +145,13 @@ class ScalesOfTerms {
     return of_rows(k) * of_columns(k);
   }
 
-  // One for each row, if there is one.
+  // The scales of rows, if there are any.
   bool of_each_row() const { return p_.a.rows == ScaleGroup::one; }
   Tile<float> row_scales(const Int &k) const {
     return scales_.a.view(scales_.row, of_a(k), {p_.plan.rows, p_.columns_of_part()}, {.steps = {1, 0}});
   }
 
-  // `number` where there is one, and `rows` where there are scales of each row.
+  // Applies `number`, if there is one, and `rows`, if there are scales of rows.
   Tile<float> applied(const Tile<float> &product, const Int &k, const Float &number, const Tile<float> &rows) const {
     if (of_each_row() && of_each_column()) return product * (rows * column_scales(k));
     if (of_each_row()) return product * (rows * number);
@@ -177,8 +177,8 @@ class ScalesOfTerms {
   const ScaledPlan &p_;
 };
 
-// The sums of each part of a block's tile of the result, of so many steps, without scales of all terms; `load_left` and
-// `load_right` are of one step, the latter of one part.
+// The sums of each part of a block's tile of the result, over so many iterations, without scales of all terms;
+// `load_left` and `load_right` load the factors of an iteration, the latter for one part.
 template <Scalar A, Scalar B, int RankOfA, int RankOfB, class Left, class Right>
 std::vector<Tile<float>> scaled_sums(const Left &load_left, const Right &load_right,
                                      const std::vector<ScalesOfTile<RankOfA, RankOfB>> &parts, const Int &steps,
@@ -187,7 +187,7 @@ std::vector<Tile<float>> scaled_sums(const Left &load_left, const Right &load_ri
   const auto zeros = [&] { return tile::zeros<float>({plan.rows, p.columns_of_part()}, where); };
   std::vector<Tile<float>> sums;
   for (std::size_t part = 0; part < parts.size(); ++part) sums.push_back(zeros());
-  // Where copies do not bring them, read an iteration ahead: they come from far.
+  // Unless bulk copies load them, they are read an iteration ahead, to hide their latency.
   const bool ahead = p.by_terms() && !p.on_cpu() && !p.beside.copied;
   const ScalesOfTerms<RankOfA, RankOfB> own(parts[0], p);
   const bool number_ahead = ahead && own.has_number(), rows_ahead = ahead && own.of_each_row();
@@ -219,7 +219,7 @@ std::vector<Tile<float>> scaled_sums(const Left &load_left, const Right &load_ri
   }
   return sums;
 }
-// Of each part, with all scales.
+// For each part, with all scales.
 template <int Rank, Scalar A, Scalar B>
 std::vector<Tile<float>> scaled_block_sums(const Array<const A, Rank> &a, const Array<const B, Rank> &b,
                                            const Array<const float, Rank> &scale_a,
@@ -244,12 +244,13 @@ std::vector<Tile<float>> scaled_block_sums(const Array<const A, Rank> &a, const 
   return sums;
 }
 
-// How a product with scales of these groups is cut. UserError where there is a scale for each term.
+// The plan of a product with scales of these groups. UserError for a scale for each term.
 inline ScaledPlan scaled_plan(const std::string &name, const MatmulShape &shape, MatmulFactors factors,
                               const ScaleGroups &of_a, const ScaleGroups &of_b, const ScalesLie &lie,
                               const PlanDevice &device, SourceLocation where) {
   if (of_a.columns == ScaleGroup::one || of_b.rows == ScaleGroup::one) refuse_scale_for_each_term(name, where);
-  // Of blocks of terms on both sides, and of b of columns: those of single ones would be one more tile in registers.
+  // For blocks of terms on both sides, and of b's columns: scales of single columns would be one more tile in
+  // registers.
   const bool of_blocks = of_a.columns == ScaleGroup::block && of_b == ScaleGroups{ScaleGroup::block, ScaleGroup::block};
   const bool beside = of_blocks && device.compute_capability / 10 == 9;
   ScaledPlan plan{{}, of_a, of_b, beside ? lie : ScalesLie{}};
@@ -285,9 +286,9 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
             [=](const detail::ScaledPlan &plan) { return kernel<2>(name, epilogue, transposed, plan, where); },
             [=](const detail::ScaledPlan &plan) { return kernel<3>(name, epilogue, transposed, plan, where); })) {}
 
-  // a (rows x inner), b (inner x columns), c (rows x columns), with scales as ops/scales.h has them of a matrix of
-  // (rows x inner) and one of (inner x columns), whether these lie transposed or not; or as many of each in three
-  // dimensions. UserError where they do not fit each other, DeviceError as a launch.
+  // a (rows x inner), b (inner x columns), c (rows x columns), with scales as in ops/scales.h for matrices of (rows x
+  // inner) and (inner x columns), transposed or not; or batches of these in three dimensions. UserError if their shapes
+  // do not match, DeviceError as for a launch.
   void launch(const First &a, const Buffer<B> &b, const Buffer<float> &scale_a, const Buffer<float> &scale_b,
               const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
     with_kernel(a, b, scale_a, scale_b, c, [&](const auto &kernel, const LaunchExtents &blocks, const auto &scales) {
@@ -302,7 +303,7 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
         });
   }
 
-  // Measures which plan is the fastest for arrays of these extents, and keeps it for launches to come.
+  // Finds the fastest plan for arrays of these extents by measurement, and keeps it for later launches.
   TunedPlan tune(const First &a, const Buffer<B> &b, const Buffer<float> &scale_a, const Buffer<float> &scale_b,
                  const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
     return tune(TuneOptions{}, a, b, scale_a, scale_b, c, extras...);
@@ -329,9 +330,9 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
 
   struct Product {
     PlannedProduct planned;
-    detail::ScaledPlan plan;  // the usual one
+    detail::ScaledPlan plan;  // the default plan
   };
-  // Scales as a plan's kernel reads them.
+  // Scales in the layout that a plan's kernel reads.
   struct ScalesAsRead {
     ScalesLie lie;
     bool in_batches;
@@ -403,7 +404,7 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
   std::shared_ptr<State> state_;
 };
 
-// Of factors of A and B with an epilogue, for many launches.
+// For factors of A and B with an epilogue, for many launches.
 template <Scalar A, Scalar B = A, class E>
 auto scaled_product(std::string name, const E &epilogue, tile::Transposes transposed = {},
                     SourceLocation where = std::source_location::current()) {

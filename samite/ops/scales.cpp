@@ -27,7 +27,7 @@ std::optional<ScaleGroups> scale_groups(std::span<const std::int64_t> scales, st
   const auto of_rows = group_of(scales[rank - 2], rows);
   const auto of_columns = group_of(scales[rank - 1], columns);
   if (!of_rows || !of_columns) return std::nullopt;
-  // One number of a row beside one of a column would be a scale for each element.
+  // One number for each row together with one for each column would be a scale for each element.
   if (of_rows == ScaleGroup::one && of_columns == ScaleGroup::one) return std::nullopt;
   return ScaleGroups{*of_rows, *of_columns};
 }
@@ -67,7 +67,8 @@ ScaleGroups scale_groups(const std::string &name, const std::string &what, const
 }
 
 ScalesLie scales_lie(std::span<const std::int64_t> of_a, std::span<const std::int64_t> of_b) {
-  // Elements of a row lie together, and rows begin at multiples of 16 bytes. Nothing where neither dimension's do.
+  // Whether the dimensions must be exchanged so that rows are contiguous and begin at multiples of 16 bytes. Empty if
+  // neither order does.
   const auto transposed = [](std::span<const std::int64_t> strides) -> std::optional<bool> {
     const std::size_t last = strides.size() - 1;
     const std::size_t together = strides[last] == 1 ? last : last - 1;

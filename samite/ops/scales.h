@@ -1,4 +1,4 @@
-// Scales of matrices of 8-bit numbers: what they stand for is each number times its scale.
+// Scales of matrices of 8-bit numbers: each number stands for itself times its scale.
 //
 // A matrix of (rows x columns) may have
 //
@@ -21,7 +21,7 @@
 
 namespace samite::ops {
 
-// How many numbers share a scale along a dimension.
+// The numbers along a dimension that share a scale.
 enum class ScaleGroup : std::uint8_t { one, block, all };
 inline constexpr int scale_block = 128;
 
@@ -31,31 +31,31 @@ struct ScaleGroups {
   friend auto operator<=>(const ScaleGroups &, const ScaleGroups &) = default;
 };
 
-// Which dimension of a factor are the terms of a product's sums, if it is one.
+// The dimension of a factor that holds the terms of a product's sums.
 enum class TermsAre : std::uint8_t { neither, rows, columns };
 
-// Of the scales called `what` for a matrix of that many rows and columns; with a first dimension of batches where
-// `batches` is not 0. UserError with `where`, the recipes and what was given, where the shape is none of the above, or
-// has one for each term.
+// The groups of the scales called `what` for a matrix of that many rows and columns; with a leading batch dimension if
+// `batches` is not 0. UserError with `where`, the recipes and what was given, if the shape is none of the above, or has
+// one scale for each term.
 ScaleGroups scale_groups(const std::string &name, const std::string &what, const AnyBuffer &scales,
                          std::int64_t batches, std::int64_t rows, std::int64_t columns, SourceLocation where,
                          TermsAre terms = TermsAre::neither);
-// The same of scales of these extents; nothing where they are none of the above.
+// The same for scales of these extents; empty if they are none of the above.
 std::optional<ScaleGroups> scale_groups(std::span<const std::int64_t> scales, std::int64_t batches, std::int64_t rows,
                                         std::int64_t columns);
 
-// Whether bulk copies of compute capability 9.0 read both arrays of scales, and which of them with the last two
-// dimensions exchanged, as its columns lie together.
+// Whether bulk copies of compute capability 9.0 can read both arrays of scales, and which of them with the last two
+// dimensions exchanged, because its columns are contiguous.
 struct ScalesLie {
   bool copied = false, a_transposed = false, b_transposed = false;
 
   friend auto operator<=>(const ScalesLie &, const ScalesLie &) = default;
 };
 ScalesLie scales_lie(const AnyBuffer &scale_a, const AnyBuffer &scale_b);
-// The same by strides, in elements, of arrays that begin at multiples of 16 bytes.
+// The same by strides, in elements, for arrays that begin at multiples of 16 bytes.
 ScalesLie scales_lie(std::span<const std::int64_t> of_a, std::span<const std::int64_t> of_b);
 
-// UserError: scales along the sum are for blocks of 128 terms.
+// UserError: scales along the inner dimension are for blocks of 128 terms.
 [[noreturn]] void refuse_scale_for_each_term(const std::string &name, SourceLocation where);
 
 }  // namespace samite::ops

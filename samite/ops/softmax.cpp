@@ -10,7 +10,7 @@ namespace {
 
 using detail::RowPlan;
 
-// Powers are kept where a core's second cache has room for them. The adjoint has none.
+// Exponentials are kept if a core's second-level cache has room for them. The adjoint has none.
 constexpr std::int64_t longest_on_cpu = 131072, longest_adjoint_on_cpu = 2048;
 
 template <Scalar T>
@@ -29,9 +29,9 @@ RowKernel<T> softmax_of(const RowPlan &plan) {
             };
             if (!plan.in_parts) {
               const Tile<S> row = part(0);
-              // The result does not depend on what is subtracted.
+              // The result does not depend on the subtracted number.
               const Tile<S> powers = exp(row - stop_gradient(tile::max(row, {1})));
-              // One quotient for a row: exact ones of all its elements take longer than their powers.
+              // One quotient for a row: exact quotients for all elements take longer than their exponentials.
               detail::store_rows<T>(y, i, 0, powers * (S(1) / tile::sum(powers, {1})));
               return;
             }

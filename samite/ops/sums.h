@@ -1,4 +1,4 @@
-// What an epilogue is given: the sums of a block's tile of the result, and where in the result they lie.
+// An epilogue's input: the sums of a block's tile of the result, and the tile's position.
 #pragma once
 
 #include "samite/jit/tile_kernel.h"
@@ -10,20 +10,20 @@
 
 namespace samite::ops {
 
-// Of factors of type T, which are added up in Accumulator: float for floating types of 8 and 16 bits, int32 for
-// integers of 8 and 16 bits, T for others. An epilogue reads
+// For factors of type T, summed in Accumulator: float for floating types of 8 and 16 bits, int32 for integers of 8 and
+// 16 bits, T for others. An epilogue reads
 //
 //   values()          the sums, (rows x columns)
 //   for_columns(x)    elements of an array of one number for each column of the result, (1 x columns)
 //   for_rows(x)       the same for each row, (rows x 1)
 //   for_elements(x)   elements of a matrix that is as large as the result, (rows x columns)
-//   inside()          which elements are inside of the result; the others are not stored
+//   inside()          the mask of elements inside the result; others are not stored
 //
-// and writes with store(array, tile) to a further matrix as large as the result. Outside of an array elements are zero.
+// and writes with store(array, tile) to a further matrix as large as the result. Elements outside of an array are zero.
 //
-// Of a product of groups (ops/grouped_matmul.h) the tile's rows belong to one group. Behind that group's last row
-// elements of arrays are zero, too, nothing is stored, inside() is false, and the sums may be anything. `for_columns`
-// of a matrix of (groups x columns) has the numbers of this group, and group() is its number.
+// In a grouped product (ops/grouped_matmul.h) the tile's rows belong to one group. After that group's last row elements
+// of arrays are also zero, nothing is stored, inside() is false, and the sums are unspecified. `for_columns` of a
+// matrix of (groups x columns) has the numbers of this group, and group() is its number.
 template <Scalar T>
 class Sums {
  public:
@@ -37,7 +37,7 @@ class Sums {
         column_(std::move(column)),
         rows_(std::move(rows)),
         columns_(std::move(columns)) {}
-  // Of rows of a group.
+  // For rows of a group.
   Sums(Tile<Accumulator> values, RowsOfGroup rows, Int column, Int columns)
       : values_(std::move(values)),
         row_(rows.first),
@@ -47,7 +47,7 @@ class Sums {
         group_(std::move(rows)) {}
 
   const Tile<Accumulator> &values() const { return values_; }
-  // Which of the groups that a product of such has; 0 of others.
+  // The group of a grouped product; 0 for other products.
   Int group() const { return group_ ? Int(group_->group) : Int(0); }
 
   template <class U>
@@ -96,8 +96,8 @@ class Sums {
   }
 
   Tile<Accumulator> values_;
-  Int row_, column_;    // of tiles of this size; of a group the first row
-  Int rows_, columns_;  // of the result; of a group the rows that are its own
+  Int row_, column_;    // in tiles of this size; for a group the first row
+  Int rows_, columns_;  // of the result; for a group the end of its rows
   std::optional<RowsOfGroup> group_;
 };
 

@@ -14,7 +14,7 @@
 namespace samite::ops::detail {
 namespace {
 
-constexpr double worth_a_change = 0.98;  // of the usual plan's time
+constexpr double worth_a_change = 0.98;  // relative to the default plan's time
 
 double seconds_of_calls(Launch &launch, int calls) {
   Event begin, end;
@@ -24,7 +24,7 @@ double seconds_of_calls(Launch &launch, int calls) {
   return end.milliseconds_since(begin) * 1e-3 / calls;
 }
 
-// Rounds of about 3 ms, after one that wakes what sleeps.
+// Rounds of about 3 ms, after a warm-up round.
 double measured_seconds(Launch &launch) {
   constexpr int rounds = 7, most_calls = 100;
   constexpr double seconds_of_a_round = 3e-3;

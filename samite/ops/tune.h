@@ -1,12 +1,12 @@
-// The choice of a product's plan by measurement, on the device that its arrays are on.
+// Chooses a product's plan by measurement, on the device of its arrays.
 //
 //   const ops::Matmul layer{…};
 //   layer.tune(a, b, c, bias, residual);      // some seconds, once for this shape on this kind of device
-//   layer.launch(a, b, c, bias, residual);    // by the plan that was the fastest, in later processes, too
+//   layer.launch(a, b, c, bias, residual);    // by the fastest plan, in later processes, too
 //
-// Each candidate (ops/matmul_plan.h) is launched many times on the arrays that are given: c and what the epilogue
-// writes to are written, and what it adds to is added to as often. Give others of the same extents where that matters.
-// The usual plan stays where no other takes 2% less. The choice is kept on disk (ops/tuned_plans.h).
+// Each candidate (ops/matmul_plan.h) is launched many times on the given arrays: c and other results of the epilogue
+// are overwritten, and accumulated arrays are added to as often. Pass other arrays of the same extents if that matters.
+// The default plan stays unless another one takes at least 2% less. The choice is stored on disk (ops/tuned_plans.h).
 #pragma once
 
 #include "samite/jit/launch.h"

@@ -48,7 +48,7 @@ std::string text_of(const MatmulPlan &plan) {
   return fmt::format("plan {} {} {} {} {}\n", plan.rows, plan.columns, plan.inner, plan.threads, plan.stages);
 }
 
-// One of the candidates alone: whatever is in a file, nothing else is launched.
+// Only candidates: whatever a file contains, nothing else is launched.
 std::optional<MatmulPlan> found_on_disk(const PlannedProduct &product, const PlanDevice &device) {
   const std::optional<std::string> text = object_cache()->find(detail::key_on_disk(product));
   if (!text) return std::nullopt;
