@@ -121,7 +121,7 @@ AnyBuffer AnyBuffer::over(std::shared_ptr<Storage> storage) const {
 
 void AnyBuffer::zero_gradient(SourceLocation where) {
   AnyBuffer view = gradient(where);
-  // Elements that several indices share are visited once, so that no two threads write one.
+  // Elements that several indices share are visited once, so that no two threads write the same one.
   std::array<std::int64_t, maximum_rank> extents{};
   for (int d = 0; d < rank(); ++d) {
     auto axis = static_cast<std::size_t>(d);

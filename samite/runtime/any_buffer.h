@@ -1,17 +1,17 @@
-// An array on a device whose element type is known when the program runs: what launches and tapes hold.
-// Buffer<T> in buffer.h is the same with the type known to the compiler.
+// An array on a device whose element type is known at run time: launches and tapes hold these. Buffer<T> in buffer.h is
+// the same with the type known to the compiler.
 //
-// A buffer is a handle: copies and views share one storage, its version, its gradient and its name, and the last of
-// them frees it. A view is extents and strides over that storage; making one copies nothing. Strides are in elements;
-// a broadcast view has stride 0, a reversed one a negative stride.
+// A buffer is a handle: copies and views share one storage, its version, its gradient and its name; the last of them
+// frees it. A view has its own extents and strides over that storage, and is made without a copy. Strides are in
+// elements; a broadcast view has stride 0, a reversed one a negative stride.
 //
 // The gradient belongs to the storage, has the same layout and starts as zeros, so that views, and handles copied
-// before track_gradient() was called, agree on it. In the gradient of a broadcast view the contributions of all indices
-// that share an element meet in that element.
+// before track_gradient() was called, share it. In the gradient of a broadcast view the contributions of all indices
+// that share an element are summed.
 //
-// A default-constructed buffer is empty: valid() is false, and whatever needs memory throws a UserError. Different
-// handles may be used from different threads, also where they share a storage; who writes elements that another
-// thread uses keeps order himself.
+// A default-constructed buffer is empty: valid() is false, and functions that need memory throw a UserError. Different
+// handles may be used from different threads, even if they share a storage; accesses to the same elements must be
+// synchronised by the caller.
 #pragma once
 
 #include "samite/base/scalar_type.h"
@@ -40,11 +40,11 @@ enum class Gradient { untracked, tracked };
 class AnyBuffer {
  public:
   AnyBuffer() = default;
-  // New memory, all zeros. UserError where a gradient is asked for elements that are not floating point.
+  // New zeroed memory. UserError if a gradient is requested for elements that are not floating point.
   AnyBuffer(Device device, ScalarType type, const Extents &extents, Gradient gradient = Gradient::untracked,
             SourceLocation where = std::source_location::current());
 
-  // The elements of `storage` from its first one on, without gaps, the last dimension fastest; it has room for them.
+  // The elements of `storage` from its first one on, contiguous, the last dimension fastest; they must fit.
   AnyBuffer(std::shared_ptr<Storage> storage, ScalarType type, const Extents &extents) noexcept;
 
   bool valid() const noexcept { return storage_ != nullptr; }
@@ -62,32 +62,32 @@ class AnyBuffer {
   bool is_contiguous() const noexcept { return is_row_major(extents_, strides_); }  // row-major, without gaps
   // Whether several indices share an element. Such a view is read-only.
   bool is_broadcast() const noexcept;
-  // Whether the two may have an element in common: never false where they do, and true for interleaved views of one
-  // storage as well. Their gradients overlap where they do.
+  // Whether the two may share an element: never false if they do, and true for interleaved views of one storage as
+  // well. Their gradients overlap accordingly.
   bool overlaps(const AnyBuffer &other) const noexcept {
     return storage_ && other.storage_ && storage_->may_share(*other.storage_) && overlaps_within(other);
   }
-  // The bytes that the elements may have, [first, second), addresses on device(); empty where there is no element.
+  // The address range that contains the elements, [first, second), on device(); empty if there are none.
   std::pair<const std::byte *, const std::byte *> memory_range() const noexcept;
 
   const std::shared_ptr<Storage> &storage() const noexcept { return storage_; }
-  // The element at index (0, …, 0), an address on device(). Whoever writes through it calls mark_written() afterwards.
+  // The element at index (0, …, 0), an address on device(). Call mark_written() after writing through it.
   void *data() const noexcept { return data_; }
   std::uint64_t version() const noexcept { return storage_ ? storage_->version() : 0; }
   void mark_written() const noexcept { storage_->mark_written(*this); }
 
   bool tracks_gradient() const noexcept { return storage_ && storage_->gradient_data() != nullptr; }
-  // The gradient of the element at data(); null where no gradient is tracked.
+  // The gradient of the element at data(); null if none is tracked.
   void *gradient_data() const noexcept {
     std::byte *gradient = storage_ ? storage_->gradient_data() : nullptr;
     return gradient ? gradient + (data_ - storage_->data()) : nullptr;
   }
   std::shared_ptr<Storage> gradient_storage() const { return storage_ ? storage_->gradient() : nullptr; }
-  // The gradient as a buffer of this view's extents and strides. UserError where none is tracked.
+  // The gradient as a buffer of this view's extents and strides. UserError if none is tracked.
   AnyBuffer gradient(SourceLocation where = std::source_location::current()) const;
-  // Sets the gradient of this view's elements, and of no others, to zero.
+  // Sets only the gradient of this view's elements to zero.
   void zero_gradient(SourceLocation where = std::source_location::current());
-  // From now on all handles of this storage track. UserError for elements that are not floating point.
+  // Makes all handles of this storage track. UserError for elements that are not floating point.
   void track_gradient(SourceLocation where = std::source_location::current());
 
   // The indices begin, begin + step, … before `end`; a negative step counts down, with `end` as low as -1.
@@ -96,32 +96,32 @@ class AnyBuffer {
   // Dimension d of the result is dimension order[d] of this buffer.
   AnyBuffer permute(std::initializer_list<int> order, SourceLocation where = std::source_location::current()) const;
   AnyBuffer transpose() const;  // all dimensions in reverse order
-  // As numpy does: dimensions are matched from the last, an extent of 1 or a missing dimension is repeated.
+  // As in numpy: dimensions are matched from the last, an extent of 1 or a missing dimension is repeated.
   AnyBuffer broadcast(const Extents &extents, SourceLocation where = std::source_location::current()) const;
   // The same elements in row-major order. Contiguous buffers only.
   AnyBuffer reshape(const Extents &extents, SourceLocation where = std::source_location::current()) const;
 
-  // The same view over other memory: of as many bytes, and laid out alike.
+  // The same view over other memory of the same size and layout.
   AnyBuffer over(std::shared_ptr<Storage> storage) const;
 
   // New contiguous memory with the same elements. The gradient is not copied.
   AnyBuffer clone(Gradient gradient = Gradient::untracked,
                   SourceLocation where = std::source_location::current()) const;
-  // The same on another device, or on this one; it has this buffer's name.
+  // The same on another device, or on this one; it keeps this buffer's name.
   AnyBuffer to(Device device, Gradient gradient = Gradient::untracked,
                SourceLocation where = std::source_location::current()) const;
-  // Same type and extents; any strides; any devices; overlap is allowed. UserError where this is a broadcast view.
+  // Same type and extents; any strides; any devices; overlap is allowed. UserError if this is a broadcast view.
   void copy_from(const AnyBuffer &source, SourceLocation where = std::source_location::current());
 
-  // The same from and to memory of the host, in the order of `stream`: the call returns when the copy is in the stream,
-  // and until it has completed, the array is the copy's. Both are kept alive as long as that takes. Contiguous buffers
-  // of the same type and extents, all three on one device; not while the stream is captured: UserError. DeviceError.
+  // Asynchronous copies from and to host memory, in the order of `stream`: the call returns when the copy is queued,
+  // and until it has completed, the array must not be accessed. Both are kept alive until then. Contiguous buffers of
+  // the same type and extents, all three on one device; not while the stream is captured: UserError. DeviceError.
   void copy_from(const AnyPinnedArray &source, const Stream &stream,
                  SourceLocation where = std::source_location::current());
   void copy_to(const AnyPinnedArray &target, const Stream &stream,
                SourceLocation where = std::source_location::current()) const;
 
-  // The name that messages call this buffer by; shared by all handles of the storage.
+  // This buffer's name in messages; shared by all handles of the storage.
   const std::string &name(SourceLocation where = std::source_location::current()) const;
   void set_name(std::string name, SourceLocation where = std::source_location::current());
   std::string to_string() const;  // "Buffer<f32>(512, 512) on cpu, gradient tracked"
@@ -152,10 +152,10 @@ class AnyBuffer {
   std::byte *data_ = nullptr;
   Extents extents_;
   Strides strides_{};
-  ScalarType type_ = ScalarType::Float32;  // of no meaning while empty
+  ScalarType type_ = ScalarType::Float32;  // meaningless while empty
 };
 
-// The facts of to_string() and, below them, the elements as nested rows; long rows are shortened in the middle.
+// The text of to_string() and, below it, the elements as nested rows; long rows are shortened in the middle.
 std::ostream &operator<<(std::ostream &stream, const AnyBuffer &buffer);
 
 }  // namespace samite

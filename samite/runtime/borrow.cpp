@@ -10,11 +10,11 @@
 namespace samite {
 namespace {
 
-// Stands where there are no elements and no address.
+// The address of arrays without elements.
 alignas(8) std::byte nothing[8];
 
-// A gradient begins at such an address. What borrowed memory counts from begins at one, too, so that an element of the
-// gradient is aligned as its primal is.
+// A gradient begins at such an address, and borrowed memory is measured from one, so that an element of the gradient
+// has its primal's alignment.
 constexpr std::uintptr_t gradient_alignment = 64;
 
 struct AddressRange {

@@ -1,17 +1,17 @@
-// Buffers over memory that somebody else owns: a std::vector, an array of NumPy, a tensor of a framework.
+// Buffers over memory with another owner: a std::vector, a NumPy array, a framework's tensor.
 //
 //   std::vector<float> values(512 * 512);
 //   Buffer<float> field = borrow(Device::cpu(), values.data(), {512, 512});   // no copy; `values` outlives `field`
 //
 // Such a buffer is used like any other. Nothing is copied, and writing to it writes to the owner's memory. Samite does
-// not free the memory. It lets go of `owner`, if there is one, with the last handle, view or launch that has the
-// memory; so a deleter is a std::shared_ptr with that deleter.
+// not free the memory. It releases `owner`, if there is one, with the last handle, view or launch that uses the memory;
+// so a std::shared_ptr with a custom deleter works as a deleter.
 //
-// On CUDA the owner works on the memory in the order of `stream`. A launch in another stream waits for what is in that
-// one when the other first uses the memory. When `owner` is let go, `stream` has been made to wait for the others.
+// On CUDA the owner works on the memory in the order of `stream`. A launch in another stream waits for the work in that
+// one at its first use of the memory. Before `owner` is released, `stream` is made to wait for the others.
 //
-// Two buffers that borrow the same memory are known to share it, as two views of one buffer are. Their gradients are
-// apart: borrow memory that tracks gradients once, and make views of that.
+// Two buffers that borrow the same memory are known to share it, like two views of one buffer. Their gradients are
+// separate: borrow memory that tracks gradients once, and make views of that buffer.
 #pragma once
 
 #include "samite/runtime/buffer.h"
@@ -21,21 +21,20 @@ namespace samite {
 
 struct BorrowedMemory {
   Device device;
-  void *data;  // the element at index (0, …, 0), an address on the device; may be null where there are no elements
+  void *data;  // the element at index (0, …, 0), an address on the device; may be null if there are no elements
   ScalarType type;
   Extents extents;
-  std::optional<Strides> strides = {};  // in elements, of any sign; none: row-major without gaps
-  bool read_only = false;               // whoever would write to it is refused
+  std::optional<Strides> strides = {};  // in elements, of any sign; default: row-major, contiguous
+  bool read_only = false;               // writes to it are refused
   std::shared_ptr<const void> owner = {};
-  std::optional<Stream> stream = {};  // CUDA: else the device's standard stream
+  std::optional<Stream> stream = {};  // CUDA; default: the device's standard stream
 };
 
-// UserError where the memory has no dimension, is null and has elements, is not aligned to its elements, reaches
-// around the end of the address space, or where the stream is of another device. DeviceError where the device is not
-// there.
+// UserError if the memory has no dimension, is null and has elements, is not aligned to its elements, wraps around the
+// address space, or if the stream is of another device. DeviceError if the device does not exist.
 AnyBuffer borrow(const BorrowedMemory &memory, SourceLocation where = std::source_location::current());
 
-// Row-major memory without gaps; read-only where T is const.
+// Contiguous row-major memory; read-only if T is const.
 template <Scalar T>
 Buffer<std::remove_const_t<T>> borrow(Device device, T *data, const Extents &extents,
                                       const std::shared_ptr<const void> &owner = {},

@@ -5,9 +5,9 @@
 //   Buffer<float> c{device, {3}, {1, 2, 3}};                   // row-major values
 //   Buffer<float> row = a.slice(0, 7, 8);                      // a view: writing to it writes to a
 //
-// A buffer is a shared handle, as AnyBuffer says: `Buffer<float> other = a` is the same array, a.clone() is another.
+// A buffer is a shared handle, see AnyBuffer: `Buffer<float> other = a` is the same array, a.clone() is another one.
 // Functions of this class that read or write host memory have completed when they return; see transfer.h. Those that
-// can fail take the caller's line as a last argument that is never written out; the errors are UserErrors that name it.
+// can fail take the caller's line as a defaulted last argument; the errors are UserErrors that name it.
 #pragma once
 
 #include "samite/base/error.h"
@@ -55,7 +55,7 @@ class Buffer : public AnyBuffer {
     requires Differentiable<T>
       : Buffer(device, extents, std::span(values.begin(), values.size()), gradient, where) {}
 
-  // A handle to the same array. UserError where its elements are not T.
+  // A handle to the same array. UserError if its elements are not T.
   explicit Buffer(AnyBuffer buffer, SourceLocation where = Here::current()) : AnyBuffer(std::move(buffer)) {
     if (valid() && type() != scalar_type_of<T>)
       throw UserError(where, "expected a buffer of " + std::string(samite::name(scalar_type_of<T>)) + ", " +
@@ -81,7 +81,7 @@ class Buffer : public AnyBuffer {
   // All elements in row-major order.
   std::vector<T> to_vector(SourceLocation where = Here::current()) const {
     require_valid(where);
-    if constexpr (std::same_as<T, bool>) {  // std::vector<bool> has no array of bool inside
+    if constexpr (std::same_as<T, bool>) {  // std::vector<bool> does not store bools
       auto values = std::make_unique<bool[]>(static_cast<std::size_t>(count()));
       read_all(values.get(), where);
       return std::vector<bool>(values.get(), values.get() + count());

@@ -1,4 +1,4 @@
-// What a buffer looks like on a stream: its facts, then its elements.
+// Prints a buffer: its description, then its elements.
 #include "samite/base/error.h"
 #include "samite/runtime/any_buffer.h"
 
@@ -36,7 +36,7 @@ std::string element_text(ScalarType type, const std::byte *address) {
   throw InternalError("scalar type without a row");
 }
 
-// The indices of an axis that are shown; -1 stands for those left out.
+// The indices of an axis that are shown; -1 stands for the omitted ones.
 std::vector<std::int64_t> shown(std::int64_t extent) {
   std::vector<std::int64_t> indices;
   for (std::int64_t i = 0; i < extent; ++i) {
@@ -51,7 +51,7 @@ std::vector<std::int64_t> shown(std::int64_t extent) {
 
 struct Printer {
   const AnyBuffer &buffer;
-  std::size_t width = 0;  // of the widest element shown, so that columns line up
+  std::size_t width = 0;  // of the widest element shown, for alignment
 
   const std::byte *address(const std::byte *base, int dimension, std::int64_t index) const {
     return base + index * buffer.stride(dimension) * static_cast<std::int64_t>(size_of(buffer.type()));

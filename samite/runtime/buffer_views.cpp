@@ -31,7 +31,7 @@ AnyBuffer AnyBuffer::slice(int dimension, std::int64_t begin, std::int64_t end, 
   extents[axis] = length;
   AnyBuffer view = *this;
   view.extents_ = Extents(std::span<const std::int64_t>(extents), where);
-  if (length > 1) view.strides_[axis] *= step;  // with fewer elements the product might not fit and does not matter
+  if (length > 1) view.strides_[axis] *= step;  // with fewer elements the product might overflow and does not matter
   if (view.count() > 0) view.data_ += begin * strides_[axis] * static_cast<std::int64_t>(size_of(type_));
   return view;
 }

@@ -20,11 +20,11 @@ namespace {
 
 struct Registry {
   std::mutex mutex;
-  std::shared_ptr<const driver::Driver> driver;  // that `devices` are of
+  std::shared_ptr<const driver::Driver> driver;  // the driver of `devices`
   std::vector<std::shared_ptr<const CudaDevice>> devices;
 };
 
-// Never destroyed: at the end of the process the driver may be gone before the statics of this library.
+// Never destroyed: at process exit the driver may be unloaded before this library's statics.
 Registry &registry() {
   static Registry &instance = *new Registry;
   return instance;

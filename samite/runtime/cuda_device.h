@@ -1,7 +1,6 @@
-// What the library holds of one CUDA device: its primary context, a pool of memory, and the standard stream.
+// The library's state for one CUDA device: its primary context, a pool of memory, and the standard stream.
 //
-// One object for each device, made when it is first used and shared by everything on that device. Every function may be
-// called from any thread.
+// One object for each device, made on first use and shared by everything on that device. Thread-safe.
 #pragma once
 
 #include "samite/driver/library.h"
@@ -21,23 +20,23 @@ namespace samite {
 
 class CudaDevice {
  public:
-  // The device number `index` of the process's driver (driver::Driver::system()). DeviceError where there is no driver
-  // or no such device, or where the device has no memory pools.
+  // The device number `index` of the process's driver (driver::Driver::system()). DeviceError if there is no driver or
+  // no such device, or if the device has no memory pools.
   static std::shared_ptr<const CudaDevice> of(int index);
 
-  // How many there are: 0 where there is no driver, for whatever reason.
+  // The number of devices: 0 if there is no driver, for whatever reason.
   static int count() noexcept;
 
-  // Forgets all devices; what is in use lives on until it is let go. For programs that exchange the driver.
+  // Forgets all devices; those in use live until they are released. For programs that replace the driver.
   static void forget_all() noexcept;
 
   explicit CudaDevice(const driver::Context &context);
 
   int index() const noexcept { return context_.device(); }
   const driver::Context &context() const noexcept { return context_; }
-  // Keeps what is freed for the next allocation, until trim() is called.
+  // Keeps freed memory for later allocations, until trim() is called.
   const driver::MemoryPool &pool() const noexcept { return pool_; }
-  // What the launches of kernels with bulk copies are handed.
+  // Tensor maps for launches of kernels with bulk copies.
   driver::TensorMapCache &tensor_maps() const noexcept { return *tensor_maps_; }
   const std::shared_ptr<CudaStream> &standard_stream() const noexcept { return standard_stream_; }
 
@@ -51,16 +50,16 @@ class CudaDevice {
   };
   void copy_strided(const driver::Stream &stream, const StridedCopy &copy) const;
 
-  // runtime/cuda_ptx.h says what they do. Loaded when they are first asked for.
+  // See runtime/cuda_ptx.h. Loaded on first use.
   driver::Kernel set_condition_kernel() const;
   driver::Kernel nothing_kernel() const;
 
-  // What the module jit keeps for the device, made when it is first asked for: kernels of its own, which are loaded
-  // here and go when the device is forgotten.
+  // State of the module jit for the device, made on first use: its kernels, which are loaded here and released when the
+  // device is forgotten.
   std::shared_ptr<void> kept_by_jit(const std::function<std::shared_ptr<void>()> &make) const;
 
-  // How many blocks the clusters of launches that ask for none may have: fewer when the device has had no room for as
-  // many, as a part of one may not.
+  // The largest cluster size for launches that request none: smaller after the device had no room for such clusters, as
+  // in a part of a device.
   int largest_cluster() const noexcept { return largest_cluster_.load(std::memory_order_relaxed); }
   void had_no_room_for_cluster(int blocks) const noexcept;
 
@@ -71,8 +70,8 @@ class CudaDevice {
   driver::MemoryPool pool_;
   std::unique_ptr<driver::TensorMapCache> tensor_maps_;
   std::shared_ptr<CudaStream> standard_stream_;
-  mutable std::atomic<int> largest_cluster_ = 16;  // than which none is larger
-  mutable std::mutex mutex_;                       // of what follows
+  mutable std::atomic<int> largest_cluster_ = 16;  // the largest possible size
+  mutable std::mutex mutex_;                       // protects the following
   mutable std::vector<driver::Kernel> own_kernels_;
   mutable std::shared_ptr<void> kept_by_jit_;
 };

@@ -10,14 +10,14 @@
 namespace samite {
 namespace {
 
-// What is put into `later` from now on waits for what is in `earlier` now.
+// Later work in `later` waits for the current work in `earlier`.
 void order(const driver::Stream &earlier, const driver::Stream &later) {
   const driver::Event event = driver::Event::create(earlier.context());
   event.record(earlier);
   later.wait(event);
 }
 
-// Atomic steps on single bytes work on the word around them, and vectors are loaded whole.
+// Atomic operations on single bytes access the word around them, and vectors are loaded whole.
 std::size_t whole_vectors(std::size_t bytes) {
   constexpr std::size_t vector_bytes = 16;
   return std::max((bytes + vector_bytes - 1) / vector_bytes, std::size_t{1}) * vector_bytes;
@@ -39,8 +39,8 @@ void CudaMemory::allocate_in(const driver::Stream &stream, std::size_t bytes, Co
   if (contents == Contents::zeros) driver::fill_bytes(stream, memory_->address(), 0, bytes);
 }
 
-// The thread captures a stream of this device, maybe the standard one: memory that is allocated there would belong to
-// the graph.
+// The thread captures a stream of this device, maybe the standard one: memory allocated there would belong to the
+// graph.
 void CudaMemory::allocate_apart(std::size_t bytes, Contents contents) {
   const driver::AllowedInCaptures allowed(device_->context());
   const driver::Stream apart = driver::Stream::create(device_->context());
@@ -66,7 +66,7 @@ void CudaMemory::wait_before_it_goes(const driver::Stream &other) const noexcept
       other.synchronize();
     }
   } catch (const std::exception &) {  // NOLINT(bugprone-empty-catch)
-    // The context is lost, of which an error has told already; the memory goes with it.
+    // The context is lost, which an earlier error has reported; the memory is lost with it.
   }
 }
 

@@ -1,14 +1,13 @@
 // Memory of a CUDA device, and the streams that use it.
 //
-// It is allocated and freed in the order of the device's standard stream. A stream that uses it for the first time
-// waits for what the standard stream holds by then; after that, whoever uses two streams keeps order himself. What the
-// host does with the memory (copies, fills) comes after all work in all of them that was put in before, and before all
-// that is put in later.
+// It is allocated and freed in the order of the device's standard stream. A stream that first uses it waits for the
+// work in the standard stream; later uses in several streams must be ordered by the caller. The host's operations on
+// the memory (copies, fills) come after all earlier work in all of these streams, and before all later work.
 //
-// Borrowed memory is neither allocated nor freed here. Its owner works on it in the order of a stream that he names;
-// for that memory it stands where the standard stream does above, but that the host's work is in the latter, too.
+// Borrowed memory is neither allocated nor freed here. Its owner works on it in the order of a named stream, which
+// replaces the standard stream above, except that the host's operations still use the standard stream.
 //
-// Every function may be called from any thread.
+// Thread-safe.
 #pragma once
 
 #include "samite/driver/device_memory.h"
@@ -28,7 +27,7 @@ class CudaMemory {
   enum class Contents { zeros, any };
   // DriverError with the code out_of_memory.
   CudaMemory(std::shared_ptr<const CudaDevice> device, std::size_t bytes, Contents contents = Contents::zeros);
-  // Borrowed. Null is the standard stream.
+  // Borrowed. Null means the standard stream.
   CudaMemory(std::shared_ptr<const CudaDevice> device, std::byte *data, const std::shared_ptr<CudaStream> &home);
   CudaMemory(const CudaMemory &) = delete;
   CudaMemory &operator=(const CudaMemory &) = delete;
@@ -37,11 +36,11 @@ class CudaMemory {
   const CudaDevice &device() const noexcept { return *device_; }
   std::byte *data() const noexcept { return data_; }
 
-  // `stream` is about to use the memory.
+  // Call before `stream` uses the memory.
   void used_by(const std::shared_ptr<CudaStream> &stream);
 
-  // Around work of the host's on the standard stream. Where the second is not called or fails, the standard
-  // stream must be waited for.
+  // Enclose the host's work on the standard stream. If the second is not called or fails, the standard stream must be
+  // waited for.
   void begin_host_work() const;
   void end_host_work() const;
 
@@ -57,10 +56,10 @@ class CudaMemory {
 
   std::shared_ptr<const CudaDevice> device_;
   std::shared_ptr<CudaStream> home_;
-  std::optional<driver::DeviceMemory> memory_;  // none: it is borrowed
+  std::optional<driver::DeviceMemory> memory_;  // empty: borrowed
   std::byte *data_ = nullptr;
-  mutable std::mutex mutex_;                         // of `others_`
-  std::vector<std::shared_ptr<CudaStream>> others_;  // than `home_`
+  mutable std::mutex mutex_;                         // protects `others_`
+  std::vector<std::shared_ptr<CudaStream>> others_;  // streams other than `home_`
 };
 
 }  // namespace samite

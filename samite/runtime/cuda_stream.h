@@ -1,4 +1,4 @@
-// A stream of a CUDA device, and who wants to know when it has been waited for.
+// A stream of a CUDA device, and reports to read after waiting for it.
 #pragma once
 
 #include "samite/driver/stream.h"
@@ -10,33 +10,33 @@
 
 namespace samite {
 
-// Something that instances write while they run, and the host reads when they have: messages, failures.
+// Data that instances write while they run, and the host reads afterwards: messages, failures.
 class StreamReport {
  public:
   virtual ~StreamReport() = default;
-  // The work that wrote it has completed. Throws what there is to throw.
+  // The work that wrote it has completed. Throws the reported errors.
   virtual void completed() = 0;
 };
 
-// Every function may be called from any thread.
+// Thread-safe.
 class CudaStream {
  public:
   explicit CudaStream(driver::Stream stream) : stream_(std::move(stream)) {}
 
   const driver::Stream &stream() const noexcept { return stream_; }
 
-  // `report` is asked the next time the stream is waited for; once, however often it is added before.
+  // `report` is read at the next wait for the stream, once, even if it is added several times.
   void add(const std::shared_ptr<StreamReport> &report);
 
-  // Waits, and asks all reports; the first exception goes on when all have been asked.
+  // Waits, and reads all reports; then rethrows the first exception.
   void synchronize();
 
-  // Whether work that is put in now is captured into a graph instead of being run.
+  // Whether new work is captured into a graph instead of being run.
   bool capturing() const { return stream_.context().capture_of(stream_.raw()) != 0; }
 
  private:
   driver::Stream stream_;
-  std::mutex mutex_;  // of `reports_`
+  std::mutex mutex_;  // protects `reports`
   std::vector<std::shared_ptr<StreamReport>> reports_;
 };
 

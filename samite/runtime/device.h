@@ -1,6 +1,6 @@
 // A device that holds buffers and runs kernels.
 //
-// A small value, cheap to copy and to compare; it owns nothing. Every function may be called from any thread.
+// A small value, cheap to copy and to compare; it owns nothing. Thread-safe.
 #pragma once
 
 #include <iosfwd>
@@ -14,9 +14,9 @@ enum class DeviceKind { cpu, cuda };
 class Device {
  public:
   static Device cpu() noexcept { return Device(DeviceKind::cpu, 0); }
-  // The CUDA device of that number. The value names it; whether it is there shows where it is used: DeviceError.
+  // The CUDA device of that number. If it does not exist, its first use is a DeviceError.
   static Device cuda(int index) noexcept { return Device(DeviceKind::cuda, index); }
-  // CUDA where there is one, else the CPU.
+  // CUDA if there is a device, else the CPU.
   static Device preferred();
   // All devices of this machine, the preferred one first. The CPU is always among them.
   static std::vector<Device> list();
@@ -24,15 +24,15 @@ class Device {
   DeviceKind kind() const noexcept { return kind_; }
   int index() const noexcept { return index_; }  // among the devices of its kind
 
-  std::string name() const;       // "Intel(R) Xeon(R) Processor, 2 threads"; DeviceError where it is not there
+  std::string name() const;       // "Intel(R) Xeon(R) Processor, 2 threads"; DeviceError if it does not exist
   std::string to_string() const;  // "cpu", "cuda:1"
 
   // Returns when all work on the device has completed.
   void synchronize() const;
-  // Lets kernels on this device reach the memory of buffers on `peer`; nothing on the CPU. DeviceError where the
-  // hardware cannot.
+  // Gives kernels on this device access to the memory of buffers on `peer`; no effect on the CPU. DeviceError if the
+  // hardware does not support it.
   void enable_peer_access(const Device &peer) const;
-  // Gives memory that nobody uses back to the system.
+  // Returns unused memory to the system.
   void release_unused_memory() const;
 
   friend bool operator==(const Device &, const Device &) = default;

@@ -1,8 +1,8 @@
-// A mark in a stream: reached when all that was put into the stream before it has completed.
+// A mark in a stream: reached when all earlier work in the stream has completed.
 //
-// Two marks of one device measure the time between them, on that device's own clock. On the CPU a mark is reached at
-// once and carries the time of a steady clock. A mark may be recorded again, which replaces it. One Event belongs to
-// one thread at a time.
+// Two marks of one device measure the time between them, on that device's own clock. On the CPU a mark is reached
+// immediately and has the time of a steady clock. Recording a mark again replaces it. One thread uses an Event at a
+// time.
 #pragma once
 
 #include "samite/base/source_location.h"
@@ -30,13 +30,13 @@ class Event {
   void record(const Stream &stream);
   bool recorded() const noexcept { return mark_.has_value(); }
 
-  // Returns when the mark has been reached. UserError where the event was never recorded.
+  // Returns when the mark has been reached. UserError if the event was never recorded.
   void synchronize(SourceLocation where = std::source_location::current()) const;
-  // Whether it has been reached. UserError likewise.
+  // Whether it has been reached. UserError as above.
   bool reached(SourceLocation where = std::source_location::current()) const;
 
-  // From `earlier` to this mark, after waiting for both; negative where they were recorded the other way round.
-  // UserError where either was never recorded or they are marks of different devices.
+  // From `earlier` to this mark, after waiting for both; negative if they were recorded in the other order. UserError
+  // if either was never recorded or they are marks of different devices.
   double milliseconds_since(const Event &earlier, SourceLocation where = std::source_location::current()) const;
 
   std::string to_string() const;  // "event on cpu", "event, not recorded"

@@ -20,7 +20,7 @@ Extents::Extents(std::span<const std::int64_t> extents, SourceLocation where) {
       throw UserError(where, fmt::format("extents may not be negative: dimension {} of ({}) is {}", d,
                                          fmt::join(extents, ", "), extents[d]));
 
-  // In the order in which count() multiplies, so that it meets no overflow even where a later extent is zero.
+  // In the order in which count() multiplies, so that it cannot overflow even if a later extent is zero.
   std::int64_t product = 1;
   for (std::int64_t extent : extents)
     if (__builtin_mul_overflow(product, extent, &product))

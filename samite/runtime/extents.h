@@ -1,8 +1,8 @@
 // The extents of a buffer, or of the index space that a kernel runs over: one to four dimensions, outermost first.
 //
-// A value of fixed size with no heap behind it. Every Extents that exists is sound: a fifth dimension, a negative
-// extent, or a product beyond 64 bits is a UserError where it is constructed, so that count() needs no check. An extent
-// of 0 is allowed. Only a default-constructed Extents has rank 0; it belongs to an empty buffer.
+// A fixed-size value without heap memory. Every Extents is valid: a fifth dimension, a negative extent, or a product
+// beyond 64 bits is a UserError in the constructor, so count() needs no check. An extent of 0 is allowed. Only a
+// default-constructed Extents has rank 0; it belongs to an empty buffer.
 #pragma once
 
 #include "samite/base/source_location.h"

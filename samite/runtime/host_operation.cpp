@@ -74,7 +74,7 @@ HostOperation HostOperation::kept() const {
 
 void run(const HostOperation &operation) {
   using Kind = HostOperation::Kind;
-  // First: an operation that fails may have written some of it.
+  // First, since an operation that fails may have written a part.
   if (operation.kind != Kind::read) operation.target.mark_written();
   if (operation.pinned) return run_pinned(operation);
   at_call(operation.done, operation.where, [&] {

@@ -33,7 +33,7 @@ struct AnyPinnedArray::Memory {
       try {
         stream.synchronize();
       } catch (const std::exception &) {  // NOLINT(bugprone-empty-catch)
-        // The context is lost, and no copy runs any more; the error shows wherever the device is used next.
+        // The context is lost, and no copy is running; the next use of the device reports the error.
       }
     }
   };
@@ -41,7 +41,7 @@ struct AnyPinnedArray::Memory {
   std::shared_ptr<const CudaDevice> device;      // null on the CPU
   std::unique_ptr<std::byte[]> on_heap;          // of the CPU
   std::optional<driver::PinnedMemory> pinned{};  // of a CUDA device
-  std::mutex mutex{};                            // of `uses`
+  std::mutex mutex{};                            // protects `uses`
   std::vector<Use> uses{};
 
   Memory(Device on, std::size_t bytes) {
@@ -59,7 +59,7 @@ struct AnyPinnedArray::Memory {
     for (const Use &use : uses) use.wait_before_it_goes();
   }
 
-  // Of the stream, which is there.
+  // The entry of the stream, which must exist.
   Use &use_of(const driver::Stream &queue) {
     return *std::ranges::find_if(uses, [&](const Use &use) { return use.stream == queue; });
   }

@@ -1,4 +1,4 @@
-// An array in the host's memory that a device copies to and from at full speed, while the host does other things.
+// An array in host memory for full-speed asynchronous copies to and from a device.
 //
 //   PinnedArray<float> samples{device, {n}};
 //   std::ranges::copy(measured, samples.values().begin());
@@ -7,14 +7,14 @@
 //   buffer.copy_to(samples, stream);              // in order with the launches on the stream
 //   for (float sample : samples.values()) ...     // waits for the copy
 //
-// A handle: copies name the same memory, and a handle that was moved from still does. The memory is freed after the
-// last, and then waits for copies that still use it. The buffer may go at any time. values() waits for all copies of
-// this array that were asked for before, whatever they do; who has kept the span from an earlier call waits with
-// synchronize() before he uses it again. Copies on different streams are not in order with one another.
+// A handle: copies share the memory, and a moved-from handle still does. The memory is freed with the last handle,
+// after waiting for copies that still use it. The buffer may be destroyed at any time. values() waits for all earlier
+// copies of this array; call synchronize() before using a span from an earlier call again. Copies on different streams
+// are unordered.
 //
-// Such memory cannot be swapped out: take it for what is copied again and again, not for everything. On the CPU it is
-// ordinary memory, and copies have completed when they return. Different handles may be used from different threads;
-// who writes elements that another thread uses keeps order himself.
+// Such memory cannot be swapped out: use it for repeated copies, not for everything. On the CPU it is ordinary memory,
+// and copies have completed when they return. Different handles may be used from different threads; accesses to the
+// same elements must be synchronised by the caller.
 #pragma once
 
 #include "samite/base/scalar_type.h"
@@ -31,10 +31,10 @@ namespace samite {
 
 class AnyBuffer;
 
-// The same with the element type known when the program runs.
+// The same with the element type known at run time.
 class AnyPinnedArray {
  public:
-  // Zeros. DeviceError where the host has not so much memory to pin, or the device is not there.
+  // Zeros. DeviceError if the host cannot pin that much memory, or the device does not exist.
   AnyPinnedArray(Device device, ScalarType type, const Extents &extents,
                  SourceLocation where = std::source_location::current());
 
@@ -47,15 +47,15 @@ class AnyPinnedArray {
   const Extents &extents() const noexcept { return extents_; }
   std::int64_t count() const noexcept { return extents_.count(); }
 
-  // Returns when all copies that were asked for have completed. DeviceError where one of them failed.
+  // Returns when all requested copies have completed. DeviceError if one of them failed.
   void synchronize() const;
 
   std::string to_string() const;  // "PinnedArray<f32>(512, 512) of cuda:0"
 
-  // For the library: the elements in row-major order, without waiting; null where there are none.
+  // For the library: the elements in row-major order, without waiting; null if there are none.
   std::byte *bytes() const noexcept;
-  // Around the call that puts a copy into `stream`, which uses the memory from then on. Where the second fails, the
-  // copy has been waited for.
+  // Enclose the call that queues a copy in `stream`, which uses the memory from then on. If the second fails, the copy
+  // has been waited for.
   void will_be_used_by(const Stream &stream) const;
   void used_by(const Stream &stream) const;
 
@@ -74,7 +74,7 @@ class PinnedArray : public AnyPinnedArray {
   PinnedArray(Device device, const Extents &extents, SourceLocation where = std::source_location::current())
       : AnyPinnedArray(device, scalar_type_of<T>, extents, where) {}
 
-  // The elements in row-major order, when all copies that were asked for have completed.
+  // The elements in row-major order, after waiting for all requested copies.
   std::span<T> values() const {
     synchronize();
     return {reinterpret_cast<T *>(bytes()), static_cast<std::size_t>(count())};

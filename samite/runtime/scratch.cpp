@@ -9,7 +9,7 @@
 
 namespace samite {
 
-// Blocks come in powers of two, so that a block serves requests of about its size whoever makes them.
+// Blocks have powers of two as sizes, so that they can be reused for requests of similar size.
 struct ScratchPool {
   static constexpr std::size_t limit = std::size_t{256} << 20;
   struct Idle {
@@ -43,7 +43,7 @@ struct ScratchPool {
 
   void give_back(Scratch::Memory memory, std::size_t bytes) noexcept {
     std::lock_guard lock(mutex);
-    // Within the capacity, so that nothing is allocated while memory is given back.
+    // Within the capacity, so that returning memory never allocates.
     if (idle_bytes + bytes > limit || idle.size() == idle.capacity()) return;
     idle.push_back({std::move(memory), bytes});
     idle_bytes += bytes;

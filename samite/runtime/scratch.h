@@ -1,8 +1,8 @@
-// Memory that a launch needs for its own length only.
+// Temporary memory of a launch.
 //
-// Taken from a pool of the process and given back to it, so that a launch in a loop does not ask the system for pages
-// each time. The pool keeps at most 256 MiB that nobody uses; what is more goes back to the system. CPU memory, aligned
-// to 64 bytes, contents undefined. Thread-safe.
+// Taken from a pool of the process and returned to it, so that a launch in a loop does not request pages from the
+// system each time. The pool keeps at most 256 MiB of unused memory; the rest is returned to the system. CPU memory,
+// aligned to 64 bytes, uninitialised. Thread-safe.
 #pragma once
 
 #include <cstddef>

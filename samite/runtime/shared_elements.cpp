@@ -37,7 +37,7 @@ View view_of(const ElementRegion &region, const std::byte *origin) {
   return view;
 }
 
-// Asks halves of halves, until their places in memory or the common divisor of their strides tells.
+// Compares halves recursively, until their address ranges or the common divisor of their strides decide.
 class Comparison {
  public:
   bool share(const View &a, const View &b) {

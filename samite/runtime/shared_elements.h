@@ -1,4 +1,4 @@
-// Whether two views of one storage have an element in common.
+// Whether two views of one storage share an element.
 #pragma once
 
 #include "samite/runtime/any_buffer.h"
@@ -6,8 +6,8 @@
 
 namespace samite {
 
-// Never false where they have, and false for slices of one array that are disjoint in some dimension, with whatever
-// steps; true for others where to tell would take long.
+// Never false if they do, and false for slices of one array that are disjoint in some dimension, with any steps; true
+// for others if an exact answer would take long.
 bool share_elements(const AnyBuffer &a, const AnyBuffer &b);
 bool share_elements(const ElementRegion &a, const ElementRegion &b);
 

@@ -60,7 +60,7 @@ Storage::Memory Storage::allocate(std::size_t bytes) {
     if (before != 0) munmap(memory, before);
     memory += before;
     if (before != slack) munmap(memory + kept, slack - before);
-    // A wish: where huge pages are switched off the memory is as good, only slower.
+    // A hint: if huge pages are disabled, memory is only slower.
     madvise(memory, kept, MADV_HUGEPAGE);
   }
   return Memory(memory, Release{kept});
@@ -98,7 +98,7 @@ Storage::Storage(Device device, std::size_t bytes, Borrowed memory)
 
 Storage::~Storage() = default;
 
-// Not inline: GCC 12 sees a null storage in some callers, which no launch has, and warns of writing to it.
+// Not inline: GCC 12 assumes a null storage in some callers, which no launch has, and warns about writing to it.
 void Storage::mark_written() noexcept {
   const std::uint64_t version = version_.fetch_add(1, std::memory_order_relaxed) + 1;
   WriteLog *log = log_.load(std::memory_order_acquire);

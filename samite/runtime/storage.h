@@ -1,16 +1,16 @@
 // The memory behind buffers: one allocation on one device, shared by every view of it.
 //
 // Memory starts as zeros. On the CPU, memory under 64 KiB is aligned to a cache line; larger memory comes straight from
-// the system in whole pages, from 2 MiB on aligned for huge pages, and is touched by nobody until it is used, so that a
-// page lands near the thread that first writes it. On CUDA, memory comes from the device's pool; see cuda_memory.h.
+// the system in whole pages, from 2 MiB on aligned for huge pages, and is not touched before its first use, so that a
+// page is placed near the thread that first writes it. On CUDA, memory comes from the device's pool; see cuda_memory.h.
 //
-// A storage also carries what its views must agree on: the version, which counts writes, and a log of them while a tape
-// watches, so that it sees when a value it needs was overwritten; the gradient, another storage of the same size, made
-// when it is first asked for; and a name for messages.
+// A storage also has the state that its views share: the version, which counts writes, and a log of them while a tape
+// watches, which detects that a needed value was overwritten; the gradient, another storage of the same size, made on
+// first use; and a name for messages.
 //
-// Memory of somebody else's is borrowed, as borrow.h says.
+// Memory with another owner is borrowed, see borrow.h.
 //
-// The version and the gradient may be used from any thread. Who reads and writes the bytes keeps order himself.
+// The version and the gradient are thread-safe. Accesses to the bytes must be synchronised by the caller.
 #pragma once
 
 #include "samite/runtime/device.h"
@@ -33,17 +33,17 @@ class WriteLog;
 
 class Storage {
  public:
-  // DeviceError that says how many bytes were asked where the device has not enough.
+  // DeviceError with the requested bytes if the device does not have enough.
   Storage(Device device, std::size_t bytes);
-  // Memory for a short while: from the pool of the device, or on the CPU that of scratch.h, without particular values.
+  // Short-lived memory: from the pool of the device, or on the CPU that of scratch.h, uninitialised.
   struct FromPool {};
   Storage(Device device, std::size_t bytes, FromPool);
-  // Memory of somebody else's, for borrow().
+  // Memory with another owner, for borrow().
   struct Borrowed {
     std::byte *data;
     bool read_only;
     std::shared_ptr<const void> owner;   // kept as long as the storage
-    std::shared_ptr<CudaStream> stream;  // CUDA: in whose order the owner works
+    std::shared_ptr<CudaStream> stream;  // CUDA: the owner's stream
   };
   Storage(Device device, std::size_t bytes, Borrowed memory);
   Storage(const Storage &) = delete;
@@ -52,7 +52,7 @@ class Storage {
 
   Device device() const noexcept { return device_; }
   std::size_t bytes() const noexcept { return bytes_; }
-  // An address on device(). Never null, but not to be read where bytes() is 0.
+  // An address on device(). Never null, but not readable if bytes() is 0.
   std::byte *data() const noexcept { return data_; }
   // Null on the CPU.
   CudaMemory *cuda() const noexcept { return cuda_.get(); }
@@ -64,19 +64,19 @@ class Storage {
   }
   bool is_read_only() const noexcept { return is_read_only_; }
 
-  // Grows by one with each write. Whoever writes through data() calls mark_written() afterwards: with a view of the
-  // elements, of this storage or of another that is laid out alike, or for all of them.
+  // Grows by one with each write. Call mark_written() after writing through data(): with a view of the elements, of
+  // this storage or of another one with the same layout, or for all elements.
   std::uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
   void mark_written() noexcept;
   void mark_written(const AnyBuffer &view) noexcept;
 
-  // The log of writes since the first watch() that no unwatch() has ended.
+  // The log of writes since the first watch() without a matching unwatch().
   const WriteLog &watch();
   void unwatch() noexcept;
 
-  // Null until track_gradient() was called; from then on the same storage for good.
+  // Null until track_gradient() was called; then always the same storage.
   std::shared_ptr<Storage> gradient() const { return gradient_data() ? gradient_ : nullptr; }
-  // The same without a share in it.
+  // The same as a plain pointer.
   Storage *gradient_pointer() const noexcept { return gradient_data() ? gradient_.get() : nullptr; }
   std::byte *gradient_data() const noexcept { return gradient_data_.load(std::memory_order_acquire); }
   void track_gradient();
@@ -96,18 +96,18 @@ class Storage {
   Device device_;
   std::size_t bytes_;
   bool is_borrowed_ = false, is_read_only_ = false;
-  std::shared_ptr<const void> owner_;  // of borrowed memory; goes after cuda_
+  std::shared_ptr<const void> owner_;  // of borrowed memory; destroyed after cuda_
   Memory memory_;                      // of the CPU
   std::optional<Scratch> scratch_;     // of the CPU's pool
   std::unique_ptr<CudaMemory> cuda_;   // of a CUDA device
   std::byte *data_;
   std::atomic<std::uint64_t> version_{0};
-  std::atomic<WriteLog *> log_{nullptr};  // while somebody watches
-  std::mutex watch_mutex_;                // of what follows
+  std::atomic<WriteLog *> log_{nullptr};  // while watched
+  std::mutex watch_mutex_;                // protects the following
   int watchers_ = 0;
-  std::unique_ptr<WriteLog> kept_log_;  // as long as the storage, since other threads may be about to write there
+  std::unique_ptr<WriteLog> kept_log_;  // lives as long as the storage, since other threads may be about to write to it
   std::mutex gradient_mutex_;
-  std::shared_ptr<Storage> gradient_;  // written once, before gradient_data_ says that it is there
+  std::shared_ptr<Storage> gradient_;  // written once, before gradient_data_
   std::atomic<std::byte *> gradient_data_{nullptr};
   std::string name_;
 };

@@ -1,15 +1,13 @@
-// A queue of work on one device: what is put in runs in that order.
+// A queue of work on one device, which runs in order.
 //
-// On the CPU a launch or copy has completed when its call returns, whatever stream it names, so synchronize() has
-// nothing to wait for and any two calls from one thread are in order. Calls from different threads are not ordered by
-// the stream.
+// On the CPU a launch or copy has completed when its call returns, whatever stream it names, so synchronize() never
+// waits and any two calls from one thread are ordered. Calls from different threads are not ordered by the stream.
 //
-// On CUDA the calls return when the work is in the queue. Two streams are not ordered, unless one waits for an event of
-// the other. What instances report (a failed check, an index outside in debug mode, printed lines) is told by the
+// On CUDA calls return when the work is queued. Two streams are unordered, unless one waits for an event of the other.
+// Reports of instances (a failed check, an out-of-bounds index in debug mode, printed lines) are delivered by the
 // synchronize() that waits for them.
 //
-// A Stream is a handle: copies name the same queue, and one that was moved from still does. Every function may be
-// called from any thread.
+// A Stream is a handle: copies name the same queue, and a moved-from one still does. Thread-safe.
 #pragma once
 
 #include "samite/base/source_location.h"
@@ -26,29 +24,29 @@ class Event;
 
 class Stream {
  public:
-  // A new queue, apart from the device's standard one. A lower `priority` is more urgent, within what the device has;
-  // the CPU knows none. DeviceError where the device is not there.
+  // A new queue, apart from the device's standard one. A lower `priority` is more urgent, within the device's range;
+  // the CPU ignores it. DeviceError if the device does not exist.
   explicit Stream(Device device, int priority = 0);
 
   Stream(const Stream &) = default;
   Stream &operator=(const Stream &) = default;
   ~Stream() = default;
 
-  // The queue that is used where none is named.
+  // The default queue.
   static Stream standard(Device device);
 
-  // A queue that someone else made and keeps alive: a CUstream or cudaStream_t, such as a framework's current one; null
-  // is CUDA's legacy default stream. UserError on the CPU, and where it is of another device.
+  // A queue with another owner, which keeps it alive: a CUstream or cudaStream_t, such as a framework's current one;
+  // null is CUDA's legacy default stream. UserError on the CPU, and for a stream of another device.
   static Stream borrow(Device device, void *native, SourceLocation where = std::source_location::current());
 
   Device device() const noexcept { return device_; }
 
-  // Returns when all that was put in has completed; throws the first error that an instance has reported since the last
-  // time: UserError. DeviceError where the work failed on the device.
+  // Returns when all queued work has completed; throws the first error that an instance has reported since the last
+  // time: UserError. DeviceError if the work failed on the device.
   void synchronize() const;
-  // Whether all has completed. DeviceError as above.
+  // Whether all work has completed. DeviceError as above.
   bool finished() const;
-  // What is put in from now on waits until `event` is reached, which may be of another device.
+  // Later work waits until `event` is reached, which may be of another device.
   void wait(const Event &event) const;
 
   // The CUstream; null on the CPU.

@@ -1,4 +1,4 @@
-// Copies between buffers and pinned memory, which run in a stream while the host goes on.
+// Asynchronous copies between buffers and pinned memory.
 #include "samite/base/error.h"
 #include "samite/runtime/any_buffer.h"
 #include "samite/runtime/cuda_stream.h"

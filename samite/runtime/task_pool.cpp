@@ -9,8 +9,8 @@
 #include <algorithm>
 
 // The thread sanitizer cannot see how TBB orders its threads: the distribution's TBB is not instrumented, and its
-// templates alone would be reported against it. So the sanitizer preset leaves this one file uninstrumented, and the
-// order is told by hand. Weak: null in a program without the sanitizer.
+// templates would cause false reports. So the sanitizer preset does not instrument this file, which reports the order
+// itself. Weak: null in a program without the sanitizer.
 // NOLINTBEGIN(bugprone-reserved-identifier): the sanitizer's own names
 extern "C" {
 [[gnu::weak]] void __tsan_acquire(void *address);
@@ -25,7 +25,7 @@ void tell_sanitizer(void (*what)(void *), void *address) {
   if (what) what(address);
 }
 
-// On the way out of a block or of the call, by exception too.
+// On every exit from a block or from the call, including exceptions.
 struct TellAtExit {
   void (*what)(void *);
   void *address;
@@ -49,8 +49,8 @@ void parallel_for_blocks(std::int64_t count, void (*run)(void *context, std::int
   minimum_block = std::max<std::int64_t>(minimum_block, 1);
   if (count <= minimum_block || worker_count() == 1) return run(context, 0, count);
 
-  // TBB splits whole minimum blocks, not elements: blocks then meet at cache lines, and a vector loop has its
-  // remainder in the last block alone.
+  // TBB splits whole minimum blocks, not elements: blocks then meet at cache lines, and only the last block's vector
+  // loop has a remainder.
   std::int64_t units = (count - 1) / minimum_block + 1;
   char fork = 0, join = 0;
   auto blocks = [&](const tbb::blocked_range<std::int64_t> &range) {

@@ -19,19 +19,18 @@ const driver::Stream &stream_of(const Place &place) {
   return place.storage->cuda()->device().standard_stream()->stream();
 }
 
-// Work on the standard stream of the place's device, in order with all other work on its memory.
+// Work on the standard stream of the place's device, ordered with all other work on its memory.
 class Turn {
  public:
   explicit Turn(const Place &place) : memory_(*place.storage->cuda()) { memory_.begin_host_work(); }
   Turn(const Turn &) = delete;
   Turn &operator=(const Turn &) = delete;
-  // What was put in runs on where an error ends the turn: nobody else may use the memory meanwhile, on the device or on
-  // the host.
+  // After an error queued work still runs: the memory must not be used meanwhile, on the device or on the host.
   ~Turn() {
     try {
       if (!ended_) memory_.device().standard_stream()->stream().synchronize();
     } catch (const std::exception &) {  // NOLINT(bugprone-empty-catch)
-      // The error that ends the turn goes on.
+      // The original error propagates.
     }
   }
   void end() {
@@ -44,7 +43,7 @@ class Turn {
   bool ended_ = false;
 };
 
-// Without gaps, on the device of `place`.
+// Contiguous, on the device of `place`.
 struct Packed {
   Storage storage;
   Place place;
@@ -71,7 +70,7 @@ bool overlap(const Extents &extents, std::size_t element_bytes, const Place &a, 
   return before(a_begin, b_end) && before(b_begin, a_end);
 }
 
-// What follows is for arrays of which at least one is on a device.
+// For arrays of which at least one is on a device.
 class DeviceCopy {
  public:
   DeviceCopy(const Extents &extents, std::size_t element_bytes)
@@ -121,7 +120,7 @@ class DeviceCopy {
     Turn turn(from);
     driver::copy_to_host(stream_of(from), to.data, address(from.data), bytes_);
     turn.end();
-    // With what the instances that wrote the elements have reported.
+    // Delivers the reports of instances that wrote the elements.
     from.storage->cuda()->device().standard_stream()->synchronize();
   }
 
@@ -212,7 +211,7 @@ void copy_array(const Extents &extents, std::size_t element_bytes, const Place &
 void fill_array(const Extents &extents, std::size_t element_bytes, const Place &to, const void *value) {
   if (to.on_host()) return fill_strided(extents, element_bytes, to.data, to.strides, value);
   if (extents.count() == 0) return;
-  // Whole words of one value are the driver's own; any other pattern is one element, read again and again.
+  // The driver itself fills with words; other patterns are copied from one element with strides of 0.
   if (const auto word = word_that_repeats(extents, element_bytes, to, value)) {
     const std::size_t bytes = static_cast<std::size_t>(extents.count()) * element_bytes;
     Turn turn(to);

@@ -9,7 +9,7 @@
 namespace samite {
 namespace {
 
-// A program that writes element after element has as many regions as elements.
+// A program that writes single elements has as many regions as elements.
 constexpr std::size_t most_regions = 4096;
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Which elements of a storage were written when: kept while somebody watches the storage.
+// The log of writes to a storage's elements, while the storage is watched.
 //
-// The version of a storage counts its writes. A tape has to know of each element whether it was written since, so that
-// a write of one row disturbs nothing that concerns another. Regions that are written again and again take one place.
+// The version of a storage counts its writes. A tape must know for each element whether it was written since, so that a
+// write of one row does not affect another. Repeated writes of a region take one entry.
 #pragma once
 
 #include "samite/runtime/extents.h"
@@ -26,13 +26,13 @@ struct ElementRegion {
   friend bool operator<(const ElementRegion &a, const ElementRegion &b) noexcept;
 };
 
-// Every function may be called from any thread.
+// Thread-safe.
 class WriteLog {
  public:
-  // A write that made the storage's version this.
+  // Records a write that set the storage's version to this.
   void note(std::uint64_t version, const ElementRegion &region) noexcept;
-  // The versions above `since` of writes to elements of the region, in order; of several writes to the same region, the
-  // last one. It may name writes to other elements, where to tell would take long.
+  // The versions above `since` of writes to elements of the region, in order; for several writes to the same region,
+  // the last one. It may include writes to other elements, if an exact answer would take long.
   std::vector<std::uint64_t> writes(const ElementRegion &region, std::uint64_t since) const;
   void clear() noexcept;
 
@@ -40,7 +40,7 @@ class WriteLog {
   mutable std::mutex mutex_;
   std::map<std::uint64_t, ElementRegion> by_version_;
   std::map<ElementRegion, std::uint64_t> latest_;
-  std::uint64_t all_written_ = 0;  // a write that may have been to any element
+  std::uint64_t all_written_ = 0;  // the last write that may have been to any element
 };
 
 }  // namespace samite

@@ -1,7 +1,7 @@
-// Which build of a shared library a file is, without opening it as one.
+// Identifies the build of a shared library file without loading it.
 //
-// The linker writes a hash of everything it linked into a note of each ELF file; reading it costs a page. A file
-// without the note is named by its size and time. Empty where there is no such file. Thread-safe.
+// The linker writes a hash of its output into a note of each ELF file; reading it costs a page. A file without the note
+// is identified by its size and time. Empty if the file does not exist. Thread-safe.
 #pragma once
 
 #include <filesystem>

@@ -33,7 +33,7 @@ std::optional<std::string> reason_not_to_use(const std::filesystem::path &folder
   const uid_t user = ::geteuid();
   if (::lstat(folder.c_str(), &status) == 0 && S_ISLNK(status.st_mode) && status.st_uid != user && status.st_uid != 0)
     return belongs_to_another("link", folder, status.st_uid);
-  // What cannot be looked at cannot be used either, and says so itself when it is.
+  // An inaccessible folder cannot be used either; its use reports the error.
   if (::stat(folder.c_str(), &status) != 0) return std::nullopt;
   if (!S_ISDIR(status.st_mode))
     return fmt::format(

@@ -1,10 +1,9 @@
-// Who else could have written what a cache holds? What is found there runs as the user's own code.
+// Checks that only this user can have written a cache, since its content runs as the user's own code.
 //
-// A cache's folder and the files of its entries must belong to the user who runs this process, and nobody else may
-// write to them: their group and others have no write bit. That is asked of what a link leads to, and of a link itself
-// its owner, who could make it lead elsewhere; links of root are trusted. Nothing is asked of the folders above, not
-// even in a shared /tmp: whoever puts another folder in the place of this one owns that one. Root, too, is refused a
-// folder of another user.
+// A cache's folder and the files of its entries must belong to the user who runs this process, and must not be writable
+// by group or others. This is checked for the target of a link, and for the link itself its owner, who could redirect
+// it; root's links are trusted. Parent folders are not checked, not even a shared /tmp: a replacement folder would
+// belong to the user who made it. Root is also refused a folder of another user.
 #pragma once
 
 #include <sys/stat.h>
@@ -15,11 +14,11 @@
 
 namespace samite {
 
-// What is wrong with the folder, and how to mend it: "its folder /a belongs to …"; nothing where it may be used, or is
-// not there. Throws nothing.
+// The reason not to use the folder, and the fix: "its folder /a belongs to …"; empty if it may be used, or does not
+// exist. Does not throw.
 std::optional<std::string> reason_not_to_use(const std::filesystem::path &folder);
 
-// Whether an entry's file, by the status of the open file, is one that nobody else could have written.
+// Whether only this user can have written an entry's file, by the status of the open file.
 bool belongs_to_user_alone(const struct stat &status);
 
 }  // namespace samite

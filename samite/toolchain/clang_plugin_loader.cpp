@@ -31,7 +31,7 @@ constexpr const char *llvm_folders[] = {
     "/usr/lib/llvm-22/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib",
     "/usr/local/lib"};
 
-// Where it has to be.
+// The path where the plug-in must be.
 fs::path expected_path() {
   const char *chosen = std::getenv("SAMITE_CLANG_PLUGIN");
   if (chosen != nullptr && *chosen != '\0') return chosen;
@@ -41,7 +41,7 @@ fs::path expected_path() {
   return fs::absolute(here.dli_fname).parent_path() / plugin_file;
 }
 
-// Empty where there is none.
+// Empty if there is none.
 fs::path plugin_path() {
   std::error_code ignored;
   fs::path path = expected_path();

@@ -34,14 +34,14 @@ Hash128 key_of(const CudaText &text) {
   return hasher.add(text.name).add(text.prelude).add(text.text).result();
 }
 
-// Of what the image is made from: not which NVRTC compiles it.
+// A hash of what the image is made from, without the build of NVRTC.
 Hash128 archive_key(const CudaText &text) {
   Hasher hasher;
   hasher.add("archived cuda image").add(text.architecture).add(text.debug_info ? 1 : 0);
   return hasher.add(text.name).add(text.prelude).add(text.text).result();
 }
 
-// An image in the cache or an archive: the log's length on a line of its own, the log, the cubin.
+// An image in the cache or an archive: the log's length on its own line, the log, the cubin.
 std::string packed(const CudaProduct &product) {
   return std::to_string(product.log.size()) + "\n" + product.log + product.cubin;
 }

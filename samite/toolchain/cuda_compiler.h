@@ -1,11 +1,11 @@
-// C++ text to code for a CUDA device: what `jit` asks of the CUDA toolchain. No device is needed.
+// Compiles C++ text for a CUDA device: the interface for `jit`. No device is needed.
 //
 // An image comes from the first of: this process, if one with the same content still exists; the open archives
 // (toolchain/archives.h); the disk cache; the compiler. Only the last opens NVRTC. The key is a hash of source,
 // prelude, options, architecture and the build of NVRTC.
 //
-// Thread-safe. Different texts compile at the same time, as far as NVRTC lets them: it reads one text after the other,
-// and makes machine code of several at once. Threads that ask for one text get one compile.
+// Thread-safe. Different texts compile concurrently as far as NVRTC allows: it parses one text after the other, and
+// generates machine code of several concurrently. Threads that request the same text cause one compile.
 #pragma once
 
 #include "samite/toolchain/cuda_image.h"
@@ -19,14 +19,14 @@ namespace samite {
 
 struct CudaSource {
   std::string name;  // of the kernel, for diagnostics and profilers
-  // C++20 without headers; what is not marked `__global__` or `__host__` is for the device. A kernel is
-  // `extern "C" __global__`, and so is found by its name.
+  // C++20 without headers; functions without `__global__` or `__host__` are for the device. A kernel is `extern "C"
+  // __global__`, and is found by its name.
   std::string text;
-  bool debug_info = false;   // lines for profilers and the memory checker; the code is the same
+  bool debug_info = false;   // line information for profilers and the memory checker; the code is the same
   std::string variant = {};  // for archives: which form of the kernel it is
 };
 
-// Where the time went. What did not happen took 0.
+// The times of the steps; 0 for skipped ones.
 struct CudaCompileReport {
   bool from_memory = false;   // the image existed already
   bool from_archive = false;  // an open archive had it
@@ -40,11 +40,11 @@ struct CompiledCuda {
   CudaCompileReport report;
 };
 
-// `prelude` comes before the text. Throws InternalError with the compiler's words and the lines they blame where the
-// text does not compile, DeviceError where NVRTC is missing or does not know the architecture, UserError for what is no
-// architecture ("sm_80", "sm_90a", …).
+// `prelude` precedes the text. Throws InternalError with the compiler's messages and the lines at fault if the text
+// does not compile, DeviceError if NVRTC is missing or does not know the architecture, UserError for an invalid
+// architecture name ("sm_80", "sm_90a", … are valid).
 CompiledCuda compile_cuda(const CudaSource &kernel, std::string_view prelude, const std::string &architecture);
 
-int cuda_compile_count();  // runs of NVRTC by this process; what a cache answered is not one
+int cuda_compile_count();  // runs of NVRTC by this process, without cache hits
 
 }  // namespace samite

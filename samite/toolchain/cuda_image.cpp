@@ -25,15 +25,15 @@ constexpr unsigned char symbol_is_kernel = 0x10;
 // name a function's symbol before the value.
 constexpr unsigned char format_sized = 4;
 constexpr unsigned char attribute_frame_bytes = 0x11, attribute_stack_bytes = 0x12, attribute_registers = 0x2f;
-constexpr std::uint32_t unknown = 0xffffffff;  // as the stack of a recursive function may be
+constexpr std::uint32_t unknown = 0xffffffff;  // e.g. the stack of a recursive function
 
-// From sm_90 on a kernel's shared section begins with what the driver keeps for itself.
+// From sm_90 on a kernel's shared section begins with memory that the driver reserves.
 constexpr int first_with_reserved_shared = 90;
 constexpr std::size_t reserved_shared_bytes = 1024;
 
 [[noreturn]] void fail(const std::string &reason) { throw DeviceError("reading a CUDA image", reason); }
 
-// Reads nothing outside the bytes it was made of.
+// Bounds-checked access to the cubin.
 class Bytes {
  public:
   explicit Bytes(std::string_view bytes) : bytes_(bytes) {}
@@ -93,7 +93,7 @@ class CubinReader {
 
   const std::vector<Symbol> &symbols() const { return symbols_; }
 
-  // Its size in memory; a section of shared memory has no content.
+  // A section's size in memory; sections of shared memory have no content.
   std::size_t section_bytes(const std::string &name) const {
     for (const Section &section : sections_)
       if (section.name == name) return section.header.sh_size;
@@ -136,7 +136,7 @@ class CubinReader {
   std::vector<Symbol> symbols_;
 };
 
-// The number that stands right before `words`.
+// The number directly before `words`.
 std::size_t number_before(std::string_view line, std::string_view words) {
   const std::size_t end = line.find(words);
   if (end == std::string_view::npos) return 0;
@@ -169,7 +169,7 @@ CudaKernelResources resources_of(const CubinReader &cubin, std::size_t symbol, s
     kernel.constant_bytes += cubin.section_bytes(bank + kernel.name);
   kernel.code_bytes = cubin.section_bytes(".text." + kernel.name);
   add_spills(kernel, kernel.name, log);
-  // A function that was not inlined is in the kernel that calls it, as "$kernel$function".
+  // A function that was not inlined appears in its calling kernel as "$kernel$function".
   const std::string prefix = "$" + kernel.name + "$";
   for (const Symbol &other : cubin.symbols())
     if (other.name.starts_with(prefix)) add_spills(kernel, std::string(other.name.substr(prefix.size())), log);

@@ -1,4 +1,4 @@
-// Code for a CUDA device, compiled: a cubin, which the driver loads; and what its kernels need, read from it.
+// Compiled code for a CUDA device: a cubin, which the driver loads; and its kernels' resources, read from it.
 //
 // Immutable, so any thread may use it.
 #pragma once
@@ -11,15 +11,15 @@
 
 namespace samite {
 
-// Bytes are those of one thread, but for shared memory, which is a block's, and code.
+// Bytes of one thread, except for shared memory, which is a block's, and code.
 struct CudaKernelResources {
   std::string name;
   int registers = 0;
-  std::size_t shared_bytes = 0;    // static; without the dynamic of a launch, and what the driver keeps for itself
+  std::size_t shared_bytes = 0;    // static; without a launch's dynamic memory and the driver's reserved memory
   std::size_t local_bytes = 0;     // the stack frame: arrays indexed at run time, and spilled registers
-  std::size_t constant_bytes = 0;  // of the kernel's own constant banks: its arguments, literals, what the driver puts
+  std::size_t constant_bytes = 0;  // of the kernel's own constant banks: its arguments, literals, driver data
   std::size_t code_bytes = 0;
-  // What the code of the kernel and of the functions in it moves for want of registers, if each instruction runs once.
+  // Bytes that the kernel and its functions spill, if each instruction runs once.
   std::size_t spill_store_bytes = 0, spill_load_bytes = 0;
 };
 
@@ -30,8 +30,8 @@ struct CudaImageReport {
   std::string to_string() const;  // a line for each kernel
 };
 
-// Reads a cubin of CUDA 12 or 13, which is an ELF file, and the log of the compiler that made it: of spills the image
-// has no trace. DeviceError where it is damaged or of a kind unknown here.
+// Reads a cubin of CUDA 12 or 13, which is an ELF file, and its compiler's log: the image itself does not show spills.
+// DeviceError if it is damaged or of an unknown kind.
 CudaImageReport read_cuda_image(std::string_view cubin, std::string_view log);
 
 class CudaImage {
@@ -39,7 +39,7 @@ class CudaImage {
   CudaImage(std::string cubin, std::string log) : cubin_(std::move(cubin)), log_(std::move(log)) {}
 
   const std::string &cubin() const { return cubin_; }
-  const std::string &log() const { return log_; }  // the compiler's warnings, of spilled registers too
+  const std::string &log() const { return log_; }  // the compiler's warnings, including spills
   CudaImageReport report() const { return read_cuda_image(cubin_, log_); }
 
  private:

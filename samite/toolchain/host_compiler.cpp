@@ -28,7 +28,7 @@ Slots<std::shared_ptr<const std::string>> &precompiled_preludes() {
   return slots;
 }
 
-// Objects are small and wanted again, and so live as long as the process.
+// Objects are small and often reused, so they live as long as the process.
 Slots<std::shared_ptr<const std::string>> &host_objects_in_memory() {
   static Slots<std::shared_ptr<const std::string>> slots;
   return slots;
@@ -39,7 +39,7 @@ std::atomic<int> &host_compile_counter() {
   return counter;
 }
 
-// An output of the plug-in, handed back when it goes.
+// An output of the plug-in, returned to it on destruction.
 class Output {
  public:
   explicit Output(const SamiteClangOutput *output) : output_(output, clang_plugin().release) {}
@@ -55,7 +55,7 @@ class Output {
 
 SamiteText borrowed(std::string_view text) { return {text.data(), text.size()}; }
 
-// The name becomes that of a file in the compiler's eyes.
+// The compiler treats the name as a file name.
 std::string file_name(std::string name) {
   for (char &c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-') c = '_';
@@ -147,7 +147,7 @@ std::shared_ptr<const HostImage> load_from_cache(const HostJob &job, const Hash1
     report.from_cache = report.prelude_was_precompiled = true;
     return image;
   } catch (const DeviceError &error) {
-    // A machine that shares the folder may lack a library that the one that compiled it has.
+    // Another machine that shares the folder may lack a library of the compiling one.
     warn_once("cached image does not load", std::string(error.what()) + ". It is compiled again.");
     job.cache->remove(key);
     return nullptr;

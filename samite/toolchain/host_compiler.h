@@ -1,16 +1,16 @@
-// C++ text to code that this process can call: what `jit` asks of the CPU's toolchain.
+// Compiles C++ text to code for this process: the interface of the CPU's toolchain for `jit`.
 //
 // An image comes from the first of: this process, if one with the same content is still loaded; the disk cache; the
-// compiler. Only the last opens the plug-in with Clang in it, so a program whose kernels are all cached never maps
-// LLVM. The key is a hash of source, prelude, options, target machine and the compiler's build.
+// compiler. Only the last opens the plug-in with Clang, so a program with only cached kernels never maps LLVM. The key
+// is a hash of source, prelude, options, target machine and the compiler's build.
 //
-// The prelude is one header text that comes before the source. It is parsed once into a precompiled header, kept in
-// memory and in the disk cache; a compile then costs the kernel's own text.
+// The prelude is one header text that precedes the source. It is parsed once into a precompiled header, kept in memory
+// and in the disk cache; a compile then costs only the kernel's own text.
 //
-// A kernel may call functions of other sources, its objects: all are compiled at the same time and linked into one
-// image. An object is kept by its own content, so that it is compiled once for all kernels that link it.
+// A kernel may call functions of other sources, its objects: all are compiled concurrently and linked into one image.
+// An object is cached by its own content, so it is compiled once for all kernels that link it.
 //
-// Thread-safe. Different kernels compile at the same time; threads that ask for one kernel get one compile.
+// Thread-safe. Different kernels compile concurrently; threads that request the same kernel cause one compile.
 #pragma once
 
 #include "samite/toolchain/host_image.h"
@@ -28,26 +28,26 @@ namespace samite {
 
 struct HostSource {
   std::string name;  // of the kernel, for diagnostics, debuggers and profilers
-  // C++20 without exceptions, run-time types and headers. `extern "C"` functions are found by HostImage::symbol. It
-  // may call the C library, libm and libmvec; anything else reaches a kernel as an argument.
+  // C++20 without exceptions, run-time types and headers. HostImage::symbol finds `extern "C"` functions. It may call
+  // the C library, libm and libmvec; anything else must be an argument of a kernel.
   std::string text;
   bool debug_info = false;
   int optimization = 2;      // 0 to 3
   std::string variant = {};  // for archives: which form of the kernel it is
 };
 
-// Where the time went. What did not happen took 0.
+// The times of the steps; 0 for skipped ones.
 struct CompileReport {
   bool from_memory = false;              // the image was loaded already
   bool from_archive = false;             // an open archive had it
   bool from_cache = false;               // the disk cache had it
   bool plugin_was_open = false;          // before this call
-  bool prelude_was_precompiled = false;  // before this call, in memory or on disk; true where none was needed
-  // objects_ms is the time until the last object is there, of which frontend_ms and backend_ms are the kernel's own.
+  bool prelude_was_precompiled = false;  // before this call, in memory or on disk; true if none was needed
+  // objects_ms is the time until the last object is available; frontend_ms and backend_ms are the kernel's own.
   double total_ms = 0, open_ms = 0, prelude_ms = 0, objects_ms = 0, frontend_ms = 0, backend_ms = 0, link_ms = 0,
          load_ms = 0;
   std::size_t object_bytes = 0, image_bytes = 0;
-  // The kernel's own first, then those given; none where the image was there already.
+  // The kernel's own first, then the given ones; empty if the image already existed.
   std::vector<ObjectReport> objects;
 };
 
@@ -56,12 +56,12 @@ struct CompiledHost {
   CompileReport report;
 };
 
-// Throws InternalError with the diagnostics and the lines they blame where the text does not compile or link,
-// DeviceError where the compiler is missing or the image does not load.
+// Throws InternalError with the diagnostics and the lines at fault if the text does not compile or link, DeviceError if
+// the compiler is missing or the image does not load.
 CompiledHost compile_host(const HostSource &source, std::string_view prelude, std::span<const HostSource> objects = {});
 
-// The image of an open archive that was made of these texts for this level of x86-64, where there is one. UserError
-// where it is damaged, DeviceError where it does not load.
+// The image of an open archive that was made of these texts for this level of x86-64, if there is one. UserError if it is
+// damaged, DeviceError if it does not load.
 std::optional<CompiledHost> find_host(const HostSource &source, std::string_view prelude,
                                       std::span<const HostSource> objects, const std::string &level);
 
@@ -69,7 +69,7 @@ std::optional<CompiledHost> find_host(const HostSource &source, std::string_view
 void record_host(const HostSource &source, std::string_view prelude, std::span<const HostSource> objects,
                  const std::string &level);
 
-int host_compile_count();     // runs of the compiler on a source by this process; what a cache answered is not one
+int host_compile_count();     // runs of the compiler on a source by this process, without cache hits
 bool host_compiler_loaded();  // whether this process has opened the plug-in
 
 }  // namespace samite

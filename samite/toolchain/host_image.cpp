@@ -37,9 +37,9 @@ class Descriptor {
   int number_;
 };
 
-// The loader takes two libraries of one path for the same, and descriptors are used again. "/" and "/./" name the
-// same folder, so one of them for each bit of a counter gives every image a path of its own. The path names the
-// process, because a debugger opens it as well, and "self" would be the debugger.
+// The loader treats two libraries with the same path as one, and descriptors are reused. "/" and "/./" name the same
+// folder, so one of them for each bit of a counter gives every image a unique path. The path contains the process's
+// number, because a debugger opens it as well, and "self" would be the debugger.
 std::string unique_path(int descriptor) {
   static std::atomic<std::uint32_t> counter{0};
   std::string path = "/proc/" + std::to_string(getpid()) + "/fd/";
@@ -47,8 +47,8 @@ std::string unique_path(int descriptor) {
   return path + std::to_string(descriptor);
 }
 
-// The same file under a number that the process hardly gives to another one: a debugger that attaches later opens the
-// path of each image, and would wait for ever for a pipe that had the number by then.
+// The same file under a number that the process is unlikely to reuse: a debugger that attaches later opens the path of
+// each image, and would block forever on a pipe with the same number.
 Descriptor with_rare_number(Descriptor file) {
   rlimit limit{};
   if (file.number() < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return file;
@@ -57,7 +57,7 @@ Descriptor with_rare_number(Descriptor file) {
   return rare < 0 ? std::move(file) : Descriptor(rare);
 }
 
-// Nothing where the system has no such files or will not run code from them.
+// Empty if the system does not support such files or forbids running code from them.
 std::optional<DynamicLibrary> load_from_memory(const std::string &name, std::string_view bytes) {
 #ifdef MFD_EXEC
   constexpr unsigned runnable = MFD_EXEC;

@@ -1,10 +1,10 @@
-// Compiled host code, loaded: a shared object that never was a file.
+// Loaded host code: a shared object without a file.
 //
-// The bytes go through an unnamed file in memory to the system's loader, so what runs is exactly what was verified,
-// and nobody can swap a file in between. Where the system forbids code from such files, a temporary file is used and
-// removed at once. Loading takes a few tenths of a millisecond and touches no compiler.
+// The bytes go through an unnamed file in memory to the system's loader, so exactly the verified bytes run, and no file
+// can be swapped in between. If the system forbids code from such files, a temporary file is used and removed
+// immediately. Loading takes a few tenths of a millisecond and involves no compiler.
 //
-// The image owns its mapping: function pointers are valid as long as it lives. Immutable, so any thread may use it.
+// The image owns its mapping: function pointers are valid during its lifetime. Immutable, so thread-safe.
 #pragma once
 
 #include "samite/base/dynamic_library.h"
@@ -17,11 +17,10 @@ namespace samite {
 
 class HostImage {
  public:
-  // `name` is for messages and profilers. Throws DeviceError with the loader's words, e.g. for a library that it cannot
-  // find.
+  // `name` is for messages and profilers. Throws DeviceError with the loader's message, e.g. for a missing library.
   static std::shared_ptr<const HostImage> load(const std::string &name, std::string_view shared_object);
 
-  // Throws DeviceError where the image has no such symbol.
+  // Throws DeviceError if the image has no such symbol.
   void *symbol(const char *name) const { return library_.symbol(name); }
 
   template <class Function>

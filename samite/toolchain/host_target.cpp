@@ -28,9 +28,9 @@ namespace {
 
 constexpr const char *architecture = "x86-64";
 
-// The leaves that describe the model and its features, without those words that differ between the cores of one
-// machine: leaf 1's EBX holds the number of the core that runs the instruction. Each is asked for once: in a virtual
-// machine that takes microseconds.
+// The leaves that describe the model and its features, without words that differ between the cores of a machine: leaf
+// 1's EBX has the number of the core that runs the instruction. Each is queried once: in a virtual machine that takes
+// microseconds.
 Hash128 processor() {
   struct Leaf {
     unsigned number, sub;
@@ -49,7 +49,7 @@ Hash128 processor() {
     hasher.add(eax).add(leaf.uses_ebx ? ebx : 0).add(ecx).add(edx);
     if (leaf.number == 1) saves_registers = (ecx & bit_OSXSAVE) != 0;
   }
-  // What the operating system saves at a context switch decides whether wide registers may be used at all.
+  // Wide registers are usable only if the operating system saves them at context switches.
   if (saves_registers) {
     unsigned low = 0, high = 0;
     asm("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
@@ -79,7 +79,7 @@ Hash128 processor() {
   try {
     hasher.add(read_file("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1"));
   } catch (const std::system_error &) {
-    hasher.add("unknown model");  // the feature words above still tell machines apart that must not share code
+    hasher.add("unknown model");  // the feature words above still distinguish machines that must not share code
   }
   return hasher.result();
 }
@@ -102,7 +102,7 @@ struct Level {
   bool supported;
 };
 
-// The levels of the x86-64 ABI whose code the prelude of kernels is written for.
+// The levels of the x86-64 ABI that the kernels' prelude supports.
 const std::vector<Level> &levels() {
 #if defined(__x86_64__)
   static const std::vector<Level> all = {{"x86-64-v2", 16, __builtin_cpu_supports("x86-64-v2") != 0},
@@ -114,7 +114,7 @@ const std::vector<Level> &levels() {
   return all;
 }
 
-// The value of a variable, where that is set and not empty.
+// The value of a variable that is set and not empty.
 std::optional<std::string> text_in(const char *variable) {
   const char *text = std::getenv(variable);
   return text == nullptr || *text == '\0' ? std::nullopt : std::optional<std::string>(text);
@@ -131,7 +131,7 @@ const Level &level_named(const std::string &name) {
                   (supported.empty() ? "none but its own" : supported) + ". Unset it to compile for this machine.");
 }
 
-// The number in an environment variable, where that is set; -1 where it holds none.
+// The number in an environment variable, if it is set; -1 if it is invalid.
 std::optional<int> number_in(const char *variable) {
   const std::optional<std::string> text = text_in(variable);
   if (!text) return std::nullopt;

@@ -1,17 +1,16 @@
-// What the CPU of this machine can do, found without loading a compiler.
+// The capabilities of this machine's CPU, found without loading a compiler.
 //
-// The compile itself asks LLVM for the exact features; this answers the two questions that come before it: what to
-// call the machine in a cache key, and how wide a vector is. Thread-safe.
+// The compile itself gets the exact features from LLVM; this provides what is needed before it: the machine's name in
+// cache keys, and the vector width. Thread-safe.
 //
-// SAMITE_CPU_VECTOR_BYTES (16, 32 or 64) is an upper bound on the width, and the compiler then uses no wider
-// instructions either: results of a narrower machine, on this one. A machine that is narrower than that keeps its own
-// width.
+// SAMITE_CPU_VECTOR_BYTES (16, 32 or 64) is an upper bound on the width; the compiler then uses no wider instructions
+// either, which reproduces results of a narrower machine. A machine that is narrower keeps its own width.
 //
 // SAMITE_CPU_ARCHITECTURE (x86-64-v2, x86-64-v3 or x86-64-v4) compiles for that level of the x86-64 ABI instead of this
-// machine's model, so that the results of another machine can be had on this one. Vectors are then at most as wide as
-// the level has them: 16, 32 or 64 bytes. A level that the machine lacks is an error.
+// machine's model, which reproduces results of another machine. Vectors are then at most as wide as the level allows:
+// 16, 32 or 64 bytes. A level that the machine lacks is an error.
 //
-// SAMITE_CPU_CONTRACTION=0 keeps the compiler from fusing a product and a sum into one operation that rounds once.
+// SAMITE_CPU_CONTRACTION=0 disables the fusion of products and sums.
 //
 // SAMITE_CPU_OPTIMIZATION (0 to 3) is for programs that compile more than they run.
 #pragma once
@@ -22,8 +21,8 @@
 namespace samite {
 
 struct HostTarget {
-  // Equal on two machines only if code made for one runs on the other: architecture, model, feature words, and the
-  // C library's version, whose symbols kernels are linked against.
+  // Equal on two machines only if code for one runs on the other: architecture, model, feature words, and the C
+  // library's version, whose symbols kernels are linked against.
   std::string fingerprint;
   std::string architecture;  // as in SAMITE_CPU_ARCHITECTURE; empty: this machine's model
   int vector_bytes = 16;     // 64 with AVX-512 F, VL, DQ and BW; 32 with AVX2 and FMA; else 16
@@ -40,11 +39,11 @@ HostTarget host_target();
 HostTarget host_target_of_level(const std::string &level);
 
 // The levels of x86-64 that this machine has, the best first, no wider than SAMITE_CPU_VECTOR_BYTES says; the one in
-// SAMITE_CPU_ARCHITECTURE alone, where that is set.
+// SAMITE_CPU_ARCHITECTURE alone, if that is set.
 std::vector<std::string> host_levels();
 
-// The compiler's level of optimisation for kernels: 2 where SAMITE_CPU_OPTIMIZATION does not say. Throws UserError
-// where that is no level.
+// The compiler's optimisation level for kernels: SAMITE_CPU_OPTIMIZATION, default 2. Throws UserError for an invalid
+// level.
 int host_optimization();
 
 }  // namespace samite

@@ -21,7 +21,7 @@ constexpr const char *remedy =
     "Install the CUDA toolkit 12.4 or newer, or its compiler alone with «pip install nvidia-cuda-nvrtc-cu12», and set "
     "SAMITE_CUDA_PATH to the folder it is in.";
 
-// The file that the library came from, where it was opened by a mere name.
+// The file of a library that was opened by a bare name.
 std::string file_of(const DynamicLibrary &library, const char *symbol) {
   Dl_info info{};
   const bool known = dladdr(library.find_symbol(symbol), &info) != 0 && info.dli_fname != nullptr;
@@ -33,21 +33,21 @@ void require_success(NvrtcResult result, const char *function, const std::string
     throw DeviceError(std::string(function) + " of " + path, "result " + std::to_string(static_cast<int>(result)));
 }
 
-// Fails where the library lacks one of the functions.
+// Fails if the library lacks one of the functions.
 template <class Function>
 void find(const DynamicLibrary &library, Function *&function, const std::string &symbol) {
   function = library.function<Function>(symbol.c_str());
 }
 
-// NVRTC opens a second library when it first compiles, by name. That finds the one beside it where the loader honours
-// NVRTC's own search path, which not all packages have and sanitizers hide; a library that is open already is found.
+// NVRTC opens a second library by name at its first compile. The loader finds the one beside it only with NVRTC's own
+// search path, which some packages lack and sanitizers hide; a library that is already open is found.
 void open_builtins(const Nvrtc &opened) {
   const std::filesystem::path beside =
       std::filesystem::path(opened.path).parent_path() / ("libnvrtc-builtins.so." + opened.version.text());
   try {
     const DynamicLibrary kept(beside.string(), Unloading::never);
   } catch (const DeviceError &) {
-    // NVRTC may find it elsewhere, and says so where it does not.
+    // NVRTC may find it elsewhere, and otherwise reports it.
     return;
   }
 }
@@ -82,7 +82,7 @@ Nvrtc open_first() {
     try {
       return open_nvrtc(candidate);
     } catch (const DeviceError &error) {
-      // The loader's search for a mere name that comes to nothing is no finding.
+      // A bare name that the loader does not find is not a finding.
       if (is_file(candidate) || std::string_view(error.what()).find("cannot open shared") == std::string_view::npos)
         passed_over += "\n  " + std::string(error.what());
     }
@@ -124,7 +124,7 @@ const Nvrtc &nvrtc() {
 
 bool nvrtc_is_open() { return kept().open; }
 
-// Every file that may be chosen goes in, as the choice itself is made only when one is opened. Found once: a look at
+// Includes every file that might be chosen, since the choice is made only when one is opened. Computed once: looking at
 // that many folders takes as long as reading an image from the cache.
 std::string nvrtc_identity() {
   Kept &own = kept();

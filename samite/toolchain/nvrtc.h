@@ -1,9 +1,9 @@
-// NVRTC, which compiles CUDA C++: opened when first used.
+// NVRTC, the compiler of CUDA C++: opened on first use.
 //
-// Samite does not link it. It is looked for as nvrtc_search.h says, and the first that fits is taken: of CUDA
-// 12.4 or newer. One that does not fit is passed over, and named where none does. Once open it stays so.
+// Samite does not link it. It is searched as described in nvrtc_search.h, and the first suitable one is used: of CUDA
+// 12.4 or newer. If none is suitable, the error names those found. It stays open.
 //
-// Thread-safe. A failure is not kept: the next call looks again.
+// Thread-safe. A failure is not kept: the next call searches again.
 #pragma once
 
 #include "samite/toolchain/nvrtc_abi.h"
@@ -30,16 +30,16 @@ struct Nvrtc {
   std::vector<int> architectures;  // that it compiles for: 90 for compute capability 9.0
 };
 
-// DeviceError where there is none that fits: says which were found, why each was passed over, and how to mend it.
+// DeviceError if none is suitable: lists those found, the reason to skip each, and the fix.
 const Nvrtc &nvrtc();
 
 bool nvrtc_is_open();
 
-// Names the build in a cache key. Does not open the library where its files are in known folders, so that a program
-// whose kernels are all cached never maps it.
+// Identifies the build in a cache key. Does not open the library if its files are in known folders, so that a program
+// with only cached kernels never maps it.
 std::string nvrtc_identity();
 
-// DeviceError where code of this NVRTC does not load into a driver of the version, as 12040 for CUDA 12.4: its major
+// DeviceError if code of this NVRTC does not load into a driver of the version, e.g. 12040 for CUDA 12.4: its major
 // version must not be newer than the driver's.
 void require_driver_for_nvrtc(int driver_version);
 

@@ -1,6 +1,6 @@
-// The functions of NVRTC that Samite calls, as its binary interface has them.
+// The ABI of the NVRTC functions that Samite calls.
 //
-// Samite is built where there is no CUDA toolkit, so the facts are stated here. The list has a function's name and its
+// Samite is built without a CUDA toolkit, so the facts are stated here. The list has each function's name and
 // parameters; all return a result code.
 #pragma once
 

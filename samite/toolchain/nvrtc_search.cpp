@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// 11.2 is looked for to say that it is too old: a toolkit that is there and not taken must be explained.
+// 11.2 is included to report that it is too old: an installed but unused toolkit needs an explanation.
 constexpr const char *versions[] = {"13", "12", "11.2"};
 
 constexpr const char *toolkit_folders[] = {"", "lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"};
@@ -23,7 +23,7 @@ std::string environment(const char *name) {
   return value != nullptr ? value : "";
 }
 
-// The entries of `folder` whose names begin with `prefix`, in falling order of the number after it.
+// The entries of `folder` with the prefix, by descending number after it.
 std::vector<fs::path> numbered_entries(const fs::path &folder, std::string_view prefix) {
   std::vector<std::pair<double, fs::path>> found;
   std::error_code error;

@@ -43,15 +43,15 @@ std::string manifest_begin(const Hash128 &key, std::uint64_t bytes) {
   return "samite object 1\nkey " + key.hex() + "\nbytes " + std::to_string(bytes) + "\nhash ";
 }
 
-// All that a manifest says follows from key and content, so verifying is comparing.
+// A manifest follows from key and content, so verification is a comparison.
 std::string manifest_of(const Hash128 &key, std::string_view content) {
   return manifest_begin(key, content.size()) + hash_of({content}).hex() + "\n";
 }
 
 constexpr std::int64_t manifest_bytes_limit = 256;
 
-// Nothing for an entry that is damaged or could be someone else's. Sizes are compared before anything is read, so that
-// a damaged file takes no more memory than an entry does.
+// Empty for an entry that is damaged or may be another user's. Compares sizes before reading anything, so that a
+// damaged file takes no more memory than an entry.
 std::optional<std::string> verified_content(const fs::path &entry, const Hash128 &key) {
   const auto manifest = read_file_if(entry / "manifest", [](const struct stat &status) {
     return belongs_to_user_alone(status) && status.st_size <= manifest_bytes_limit;
@@ -69,7 +69,7 @@ void make_folder(const fs::path &path) {
   throw std::system_error(errno, std::generic_category(), "cannot create " + path.string());
 }
 
-// A name in `unfinished` that no other process uses, on this machine or on one that shares the folder.
+// A unique name in `unfinished`, across machines that share the folder.
 fs::path unfinished_path(const fs::path &folder) {
   static std::atomic<std::uint64_t> counter{0};
   static const std::uint64_t seed = std::random_device()() ^ (std::uint64_t{std::random_device()()} << 32);
@@ -78,10 +78,10 @@ fs::path unfinished_path(const fs::path &folder) {
   return folder / "unfinished" / name.result().hex();
 }
 
-// Renamed first, so that nobody meets an entry that is half removed.
+// Renamed first, so that no reader sees a half-removed entry.
 void discard(const fs::path &folder, const fs::path &entry) {
   const fs::path doomed = unfinished_path(folder);
-  std::error_code ignored;  // someone else may have removed it, which is as good
+  std::error_code ignored;  // another process may have removed it already
   fs::rename(entry, doomed, ignored);
   if (!ignored) fs::remove_all(doomed, ignored);
 }
@@ -121,7 +121,7 @@ void sweep_leftovers(const fs::path &folder) {
   }
 }
 
-// Held by the one process that prunes.
+// Held by the pruning process.
 class PruneLock {
  public:
   explicit PruneLock(const fs::path &folder)
@@ -164,7 +164,7 @@ std::optional<std::string> ObjectCache::find(const Hash128 &key) {
     const bool missing =
         error.code() == std::errc::no_such_file_or_directory || error.code() == std::errc::not_a_directory;
     if (!missing) warn_not_used(error);
-    // One of the two files alone is damage too, unless another process is just removing the entry.
+    // One of the two files alone is also damage, unless another process is removing the entry.
     if (missing && status_of(entry)) discard(folder_, entry);
   }
   return std::nullopt;
@@ -189,7 +189,7 @@ void ObjectCache::publish(const Hash128 &key, std::string_view content) {
     write_file(unfinished / "manifest", manifest_of(key, content));
     std::error_code error;
     fs::rename(unfinished, entry_folder(key), error);
-    // Another process was first; its entry is as good as ours.
+    // Another process was first; its entry is equivalent.
     const bool present = error == std::errc::file_exists || error == std::errc::directory_not_empty;
     if (error && !present) throw std::system_error(error, "cannot publish " + entry_folder(key).string());
     if (present) fs::remove_all(unfinished, error);
@@ -210,7 +210,7 @@ void ObjectCache::remove(const Hash128 &key) {
 }
 
 std::optional<std::string> ObjectCache::refusal() const {
-  // Entries lie in a folder inside: as much could be done there.
+  // Entries are in subfolders, which need the same protection.
   for (const fs::path &folder : {folder_, folder_ / "objects", folder_ / "unfinished"})
     if (auto reason = reason_not_to_use(folder)) return reason;
   return std::nullopt;

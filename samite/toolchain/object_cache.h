@@ -1,23 +1,23 @@
 // Compiled objects on disk, shared by any number of processes.
 //
-// An entry is a folder that appears by one rename, with its content and a manifest that holds key, size and hash. So
-// a reader sees all of an entry or none, and what a crash of the machine or a bad disk has damaged fails the hash: it
-// is taken for a miss, removed, and compiled again. Nothing waits for the disk.
+// An entry is a folder that one rename publishes, with its content and a manifest with key, size and hash. So a reader
+// sees a whole entry or none, and damage by a crash or a bad disk fails the hash: it is treated as a miss, removed, and
+// compiled again. No write waits for the disk.
 //
 //   <folder>/objects/<key>/{content,manifest}
 //   <folder>/unfinished/      being written or removed; leftovers of killed processes go after an hour
 //   <folder>/lock             held while pruning; its time is that of the last pruning
 //
-// The cache never stops a compile: a folder that is missing, unwritable or full, and an entry that is damaged, give
-// one warning for each cause in a process, with the path, the system's reason and the way to mend it.
+// The cache never fails a compile: a missing, unwritable or full folder, and a damaged entry, give one warning for each
+// cause in a process, with the path, the system's reason and the fix.
 //
-// What is found runs as the user's own code: a folder that is another user's, or that others may write to, is neither
-// read nor written, with a warning (toolchain/cache_ownership.h); an entry's file like that is taken for damaged.
+// Cached code runs as the user's own: a folder of another user, or that others may write to, is neither read nor
+// written, with a warning (toolchain/cache_ownership.h); such files of an entry are treated as damaged.
 //
-// Pruning removes the entries that were not used for longest until nine tenths of the limit are left. It runs when a
-// process publishes: at its first entry unless some process pruned in the last minute, and after each sixteenth of
-// the limit that it has written since. One process prunes at a time, the others skip it. An entry of any age may go;
-// whoever was about to read it finds a miss. Thread-safe.
+// Pruning removes the least recently used entries until nine tenths of the limit are left. It runs when a process
+// publishes: at its first entry unless some process pruned in the last minute, and whenever it has written another
+// sixteenth of the limit. One process prunes at a time, the others skip it. Any entry may be removed; a concurrent
+// reader gets a miss. Thread-safe.
 #pragma once
 
 #include "samite/base/hash.h"
@@ -34,7 +34,7 @@ namespace samite {
 
 class ObjectCache {
  public:
-  // A limit of 0 bytes is a cache that is switched off: it finds nothing and writes nothing.
+  // A limit of 0 bytes disables the cache: it finds nothing and writes nothing.
   ObjectCache(std::filesystem::path folder, std::uint64_t limit_bytes);
 
   // The entry's content, verified; marks it as used.
@@ -49,7 +49,7 @@ class ObjectCache {
   void clear();
   void prune();
 
-  // Why the folder is not used, where it belongs to another user or others may write to it.
+  // The reason not to use the folder, if it belongs to another user or others may write to it.
   std::optional<std::string> refusal() const;
 
   const std::filesystem::path &folder() const { return folder_; }
@@ -67,8 +67,8 @@ class ObjectCache {
 };
 
 // The user's cache: in $SAMITE_CACHE_DIR, else $XDG_CACHE_HOME/samite, else ~/.cache/samite; with a limit of
-// $SAMITE_CACHE_LIMIT_MB, else 1024 MB. 0 MB, or no folder to put it in, is a cache that is switched off. The
-// environment is read at each call. Throws UserError for a limit that is no number.
+// $SAMITE_CACHE_LIMIT_MB, default 1024 MB. 0 MB, or no folder for it, disables the cache. The environment is read at
+// each call. Throws UserError for an invalid limit.
 std::shared_ptr<ObjectCache> object_cache();
 
 }  // namespace samite

@@ -1,4 +1,4 @@
-// Where the user's object cache is: the part of object_cache.h that reads the environment.
+// The location of the user's object cache: the part of object_cache.h that reads the environment.
 #include "samite/base/error.h"
 #include "samite/base/warning.h"
 #include "samite/toolchain/object_cache.h"
@@ -20,7 +20,7 @@ const char *environment_variable(const char *name) {
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
-// Empty where the environment names none.
+// Empty if the environment names none.
 fs::path cache_folder() {
   if (const char *own = environment_variable("SAMITE_CACHE_DIR")) return fs::absolute(own);
   // The XDG specification asks to ignore a relative path.

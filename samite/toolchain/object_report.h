@@ -1,4 +1,4 @@
-// One of the objects that an image was linked of.
+// One of the objects of an image.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ struct ObjectReport {
 
   std::string name;
   From from = From::compiler;
-  double milliseconds = 0;  // until it was there
+  double milliseconds = 0;  // until it was available
   std::size_t bytes = 0;
 
   bool built() const { return from == From::compiler; }

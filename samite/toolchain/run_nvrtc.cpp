@@ -12,11 +12,11 @@ namespace samite {
 namespace {
 
 constexpr const char *prelude_name = "samite_prelude.h";
-// From 12.9 on NVRTC keeps what it makes in a cache of its own, through the driver: it would start it, which takes
-// longer than a compile, and be silent of spills where it finds something there.
+// From 12.9 on NVRTC has its own cache, through the driver: it would start the driver, which takes longer than a
+// compile, and report no spills on a hit.
 constexpr CudaVersion first_with_cache{12, 9};
 
-// The number in "sm_90a". Nothing where it is no architecture.
+// The number in "sm_90a". Empty for an invalid architecture.
 std::optional<int> architecture_number(std::string_view text) {
   if (!text.starts_with("sm_")) return std::nullopt;
   text.remove_prefix(3);
@@ -27,7 +27,7 @@ std::optional<int> architecture_number(std::string_view text) {
   return number;
 }
 
-// NVRTC tells a size and then fills a buffer of it; `size_of` and `fill` throw where they cannot.
+// NVRTC returns a size and then fills a buffer; `size_of` and `fill` throw on failure.
 template <class Size, class Fill>
 std::string read_bytes(const Size &size_of, const Fill &fill) {
   std::size_t bytes = 0;
@@ -70,7 +70,7 @@ class Program {
         [&](std::size_t *bytes) { require(call_.GetProgramLogSize(program_, bytes), "nvrtcGetProgramLogSize"); },
         [&](char *to) { require(call_.GetProgramLog(program_, to), "nvrtcGetProgramLog"); });
   }
-  // Of a program that does not compile, of which there is more to say than that its log is missing.
+  // For a text that does not compile, whose error should not be about a missing log.
   std::string log_if_any() const {
     try {
       return log();
@@ -112,11 +112,10 @@ class Program {
 }  // namespace
 
 std::vector<std::string> nvrtc_options(const CudaText &text) {
-  // -default-device: what is not marked is for the device. -minimal: without the parts of NVRTC's own declarations that
-  // emitted code does not use, whose parsing takes longer than that of a kernel. The prelude is not precompiled: NVRTC
-  // can do so for one process alone, where it would save a tenth of a later compile and make the first one slower.
-  // Spills are told of in the log alone, everything else is in the image. The report that -v asks for would hide
-  // errors.
+  // -default-device: unmarked functions are for the device. -minimal: without those declarations of NVRTC that emitted
+  // code does not use, whose parsing takes longer than a kernel's. The prelude is not precompiled: NVRTC supports that
+  // only within one process, where it would save a tenth of later compiles and slow down the first one. Only the log
+  // reports spills, everything else is in the image. The report of -v would hide errors.
   std::vector<std::string> options = {"-std=c++20",
                                       "-default-device",
                                       "-minimal",

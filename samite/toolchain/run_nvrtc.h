@@ -1,7 +1,6 @@
-// NVRTC, run when called: text to a cubin. What is kept and what is not made twice is the compiler's business
-// (cuda_compiler.h).
+// Runs NVRTC: text to a cubin. cuda_compiler.h caches its results.
 //
-// Thread-safe; different texts compile at the same time.
+// Thread-safe; different texts compile concurrently.
 #pragma once
 
 #include <string>
@@ -16,22 +15,22 @@ struct CudaText {
   bool debug_info = false;
 };
 
-// What NVRTC made, and what it said of it: warnings, and of spilled registers.
+// NVRTC's output and its log: warnings, including spills.
 struct CudaProduct {
   std::string cubin, log;
 };
 
-// Every option that has a part in what is made, but for the architecture: for cache keys and messages.
+// All options that affect the output, except for the architecture: for cache keys and messages.
 std::vector<std::string> nvrtc_options(const CudaText &text);
 
-// InternalError with NVRTC's words and the lines they blame where the text does not compile; DeviceError where NVRTC
-// does not know the architecture, or cannot work.
+// InternalError with NVRTC's messages and the lines at fault if the text does not compile; DeviceError if NVRTC does
+// not know the architecture, or fails.
 CudaProduct run_nvrtc(const CudaText &text);
 
-// UserError unless the text is an architecture as NVRTC spells it: "sm_80", "sm_90a", "sm_100f".
+// UserError unless the text is an architecture name of NVRTC: "sm_80", "sm_90a", "sm_100f".
 void require_architecture(std::string_view architecture);
 
-// DeviceError unless the NVRTC that is found here compiles for it.
+// DeviceError unless the installed NVRTC supports it.
 void require_nvrtc_knows(std::string_view architecture);
 
 }  // namespace samite

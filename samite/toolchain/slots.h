@@ -1,8 +1,8 @@
-// One slot for each key ever asked for: its lock makes threads that want the same thing wait for one of them to make
-// it, while those that want other things go on.
+// One slot for each requested key: its lock makes threads that need the same value wait for one of them to make it,
+// while threads that need others continue.
 //
-// A slot lives as long as the table, so that nobody waits on a lock that is gone. Thread-safe; `value` is read and
-// written under the slot's lock.
+// A slot lives as long as the table, so that no thread waits on a destroyed lock. Thread-safe; `value` is accessed
+// under the slot's lock.
 #pragma once
 
 #include "samite/base/hash.h"

@@ -1,4 +1,4 @@
-// Milliseconds since it was made, for reports of where the time went.
+// Milliseconds since its construction, for reports.
 #pragma once
 
 #include <chrono>

@@ -38,9 +38,8 @@ double milliseconds_since(Clock::time_point start) {
 
 llvm::StringRef text(SamiteText t) { return {t.data, t.size}; }
 
-// The host's own features, or those that the architecture has by itself, less those whose registers are wider than
-// `vector_bytes`: that a program may be tested for a narrower machine than it runs on. Sorted, since the order reaches
-// the precompiled header.
+// The host's own features, or those of the architecture, without those whose registers are wider than `vector_bytes`,
+// so that a program can be tested for a narrower machine. Sorted, since the order affects the precompiled header.
 std::vector<std::string> target_features(int vector_bytes, bool of_host) {
   static constexpr llvm::StringRef wider_than_32[] = {"avx512", "avx10"};
   static constexpr llvm::StringRef wider_than_16[] = {"avx",        "fma",    "f16c", "xop", "vaes",
@@ -56,7 +55,7 @@ std::vector<std::string> target_features(int vector_bytes, bool of_host) {
     const bool on = feature.second && !is_wider(feature.first());
     if (of_host || is_wider(feature.first())) features.push_back((on ? "+" : "-") + feature.first().str());
   }
-  // "+" first: switching a feature on switches on what it implies, and a later "-" takes that away again.
+  // "+" first: enabling a feature enables its dependencies, which a later "-" disables again.
   std::sort(features.begin(), features.end());
   return features;
 }
@@ -68,14 +67,14 @@ std::vector<std::string> compiler_arguments(const SamiteClangInput &input, const
       architecture.empty() ? llvm::sys::getHostCPUName().str() : architecture, "-x", "c++", "-std=c++20",
       "-O" + std::to_string(input.optimization), "-main-file-name",
       llvm::StringRef(source_path).rsplit('/').second.str(),
-      // Nothing of the machine's own headers is read; what a kernel needs is in the prelude.
+      // No header of the machine is read; the prelude has everything that a kernel needs.
       "-nostdsysteminc", "-nobuiltininc", "-mrelocation-model", "pic", "-pic-level", "2", "-fno-rtti",
       // Integers of kernels wrap around, in scalars as in vectors.
       "-fwrapv", input.contraction != 0 ? "-ffp-contract=fast" : "-ffp-contract=off"};
   // Clang prefers 256-bit vectors on many machines with AVX-512; the emitted code has chosen its own width.
   arguments.push_back("-mprefer-vector-width=" + std::to_string(input.vector_bytes * 8));
   if (input.optimization >= 2) arguments.insert(arguments.end(), {"-vectorize-loops", "-vectorize-slp"});
-  // Debuggers and profilers walk through kernels even when these carry no debug information.
+  // Debuggers and profilers unwind through kernels even without debug information.
   arguments.push_back("-funwind-tables=2");
   if (input.debug_info)
     arguments.insert(arguments.end(), {"-debug-info-kind=constructor", "-dwarf-version=5", "-debugger-tuning=gdb"});
@@ -93,16 +92,16 @@ void initialize_targets() {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
     llvm::InitializeNativeTargetAsmParser();
-    // X86AvoidStoreForwardingBlocks of LLVM 22 asks memory operands of unknown size for it, which ends the process:
-    // «Cannot implicitly convert a scalable size to a fixed-width size». LLD sets all options to their defaults at each
-    // link, so it is the default that is set.
+    // X86AvoidStoreForwardingBlocks of LLVM 22 queries memory operands of unknown size, which ends the process: «Cannot
+    // implicitly convert a scalable size to a fixed-width size». LLD resets all options to their defaults at each link,
+    // so the default is changed.
     const auto &options = llvm::cl::getRegisteredOptions();
     if (const auto found = options.find("x86-disable-avoid-SFB"); found != options.end())
       static_cast<llvm::cl::opt<bool> *>(found->second)->setValue(true, /*initial=*/true);
   });
 }
 
-// One compiler for one text, with its file system and the stream that collects what it has to say.
+// A compiler for one text, with its file system and the stream that collects its messages.
 class Session {
  public:
   Session(const SamiteClangInput &input, const std::string &source_path)
@@ -124,7 +123,7 @@ class Session {
     compiler_->setVirtualFileSystem(files_);
     compiler_->createDiagnostics(printer());
     compiler_->createFileManager();
-    // Its count of errors would go to standard error; the diagnostics say it all.
+    // It would print its count of errors to standard error; the diagnostics suffice.
     compiler_->setVerboseOutputStream(llvm::nulls());
     add_file(prelude_path, input.prelude);
   }
@@ -193,7 +192,7 @@ Compiled compile_object(const SamiteClangInput &input) {
   session.add_file(precompiled_path, input.precompiled_prelude);
   clang::PreprocessorOptions &preprocessor = session.compiler().getPreprocessorOpts();
   preprocessor.ImplicitPCHInclude = precompiled_path;
-  // The caller keeps one precompiled prelude for each prelude and set of options, so there is nothing to compare.
+  // The caller keeps one precompiled prelude for each prelude and set of options, so validation is unnecessary.
   preprocessor.DisablePCHOrModuleValidation = clang::DisableValidationForModuleKind::PCH;
 
   Compiled result;
@@ -216,14 +215,14 @@ Compiled compile_object(const SamiteClangInput &input) {
       },
       &sink);
 
-  // The action ends with LLVM's passes although it emits nothing; they run once, below.
+  // The action would run LLVM's passes although it emits nothing; they run once, below.
   clang::CodeGenOptions &options = session.compiler().getCodeGenOpts();
   options.DisableLLVMPasses = true;
   clang::EmitLLVMOnlyAction action(&context);
   const bool parsed = session.execute(action);
   const std::unique_ptr<llvm::Module> module = parsed ? action.takeModule() : nullptr;
   result.frontend_ms = milliseconds_since(start);
-  // LLVM's own verifier ends the process where Clang has made invalid code of valid C++; this one says so.
+  // LLVM's own verifier ends the process if Clang generates invalid code from valid C++; this one reports it.
   const bool broken = module && llvm::verifyModule(*module, &session.messages());
   if (broken) session.messages() << "error: Clang made invalid LLVM code of this source\n";
   if (module && !broken) {

@@ -1,8 +1,8 @@
-// C++ text to object code with Clang, inside this process.
+// Compiles C++ text to object code with Clang, inside this process.
 //
-// No compiler process, no temporary files: sources and the precompiled prelude live in a file system in memory.
-// The caller's prelude is parsed once into a precompiled header; after that a kernel costs its own text alone.
-// Each call builds its own compiler instance and LLVM context, so calls may run at the same time.
+// No compiler process, no temporary files: sources and the precompiled prelude are in an in-memory file system. The
+// caller's prelude is parsed once into a precompiled header; after that a kernel costs only its own text. Each call
+// builds its own compiler instance and LLVM context, so calls may run concurrently.
 #pragma once
 
 #include "samite/toolchain/clang_plugin/plugin_abi.h"

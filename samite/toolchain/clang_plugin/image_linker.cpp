@@ -22,7 +22,7 @@ LLD_HAS_DRIVER(elf)
 namespace samite::clang_plugin {
 namespace {
 
-// A descriptor that LLD can be given as a path.
+// A descriptor with a path for LLD.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -61,14 +61,14 @@ void read_until_end(int descriptor, std::string &bytes) {
   }
 }
 
-// Where the system's loader finds the libraries that kernels may call. They are linked by their real files so that
-// a reference carries the symbol's version; without one the loader would bind the oldest `expf` that glibc still has.
+// The libraries that kernels may call, as the system's loader finds them. Linking their real files adds symbol
+// versions; without one the loader would bind the oldest `expf` in glibc.
 const std::vector<std::string> &system_libraries() {
   static const std::vector<std::string> paths = [] {
     std::vector<std::string> found;
     for (const char *name : {"libmvec.so.1", "libm.so.6", "libc.so.6"}) {
       void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-      if (library == nullptr) continue;  // libmvec is not on every machine
+      if (library == nullptr) continue;  // not every machine has libmvec
       link_map *map = nullptr;
       if (dlinfo(library, RTLD_DI_LINKMAP, static_cast<void *>(&map)) == 0) found.emplace_back(map->l_name);
     }
@@ -84,7 +84,7 @@ Linked link_image(std::span<const SamiteText> objects) {
 
   Linked result;
   // LLD writes a regular file through a temporary beside it, which fails below /proc. Into a pipe it writes the whole
-  // image at once; the pipe holds less than that, hence the thread that drains it.
+  // image at once, more than the pipe holds, hence the thread that drains it.
   int ends[2] = {-1, -1};
   std::vector<std::unique_ptr<const Descriptor>> inputs;
   bool kept = true;

@@ -10,7 +10,7 @@
 namespace samite::clang_plugin {
 namespace {
 
-// What an output points into, kept beside it until `release`.
+// The memory of an output, kept until `release`.
 struct OwnedOutput {
   SamiteClangOutput view{};
   std::string bytes, diagnostics;
@@ -23,8 +23,8 @@ struct OwnedOutput {
 };
 static_assert(offsetof(OwnedOutput, view) == 0, "release() finds the owner from the view");
 
-// LLD begins by setting LLVM's command-line options, which Clang's back end reads and which are global, back to their
-// defaults. So compilations may overlap one another, and a link overlaps nothing.
+// LLD begins by resetting LLVM's command-line options, which are global and which Clang's back end reads. So
+// compilations may overlap one another, but not a link.
 std::shared_mutex &llvm_options() {
   static std::shared_mutex mutex;
   return mutex;
