@@ -6,7 +6,7 @@
 // Then two instances that meet at an element have the same thread_index(k), whatever the other indices are. If that
 // holds for every dimension of the launch, no two instances meet.
 //
-// This only compares what passes/index_forms.h says of each index (`Along`).
+// It only compares the results of passes/index_forms.h for each index (`Along`).
 #pragma once
 
 #include "samite/passes/index_forms.h"
@@ -16,22 +16,22 @@
 
 namespace samite::passes {
 
-// The accesses to one array, as far as they tell instances apart.
+// The accesses to one array, as far as they distinguish instances.
 class Accesses {
  public:
-  // Of an element of type `element`, or of a tile.
+  // Adds an access to an element of type `element`, or to a tile.
   void add(const std::vector<ir::Value> &indices, const ir::Type &element, const IndexForms &forms);
 
-  // Whether no two instances meet. Also where nothing was added.
+  // Whether no two instances access the same element. True if nothing was added.
   bool one_to_one(int launch_rank) const;
 
-  // Whether the index in this place is the same in all accesses of an instance.
+  // Whether the index in this place is equal in all accesses of an instance.
   bool fixed(std::size_t place) const { return places_[place].fixed; }
 
  private:
   struct Place {
     ir::Value index;             // of the first access
-    std::optional<Along> along;  // of all of them, where it is the same
+    std::optional<Along> along;  // of all accesses, if it is equal
     bool fixed;
     std::int64_t extent = 1;  // of the tiles along this dimension of the array
   };

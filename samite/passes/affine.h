@@ -56,10 +56,10 @@ class Affine {
   const std::vector<AffineTerm> &terms() const { return terms_; }  // sorted
   std::size_t nodes() const { return nodes_; }
 
-  // Whether it is this symbol and a constant.
+  // Whether it is this symbol plus a constant.
   bool is_symbol_and_constant(const Symbol &symbol) const;
   bool contains(const Symbol &symbol) const;
-  // Nothing where the symbol is also inside of a quotient, a remainder, a least or a greatest.
+  // Empty if the symbol is also inside a quotient, a remainder, a minimum or a maximum.
   std::optional<std::int64_t> coefficient(const Symbol &symbol) const;
   Affine substitute(const Symbol &symbol, const Affine &by) const;
   void for_each_symbol(const std::function<void(const Symbol &)> &f) const;
@@ -83,9 +83,9 @@ class Affine {
 struct AffineTerm {
   enum class Kind : std::uint8_t { Symbol, Quotient, Remainder, Least, Greatest } kind;
   std::int64_t coefficient = 1;
-  Symbol symbol{};                                        // of Symbol
-  std::shared_ptr<const std::vector<Affine>> operands{};  // one, or two of a least or greatest
-  std::int64_t by = 0;                                    // of a quotient or remainder: positive
+  Symbol symbol{};                                        // for a Symbol
+  std::shared_ptr<const std::vector<Affine>> operands{};  // one, or two for a minimum or maximum
+  std::int64_t by = 0;                                    // for a quotient or remainder: positive
 
   friend std::strong_ordering operator<=>(const AffineTerm &a, const AffineTerm &b);
   friend bool operator==(const AffineTerm &a, const AffineTerm &b) { return (a <=> b) == 0; }

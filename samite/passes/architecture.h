@@ -1,5 +1,5 @@
-// What the multiprocessors of each GPU offer: one row for each compute capability. Passes are given the row. To add a
-// GPU, add a row, and device headers of its own if it has instructions of its own.
+// The capabilities of each GPU's multiprocessors: one row for each compute capability, which passes receive. To add a
+// GPU, add a row, and device headers if it has new instructions.
 #pragma once
 
 #include "samite/ir/layout.h"
@@ -9,34 +9,34 @@
 
 namespace samite::passes {
 
-// A multiplication of matrices by its factors' and its sums' types, and the unit that computes it. The fours of a row
-// may be singles, where a tile is too small for all threads to have 4 by 4.
+// A matrix multiplication by the types of its factors and sums, and the unit that computes it. A row with fours may use
+// singles, if a tile is too small for all threads to have 4 by 4.
 struct Multiplication {
   ScalarType factor, sum;
   ir::FragmentLayout::Unit unit;
-  bool tf32 = false;  // factors are rounded to tf32, where the program allows that
-  // Of groups of warps: factors lie with their terms one after another. Others may lie either way.
+  bool tf32 = false;  // factors are rounded to tf32, if the program allows it
+  // For warp groups: the terms of a sum must be contiguous in the factors. Otherwise any layout works.
   bool terms_together = false;
 };
 
 struct Architecture {
   int capability;             // 90 for 9.0; 0: a CPU, which runs a block's threads as loops
-  std::int64_t shared_bytes;  // that a block may have
-  std::int64_t threads;       // of a multiprocessor at one time
-  std::int64_t registers;     // of a multiprocessor, of 4 bytes
+  std::int64_t shared_bytes;  // the limit of a block
+  std::int64_t threads;       // of a multiprocessor, concurrently
+  std::int64_t registers;     // 4-byte registers of a multiprocessor
   std::span<const Multiplication> multiplications;
-  // Of groups of four warps, in loops whose factors bulk copies bring to shared memory.
+  // For warp groups of four warps, in main loops with bulk copies to shared memory.
   std::span<const Multiplication> of_groups = {};
-  bool clusters = false;  // blocks that run at one time, and to all of which the copy engine brings what one asks for
-  bool fetches_rows = false;  // one instruction asks level 2 of the cache to bring as many bytes as it says
+  bool clusters = false;      // clusters of concurrent blocks, with multicast by the copy engine
+  bool fetches_rows = false;  // one instruction prefetches a given number of bytes into the level-2 cache
 
   bool blocks_have_threads() const { return capability != 0; }
 };
 
 const Architecture &cpu_architecture();
 
-// The row of this capability, or the last one before it: what is newer can do no less (CUDA C++ Programming Guide,
-// technical specifications per compute capability).
+// The row of this capability, or the last one before it: newer GPUs support at least as much (CUDA C++ Programming
+// Guide, technical specifications per compute capability).
 const Architecture &gpu_architecture(int capability);
 
 }  // namespace samite::passes

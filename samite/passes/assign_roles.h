@@ -34,8 +34,8 @@ namespace samite::passes {
 
 ir::Kernel assign_roles(ir::Kernel planned, const Architecture &architecture, const FactsOfArrays &arrays);
 
-// How many registers a thread of each role has of a multiprocessor's, once it has started: one that starts copies needs
-// few, one that multiplies many. Nothing where all keep what they have.
+// The registers of a thread in each role, after it has started: a producer needs few, a consumer many. Empty if all
+// keep what they have.
 struct RegistersOfRoles {
   int producing, multiplying;
 };

@@ -19,24 +19,24 @@
 
 namespace samite::passes {
 
-// Whether a statement touches no memory at all, but for making room in it.
+// Whether a statement accesses no memory, except for allocations.
 bool touches_no_memory(const ir::Stmt &stmt);
 
-// Whether a loop over elements touches more than arrays that it reads and tiles which need no barriers: in registers.
+// Whether a loop over elements accesses more than arrays that it reads and register tiles, which need no barriers.
 bool others_see(const ir::For &loop, const std::set<ir::LocalArrayId> &registers);
 
-// Whether the threads go on from a call alone: it leaves what it makes in registers, and others see nothing of it.
+// Whether a call needs no barrier after it: its result is in registers, and other threads see none of its effects.
 bool is_in_registers(const ir::TileCall &call, const std::set<ir::LocalArrayId> &registers);
 
-// Whether the threads find a result together that each of them has (`everywhere`, ir/layout.h): they write parts of it
-// to memory, wait for each other, and read all parts. Each goes on as soon as it has read them.
+// Whether the threads together compute a result that each of them has (`everywhere`, ir/layout.h): they write parts of
+// it to memory, synchronise, and read all parts. Each continues as soon as it has read them.
 bool exchanges_parts(const ir::TileCall &call, const std::set<ir::LocalArrayId> &registers);
 
-// Whether a statement needs nothing of a tile that is on its way to shared memory, and takes no memory from another:
-// all others wait for what is on its way.
+// Whether a statement may run while copies to shared memory are in flight: it uses none of their tiles, and takes no
+// memory from another tile. All others wait for the copies.
 bool goes_beside_copies(const ir::Stmt &stmt);
 
-// Whether two arrays, by parameter, may have memory in common: one that is read, and one that is written.
+// Whether two arrays, by parameter, may overlap: one that is read, and one that is written.
 using SharesMemory = std::function<bool(std::uint32_t read, std::uint32_t written)>;
 
 // The loops over elements that need a barrier before them, by their index.

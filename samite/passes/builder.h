@@ -18,7 +18,7 @@ class Builder {
   void at(SourceLocation where) { where_ = where; }
   SourceLocation where() const { return where_; }
 
-  // The value of an operation: folded where possible, else a new local.
+  // The value of an operation: folded if possible, else a new local.
   ir::Value operation(ir::Operation operation);
   // The result type is that of the first operand, or bool for comparisons.
   ir::Value operator()(ir::Op op, std::initializer_list<ir::Value> operands);
@@ -29,7 +29,7 @@ class Builder {
   ir::LocalId variable(ir::Value initial);
   void assign(ir::LocalId local, ir::Value value) { append({ir::Assign{local, value}, where_}); }
 
-  // A local array, in the block that is being written.
+  // A local array, in the current block.
   ir::LocalArrayId allocate(ir::Type type, ir::Value size);
   void local_store(ir::LocalArrayId array, ir::Value index, ir::Value value);
   ir::Value local_load(ir::Type type, ir::LocalArrayId array, ir::Value index);
@@ -38,7 +38,7 @@ class Builder {
   ir::LocalArrayId new_local_array() { return next_array_++; }
   void append(ir::Stmt stmt) { block_.push_back(std::move(stmt)); }
 
-  // Starts a nested block; `close` returns it and goes on with the outer one.
+  // Starts a nested block; `close` returns it and continues with the outer one.
   ir::Block open() { return std::exchange(block_, {}); }
   ir::Block close(ir::Block outer) { return std::exchange(block_, std::move(outer)); }
   ir::Block take() { return std::move(block_); }

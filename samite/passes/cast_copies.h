@@ -16,12 +16,12 @@
 namespace samite::passes {
 
 struct CastCopies {
-  ir::Kernel copy, gather;  // structured; their parameters are the adjoint's, and then the copies
+  ir::Kernel copy, gather;  // structured; their parameters are the adjoint's, followed by the copies
   std::vector<CotangentCopy> copies;
 };
 
-// Nothing where no cast is worth a copy. `gathered` is as gather_tiles makes it: `clear` sets to zero exactly what the
-// adjoint takes.
+// Empty if no cast is worth a copy. `gathered` is a result of gather_tiles: `clear` zeroes exactly what the adjoint
+// takes.
 std::optional<CastCopies> copy_casts(const GatheredAdjoint &gathered);
 
 }  // namespace samite::passes

@@ -1,10 +1,10 @@
-// Which elements every launch of a kernel touches, as far as indices are sums of multiples of thread indices, loop
-// indices, extents of arrays and integer arguments.
+// Finds the elements that every launch of a kernel accesses, as far as indices are sums of multiples of thread indices,
+// loop indices, extents of arrays and integer arguments.
 //
-// An access counts where nothing decides whether it happens: it stands in no branch, in no while_, and in no loop but
-// those that count from one number to another that are the same for all instances. All indices in the box of the launch
-// and of those loops then occur, so that the least and the greatest index are known exactly once the launch's extents
-// and arguments are. A launch compares them with the arrays' extents (jit/out_of_bounds.h).
+// An access counts if it is unconditional: in no branch, in no while_, and only in loops whose bounds are the same for
+// all instances. All indices in the box of the launch and of those loops then occur, so the least and the greatest
+// index are known exactly once the launch's extents and arguments are. A launch compares them with the arrays' extents
+// (jit/out_of_bounds.h).
 #pragma once
 
 #include "samite/passes/index_forms.h"
@@ -15,8 +15,8 @@
 
 namespace samite::passes {
 
-// constant + the sum of coefficient * symbol. The number that the kernel computes, if that lies in `valid`; else it may
-// have wrapped around.
+// constant + the sum of coefficient * symbol: the number that the kernel computes, if it lies in `valid`; otherwise it
+// may have wrapped around.
 struct LinearNumber {
   struct Term {
     std::int64_t coefficient;
@@ -38,8 +38,8 @@ struct CertainAccess {
   std::int32_t dimension;
   bool writes;
   SourceLocation where;
-  LinearNumber index;              // of locals, it has the indices of `loops`
-  std::vector<std::size_t> loops;  // around the access, outer ones first
+  LinearNumber index;              // its locals are the indices of `loops`
+  std::vector<std::size_t> loops;  // around the access, outermost first
 };
 
 struct CertainAccesses {
@@ -48,7 +48,7 @@ struct CertainAccesses {
   std::vector<CertainAccess> accesses;  // each index form of an array's dimension once
 };
 
-// Of a kernel in structured form whose instances are threads.
+// For a structured kernel whose instances are threads.
 CertainAccesses certain_accesses(const ir::Kernel &structured);
 
 }  // namespace samite::passes

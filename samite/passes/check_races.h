@@ -31,7 +31,7 @@ struct RaceAccess {
 };
 
 // A parameter of i64, with the rank, extents and strides of `array`. Arrays that share memory have the same number of
-// shadows, `slots`, of which this is number `slot`. All words are zero when the launch begins.
+// shadows, `slots`; this is number `slot`. All words are zero when the launch begins.
 struct Shadow {
   std::uint32_t parameter, array;
   int slot, slots;
@@ -39,7 +39,7 @@ struct Shadow {
 
 struct RaceChecks {
   std::vector<Shadow> shadows;
-  std::vector<std::uint32_t> launch_extents;  // scalar parameters of i64: the launch's extents but for the first one
+  std::vector<std::uint32_t> launch_extents;  // scalar parameters of i64: the launch's extents except for the first one
   std::vector<RaceAccess> accesses;
 
   bool any() const { return !shadows.empty(); }
@@ -54,10 +54,10 @@ struct CheckedForRaces {
 // memory with another array of the kernel.
 CheckedForRaces check_races(const ir::Kernel &structured, const std::vector<bool> &may_share);
 
-// A word of a shadow: the number of the instance, counted row by row over the launch, and which access it was.
+// A word of a shadow: the number of the instance, counted row by row over the launch, and its access.
 struct RaceWord {
   std::int64_t instance;
-  std::optional<std::size_t> access;  // nothing where its number does not fit into a word
+  std::optional<std::size_t> access;  // empty if its number does not fit a word
 
   static constexpr int access_bits = 16;
   static RaceWord of(std::int64_t word);

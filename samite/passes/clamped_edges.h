@@ -1,5 +1,4 @@
-// Stencils whose indices are clamped to an image: the instances inside of it, where no clamp changes anything, run
-// without them, and their accesses are those of neighbours.
+// Splits stencils with clamped indices: interior instances run without the clamps, with accesses to neighbours.
 //
 //   for.thread %i in %begin .. %end           for.thread %i in %first .. %last         # a copy
 //     %l = sub %i, 1                            %l = sub %i, 1
@@ -11,12 +10,12 @@
 //                                               %m = max %l, 0
 //                                               …
 //
-// Of the innermost dimension, whose instances are the lanes of vectors: a clamped index is another one in each lane,
-// which takes a load for each. The instances at both edges are few. They run one after another; where they call
-// functions of floating-point numbers, which may round otherwise there, as lanes of vectors.
+// This applies to the innermost dimension, whose instances are the lanes of vectors: clamped indices differ irregularly
+// between lanes, which takes a load for each lane. The few instances at both edges run one after another; if they call
+// floating-point functions, which may round differently as scalars, they run as lanes of vectors.
 //
-// For the CPU, and not for debug mode. A pure function of a lowered kernel; a tile kernel, and one that has several
-// thread loops, stays as it is.
+// For the CPU, and not for debug mode. A pure function of a lowered kernel; tile kernels, and kernels with several
+// thread loops, stay unchanged.
 #pragma once
 
 #include "samite/ir/kernel.h"

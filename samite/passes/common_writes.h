@@ -19,7 +19,7 @@ struct CommonWrite {
   SourceLocation where;
 };
 
-// In program order. Of a structured kernel without custom adjoints.
+// In program order. For a structured kernel without custom adjoints.
 std::vector<CommonWrite> common_writes(const ir::Kernel &structured);
 
 }  // namespace samite::passes

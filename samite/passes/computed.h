@@ -13,7 +13,7 @@ namespace samite::passes {
 
 class Computed {
  public:
-  // `epoch`: for loads, of the memory that they read.
+  // `epoch`: for loads, that of the memory that they read.
   std::optional<ir::LocalId> find(const ir::Operation &operation, std::uint32_t epoch) const;
 
   // Keeps a pointer to the operation, which must outlive its entry.
@@ -30,7 +30,7 @@ class Computed {
     const ir::Operation *operation;
     std::uint32_t epoch;
     ir::LocalId local;
-    std::uint32_t next;  // with the same head
+    std::uint32_t next;  // the next with the same head
   };
   void grow();
 

@@ -18,7 +18,7 @@ namespace samite::passes {
 
 ir::Kernel remove_dead_code(const ir::Kernel &structured);
 
-// The body that remains; nothing where it is unchanged.
+// The remaining body; empty if it is unchanged.
 std::optional<ir::Block> without_dead_code(const ir::Kernel &structured);
 
 }  // namespace samite::passes

@@ -23,7 +23,7 @@ struct RunAssignment {
 };
 
 struct DistributedStep {
-  std::optional<ir::Stmt> opened;                // a For or an If; without one, the step is a run
+  std::optional<ir::Stmt> opened;                // a For or an If; if empty, the step is a run
   std::vector<DistributedStep> body, otherwise;  // of `opened`: the loop's body, or the branch's sides
   ir::Block statements;                          // of a run
   std::vector<RunAssignment> leaves;             // of a run
@@ -31,15 +31,15 @@ struct DistributedStep {
 
 struct DistributedLoop {
   std::vector<DistributedStep> steps;
-  // By LocalId: the slot of a kept local. A value that a loop carries has one slot, inside of the loop and after it.
-  // None: not kept. Linear values are not kept: each run that reads one computes it anew.
+  // By LocalId: the slot of a kept local. A carried value has one slot, inside the loop and after it. None: not kept.
+  // Linear values are not kept: each run that reads one recomputes it.
   std::vector<std::optional<ir::LocalId>> slot;
   std::vector<bool> shared;  // by LocalId: defined in a run, the same for all instances, and read outside of that run
 };
 
-// Nothing where no addition would gain, or where a local array, or a Linear value that is not computed by an operation,
-// would have to be kept from one run to another. `only_added_to` is by parameter: arrays that the kernel adds to and
-// accesses in no other way, so that nothing depends on when it adds.
+// Empty if no addition would gain, or if a local array, or a Linear value that no operation computes, would have to be
+// kept between runs. `only_added_to` is by parameter: arrays that the kernel only adds to, so that the order of
+// additions is unobservable.
 std::optional<DistributedLoop> distribute(const ir::Kernel &kernel, const ir::For &thread_loop,
                                           const Uniformity &uniformity, const std::vector<bool> &only_added_to);
 

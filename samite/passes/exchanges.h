@@ -1,4 +1,4 @@
-// Recognises plain exchanges: an adjoint takes the value of a gradient element that no other thread touches
+// Recognises plain exchanges, with which an adjoint takes a gradient element that no other thread accesses
 // (passes/relax_atomics.h).
 #pragma once
 
@@ -10,7 +10,7 @@ inline bool is_plain_exchange(const ir::Operation &operation) {
   return operation.op == ir::Op::Exchange && operation.attribute == 1;
 }
 
-// An exchange that leaves the element as it is.
+// The load of an exchange, without its store.
 inline ir::Operation as_load(ir::Operation exchange) {
   exchange.op = ir::Op::Load;
   exchange.attribute = 0;

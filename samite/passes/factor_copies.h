@@ -28,37 +28,36 @@ struct FactorCopy {
   friend bool operator==(const FactorCopy &, const FactorCopy &) = default;
 };
 
-// An array that a product in a loop reads as it is: an operand that is loaded by windows with two dimensions.
+// An array that a product in a loop reads directly: an operand that is loaded by windows with two dimensions.
 struct FactorRead {
   struct Dimension {
-    std::int64_t window;   // elements of it, 1 of the dimensions before the last two
-    std::uint64_t blocks;  // launch dimensions that its place differs with, as bits
-    bool in_loop;          // it also differs between iterations, which are taken to go over all of the dimension
-    bool told = true;      // it differs with nothing else, such as what the kernel loads
+    std::int64_t window;   // elements of the window, 1 in the dimensions before the last two
+    std::uint64_t blocks;  // launch dimensions on which its place depends, as bits
+    bool in_loop;          // it also depends on the iteration; iterations are assumed to cover the whole dimension
+    bool told = true;      // it depends on nothing else, such as loaded values
     friend bool operator==(const Dimension &, const Dimension &) = default;
   };
   std::uint32_t array;
-  // Of the array. None where the place of a window depends on what the kernel loads, or on the extents of the launch.
+  // Of the array. Empty if the place of a window depends on loaded values, or on the extents of the launch.
   std::vector<Dimension> dimensions;
-  std::int64_t multiplied;  // how often a block multiplies each element that it loads
-  bool terms_together;      // groups of warps want the terms of a sum one after another
-  bool swapped;             // they want it, and they do not lie so
+  std::int64_t multiplied;  // how often a block multiplies each loaded element
+  bool terms_together;      // warp groups need contiguous terms
+  bool swapped;             // they do, and the terms are not contiguous
   friend bool operator==(const FactorRead &, const FactorRead &) = default;
 };
 
-// Of a structured kernel, in program order.
+// For a structured kernel, in program order.
 std::vector<FactorRead> factor_reads(const ir::Kernel &structured, const Architecture &architecture);
 
-// How often a launch over these extents multiplies each element of an array; 0 where it may leave most of it unread, or
-// that cannot be told.
+// How often a launch over these extents multiplies each element of an array; 0 if it may leave most of it unread, or if
+// this is unknown.
 double multiplications(const FactorRead &read, std::span<const std::int64_t> array_extents,
                        std::span<const std::int64_t> launch_extents);
 
-// Whether a copy of an array with so many elements, each of which is multiplied so often, takes less time than it
-// saves.
+// Whether a copy of so many elements, each of which is multiplied so often, takes less time than it saves.
 bool pays(double elements, double multiplications, bool swapped);
 
-// The kernel with the copies as parameters behind its own, in order. Nothing uses them yet.
+// The kernel with the copies as further parameters, in order. They are not used yet.
 ir::Kernel with_copies(ir::Kernel kernel, std::span<const FactorCopy> copies);
 
 }  // namespace samite::passes

@@ -11,7 +11,7 @@
 
 namespace samite::passes {
 
-// Refers to the forms and the loop.
+// Keeps references to the forms and the loop.
 class FirstIteration {
  public:
   FirstIteration(const IndexForms &forms, const ir::For &loop);

@@ -7,12 +7,12 @@
 
 namespace samite::passes {
 
-// The operation's result where it is a constant or one of the operands, else nothing.
+// The operation's result if it is a constant or one of the operands, else empty.
 //
-// Integers and bools fold as the target computes them, modulo 2^n; a division by zero is left for the target to
-// report. Floating + - * / fold in the operation's own precision, with round to nearest. x + 0, x - 0, x * 1 and x / 1
-// are x, so that the adjoint may add to an empty sum: a negative zero keeps its sign but for (-0) + 0. Nothing is
-// assumed of NaN or infinity: x * 0 stays.
+// Integers and bools fold as on the target, modulo 2^n; divisions by zero are left to the target. Floating + - * / fold
+// in the operation's own precision, with round to nearest. x + 0, x - 0, x * 1 and x / 1 are x, so that the adjoint may
+// add to an empty sum: a negative zero keeps its sign except in (-0) + 0. Nothing is assumed about NaN or infinity: x *
+// 0 stays.
 std::optional<ir::Value> fold(const ir::Operation &operation);
 
 }  // namespace samite::passes

@@ -24,7 +24,7 @@
 
 namespace samite::passes {
 
-// `paired`: dimensions of the launch that have an even number of blocks, as bits.
+// `paired`: dimensions of the launch with an even number of blocks, as bits.
 ir::Kernel form_clusters(ir::Kernel with_roles, const Architecture &architecture, std::uint64_t paired);
 
 }  // namespace samite::passes

@@ -24,16 +24,16 @@ namespace samite::passes {
 
 ir::Kernel form_teams(ir::Kernel with_roles, const Architecture &architecture);
 
-// The first loop of products that an index of the launch has, and the loops around it there, the outermost one first.
-// Null where there is none.
+// The first main loop for an index of the launch, and its enclosing loops, the outermost one first. Null if there is
+// none.
 struct LoopOfIndex {
   const ir::TileCall *call = nullptr;
   std::vector<const ir::For *> around{};
 };
 LoopOfIndex loop_of_index(const ir::Kernel &kernel);
-// The same where it is the kernel's only one and does nothing but multiply, all of its windows; else none.
+// The same if it is the kernel's only one and only multiplies, all of its windows; else none.
 LoopOfIndex only_whole_loop(const ir::Kernel &kernel);
-// Whether each index has that loop once, with as many steps: then a team need not be told where the ring goes on.
+// Whether each index runs that loop once, with equal steps: then teams need not pass on the ring's position.
 bool has_equal_turns(const ir::Kernel &kernel);
 
 }  // namespace samite::passes

@@ -24,28 +24,28 @@
 
 namespace samite::passes {
 
-// A parameter behind an adjoint's own, with the rank and the extents of `array`, for elements that one kernel computes
-// and others read. Its memory is its own: nothing else uses it while they run.
+// A parameter after an adjoint's own, with the rank and the extents of `array`, for elements that one kernel computes
+// and others read. Its memory has no other use meanwhile.
 struct CotangentCopy {
   std::uint32_t parameter, array;
   ScalarType type;
   friend bool operator==(const CotangentCopy &, const CotangentCopy &) = default;
 };
-// Of an element of a copy, at least.
+// The least bytes of a copy's element.
 inline constexpr std::size_t copied_bytes = 2;
 
 struct GatheredAdjoint {
-  // An extent of an array (a primal parameter) that must equal the launch's. Where one does not, the result is wrong.
+  // An extent of an array (a primal parameter) that must equal the launch's; otherwise the result is wrong.
   struct Cover {
     ArrayDimension array;
     int launch_dimension;
     friend bool operator==(const Cover &, const Cover &) = default;
   };
 
-  // Of a tile kernel (passes/gather_tiles.h): a loop whose iterations are distributed over the blocks along these
+  // For a tile kernel (passes/gather_tiles.h): a loop whose iterations are distributed over the blocks along these
   // dimensions of the launch. `scalars` computes its bounds.
   struct DealtLoop {
-    // Of several windows together (passes/wide_windows.h): window `k` of the loop begins at k * extent + rest in that
+    // For several windows together (passes/wide_windows.h): window `k` of the loop begins at k * extent + rest in that
     // dimension of the gradient's array.
     struct Wide {
       std::int64_t by;
@@ -61,8 +61,7 @@ struct GatheredAdjoint {
   ir::Kernel gather, clear;  // structured, simplified, with the adjoint's parameters; clear may do nothing
   std::vector<Cover> covers;
   std::vector<DealtLoop> dealt;
-  // Of passes/recomputed_cotangents.h: what runs first, and is not gathered. All have the copies behind their
-  // parameters.
+  // From passes/recomputed_cotangents.h: runs first, and is not gathered. All have the copies after their parameters.
   std::optional<ir::Kernel> before{};
   std::vector<CotangentCopy> copies{};
 
@@ -71,13 +70,12 @@ struct GatheredAdjoint {
   }
 };
 
-// Which additions are gathered: those that do not seem to take longer so, or all that can be; of a tile kernel, in wide
+// The additions to gather: those that are unlikely to become slower, or all possible ones; in a tile kernel, in wide
 // windows (passes/wide_windows.h).
 enum class Gathering : std::uint8_t { if_not_slower, even_if_slower, wide };
 
-// Nothing where no atomic addition to a gradient can be gathered; nor, unless `even_if_slower`, where to compute f
-// again seems to take longer than the atomics. `adjoint` is structured, with atomics relaxed; its gradient arrays share
-// no memory.
+// Empty if no atomic addition to a gradient can be gathered; also, unless `even_if_slower`, if recomputing f seems
+// slower than the atomics. `adjoint` is structured, with atomics relaxed; its gradient arrays share no memory.
 std::optional<GatheredAdjoint> gather_adjoint(const ir::Kernel &adjoint, bool even_if_slower);
 
 }  // namespace samite::passes

@@ -1,4 +1,4 @@
-// Inverts an index map: finds the instances that add to the element that belongs to an instance.
+// Inverts an index map: finds the instances that add to an instance's own element.
 #pragma once
 
 #include "samite/passes/index_map.h"
@@ -8,7 +8,7 @@
 
 namespace samite::passes {
 
-// What must hold of the instance's own index t in a dimension of the launch, whose extent is E.
+// A condition on the instance's own index t in a dimension of the launch, whose extent is E.
 struct Condition {
   enum class Kind : std::uint8_t { AtLeast, Before, First, Last };
   int dimension;
@@ -17,7 +17,7 @@ struct Condition {
   friend auto operator<=>(const Condition &, const Condition &) = default;
 };
 
-// The instance at t + shift, where the conditions hold.
+// The instance at t + shift, if the conditions hold.
 struct Source {
   std::array<std::int64_t, ir::maximum_rank> shift{};
   std::vector<Condition> conditions;
@@ -27,8 +27,8 @@ struct Source {
   friend auto operator<=>(const Source &, const Source &) = default;
 };
 
-// All instances of a launch that these maps (one for each dimension of the launch) take to the own index. The extents
-// of the launch are those of the array. Empty where an offset is too large to be worth it.
+// All instances of a launch that these maps (one for each dimension of the launch) map to the own index. The extents of
+// the launch are those of the array. Empty if an offset is too large to pay.
 std::vector<Source> sources_of(const std::vector<IndexMap> &maps);
 
 }  // namespace samite::passes

@@ -28,12 +28,12 @@
 
 namespace samite::passes {
 
-// Nothing where no atomic addition can be gathered; nor, if `wide`, where no windows can be taken together. `adjoint`
-// is a structured tile kernel, with atomics relaxed; its gradient arrays share no memory.
+// Empty if no atomic addition can be gathered; with `wide`, also if no windows can be combined. `adjoint` is a
+// structured tile kernel, with atomics relaxed; its gradient arrays share no memory.
 std::optional<GatheredAdjoint> gather_tiles(const ir::Kernel &adjoint, bool wide = false);
 
-// How many windows are distributed, for the extents of the launch's arrays and the values of its scalar arguments (by
-// parameter). Nothing where that cannot be told, and where wide ones would reach into the array beyond the last one.
+// The number of distributed windows, for the extents of the launch's arrays and the values of its scalar arguments (by
+// parameter). Empty if it is unknown, or if wide windows would reach into the array beyond the last one.
 std::optional<std::int64_t> iterations(const GatheredAdjoint::DealtLoop &loop,
                                        const std::function<std::int64_t(ArrayDimension)> &extent,
                                        const std::function<ir::Value(const ir::Value &)> &parameter);

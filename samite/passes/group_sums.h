@@ -1,5 +1,5 @@
-// How warp groups hold the sums of a product in registers when they read its factors from shared memory (compute
-// capability 9.0). Pure functions.
+// The register layout of the sums of a product whose factors warp groups read from shared memory (compute capability
+// 9.0). Pure functions.
 #pragma once
 
 #include "samite/ir/layout.h"
@@ -12,20 +12,20 @@
 
 namespace samite::passes {
 
-// Of factors that the instructions take as they lie. They take 64 rows of a at a time; of a tile with fewer, what lies
-// behind it in memory stands for the others, whose sums mean nothing. Of 32-bit factors with the terms of each sum one
-// after another they may be those of the transposes, with b in registers, where less is loaded so: of 256 by 128 sums,
-// say, whose two groups then have 256 by 64. `a` and `sums` are types of tiles, `attribute` is the product's.
+// For factors with a layout that the instructions support. They take 64 rows of a at a time; for a tile with fewer
+// rows, the memory after it provides the others, whose sums are meaningless. 32-bit factors with contiguous terms may
+// use the transposes, with b in registers, if less is loaded that way: for 256 by 128 sums, for example, two groups
+// then have 256 by 64 each. `a` and `sums` are types of tiles, `attribute` is the product's.
 std::optional<ir::FragmentLayout> group_sums(const ir::Type &a, const ir::Type &sums, std::int32_t attribute,
                                              std::int64_t threads, const Architecture &architecture);
 
-// Of 32-bit factors where terms of b do not lie one after another: groups of warps multiply the transposes, with b in
-// their registers, so that they have the transposes of the sums. A transposed a is copied first.
+// For 32-bit factors if the terms of b are not contiguous: warp groups multiply the transposes, with b in registers, so
+// that they hold the transposed sums. A transposed a is copied first.
 std::optional<ir::FragmentLayout> turned_group_sums(const ir::Type &a, const ir::Type &sums, std::int32_t attribute,
                                                     std::int64_t threads, const Architecture &architecture);
 
-// The next fewer and the next more columns that a group multiplies, as "64 or 80", of a number that it does not: it
-// multiplies 8 to 64 in eights, 80, 96, 112, 128, 160, 192, 224 and 256. Empty of one of these, and beyond them.
+// The next smaller and larger supported numbers of columns of a group, as "64 or 80", for an unsupported one: supported
+// are 8 to 64 in steps of eight, 80, 96, 112, 128, 160, 192, 224 and 256. Empty for a supported one, and beyond them.
 std::string widths_beside(std::int64_t columns);
 
 }  // namespace samite::passes

@@ -22,40 +22,39 @@ namespace samite::passes {
 template <class Access>
 struct Grouped {
   const Access *access;
-  // The dimensions along which its place goes with the tile's rows, where it goes with the columns along the last one.
-  // Nothing: it goes another way.
+  // The dimensions along which its place moves with the tile's rows, if it moves with the columns along the last one.
+  // Empty: it moves differently.
   std::optional<std::vector<std::size_t>> rows;
-  // Of a store or an addition: four pieces of a fragment that lie side by side go together
-  // (device/tile/cuda_store_quads.h).
+  // For a store or an addition: four adjacent fragments go together (device/tile/cuda_store_quads.h).
   bool in_quads = false;
-  // Of a store of a number in 16 bits that the loop rounds to them from f32: what it was before, which the store rounds
-  // just so. Elements are stored in pairs, and so rounded in one instruction.
+  // For a store of a number that the loop rounds from f32 to 16 bits: the number before, which the store rounds in the
+  // same way. Elements are stored in pairs, and so rounded in one instruction.
   std::optional<ir::Value> unrounded = {};
-  // Those of a thread that go together begin at a multiple of their bytes, or of 16, in every launch.
+  // A thread's grouped elements are aligned to their size, or to 16 bytes, in every launch.
   bool in_units = false;
-  std::optional<ir::LocalId> bound = {};  // the condition that it stands under
+  std::optional<ir::LocalId> bound = {};  // its guarding condition
 };
 
 struct GroupedElements {
   std::vector<Grouped<ir::Operation>> loads;
   std::vector<Grouped<ir::Store>> stores;
-  // Additions that no other thread makes to the same element: each element of the tile has its own place, so that all
+  // Additions with no other thread adding to the same element: each element of the tile has its own place, so that all
   // may be loaded before any is stored. And atomic ones, of f32 and of 16 bits.
   std::vector<Grouped<ir::Accumulate>> additions;
-  // The conditions of the loop's branches and selections that compare places, such as with the bounds of an array:
-  // where they hold of the tile's first and last element, they hold of every one; or, with `all_corners`, where they
-  // hold of the elements at its four corners.
+  // Conditions of the loop's branches and selections that compare places, e.g. with the bounds of an array: if they
+  // hold for the tile's first and last element, they hold for every one; or, with `all_corners`, if they hold for the
+  // elements at its four corners.
   std::set<ir::LocalId> bounds;
   bool all_corners = false;
-  std::vector<const ir::Stmt *> places;  // what computes these, and the indices, in order
+  std::vector<const ir::Stmt *> places;  // computes these, and the indices, in order
 
-  // Each bound holds of all elements that go together, or of none of them: asked once for them, and they still go
-  // together where it holds. Most are of arrays whose rows end with a unit. With few of them for a thread such a loop
-  // is there once; else it is the loop that asks for bounds that is done so.
+  // Each bound holds for all elements of a group, or for none: it is tested once per group, which stays grouped if it
+  // holds. Most are bounds of arrays whose rows end with a unit. With few groups in a thread such a loop is emitted
+  // once; otherwise this applies to the loop with bounds checks.
   bool in_packs = false, once = false;
 
-  // Where bounds are asked for, the loop is not written out: a thread's elements go around in their registers, and the
-  // next one is at their front.
+  // With bounds checks, the loop is not unrolled: a thread's elements rotate through its registers, and the next one is
+  // at the front.
   bool rotates = false;
 
   bool empty() const { return loads.empty() && stores.empty() && additions.empty() && bounds.empty(); }

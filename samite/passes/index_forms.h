@@ -24,52 +24,52 @@ namespace samite::passes {
 struct IndexForm {
   static constexpr int all_bits = 128;
 
-  Affine form;                      // the integer, if nothing wraps; unknown of what is no integer, or beyond 2^61
-  std::optional<Affine> low{};      // what the integer is modulo 2^bits, always, where that is not the form
-  int bits = all_bits;              // all of them: it is that number
-  bool narrow_or_unsigned = false;  // it may differ from the form though no signed wraps
-  int narrowest = all_bits;         // bits of the narrowest type in which something on the way may wrap
-  Range range{};                    // it lies in here, always
-  std::int64_t divisor = 1;         // a power of two that it is a multiple of, always
-  std::uint64_t depends_on = 0;     // a set of indices that it may differ with; empty: it is the same for all
+  Affine form;                      // the integer, if nothing wraps; unknown for other types, or beyond 2^61
+  std::optional<Affine> low{};      // the integer modulo 2^bits, always, if that differs from the form
+  int bits = all_bits;              // all of them: it is exactly that number
+  bool narrow_or_unsigned = false;  // it may differ from the form even if no signed integer wraps
+  int narrowest = all_bits;         // bits of the narrowest type in which an operand may wrap
+  Range range{};                    // always contains the integer
+  std::int64_t divisor = 1;         // a power of two that always divides it
+  std::uint64_t depends_on = 0;     // the set of indices on which it may depend; empty: the same for all
 
   const Affine &low_form() const { return low ? *low : form; }
   bool exact() const { return bits == all_bits && !low; }
 };
 
-// An integer that is scale * index + rest, as far as its low bits go.
+// An integer scale * index + rest, up to its low bits.
 struct Along {
-  std::optional<Symbol> index{};  // a thread index, or a loop's; nothing where the integer is the same for all
+  std::optional<Symbol> index{};  // a thread or loop index; empty if the integer is the same for all
   std::int64_t scale = 0;
   Affine rest{};
-  bool one_to_one = false;  // different indices give different integers: always, but that tiles begin without wrapping
+  bool one_to_one = false;  // different indices give different integers: always, if tile origins do not wrap
 };
 
 class IndexForms {
  public:
   explicit IndexForms(const ir::Kernel &kernel);
 
-  // Of an integer, not a tile of them; of any other value, `depends_on` alone.
+  // For an integer that is not a tile; for any other value, `depends_on` only.
   IndexForm operator()(const ir::Value &value) const;
 
-  // The terms of an integer that differ between the loop's iterations: if no signed wraps. Unknown where others wrap.
+  // The terms of an integer that vary with the loop's iteration: if no signed wraps. Unknown if others wrap.
   Affine moving(const ir::Value &value, const ir::For &loop) const;
-  // By how much it grows where the loop's index grows by 1, if that is the same everywhere: if no signed wraps.
+  // Its increment when the loop's index grows by 1, if constant: if no signed wraps.
   std::optional<std::int64_t> slope(const ir::Value &value, const ir::For &loop) const;
-  // Whether any value is the same in all instances of the launch, or in all iterations of the loop: always.
+  // Whether a value of any type is the same in all instances of the launch, or in all iterations of the loop: always.
   bool same_in_launch(const ir::Value &value) const { return (*this)(value).depends_on == 0; }
   bool same_in(const ir::Value &value, const ir::For &loop) const;
-  // How it differs between instances of the launch, and of the loop's iterations, if any, where that is by one index
-  // alone: always.
+  // Its dependence on instances of the launch, and on the loop's iterations, if any, if it depends on one index only:
+  // always.
   std::optional<Along> along(const ir::Value &value, const ir::For *loop = nullptr) const;
-  // Whether two integers of one instance are the same: always.
+  // Whether two integers of one instance are equal: always.
   bool same(const ir::Value &a, const ir::Value &b) const;
-  // A power of two that it is a multiple of: always.
+  // A power of two that divides it: always.
   std::int64_t divisor(const ir::Value &value) const { return (*this)(value).divisor; }
 
-  // Whether an integer of so many bits is another one for each that the symbol may be.
+  // Whether an integer of so many bits differs for each value of the symbol.
   bool tells_apart(const Symbol &symbol, int bits) const;
-  // Where a symbol lies: always. What a local that is no integer lies in is everything.
+  // The range of a symbol: always. That of a non-integer local is everything.
   Range range_of(const Symbol &symbol) const;
   Range range_of(const Affine &form) const;
 
@@ -80,7 +80,7 @@ class IndexForms {
 
   struct Local {
     IndexForm form;
-    std::uint64_t loop = 0;  // of a loop's index: that loop's, in `depends_on`
+    std::uint64_t loop = 0;  // for a loop's index: its loop, in `depends_on`
   };
   std::vector<Local> locals_;
   std::vector<Range> parameters_;

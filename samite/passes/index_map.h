@@ -27,7 +27,7 @@ struct IndexMap {
   friend bool operator==(const IndexMap &, const IndexMap &) = default;
 };
 
-// Of a structured kernel, by local. Nothing for locals that are no such index.
+// For a structured kernel, by local. Empty for locals that are not such indices.
 std::vector<std::optional<IndexMap>> index_maps(const ir::Kernel &structured);
 
 }  // namespace samite::passes

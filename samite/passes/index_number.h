@@ -1,4 +1,4 @@
-// A number as the indices of tiles, buffers and loops over threads have it.
+// A constant of the type that indices of tiles, buffers and thread loops have.
 #pragma once
 
 #include "samite/ir/value.h"

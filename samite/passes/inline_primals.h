@@ -8,10 +8,10 @@ namespace samite::passes {
 // Whether `structured` has a custom adjoint.
 bool has_custom_adjoint(const ir::Kernel &structured);
 
-// Each custom adjoint becomes the statements of its primal block. The locals that are left keep their numbers.
+// Each custom adjoint becomes the statements of its primal block. Remaining locals keep their numbers.
 ir::Kernel inline_primals(const ir::Kernel &structured);
 
-// The same for custom adjoints inside of the blocks of `custom`, which itself stays.
+// The same for custom adjoints inside the blocks of `custom`, which itself stays.
 ir::CustomAdjoint inline_nested_primals(const ir::CustomAdjoint &custom);
 
 }  // namespace samite::passes

@@ -14,16 +14,16 @@
 
 namespace samite::passes {
 
-// How many: as fill 16 bytes of the widest elements that are loaded or stored next to each other, up to 8, or 4 where
-// there are loops; 1 where it would not help. Of a lowered kernel.
+// As many as fill 16 bytes of the widest elements that are loaded or stored contiguously, up to 8, or 4 with loops; 1
+// if it does not pay. For a lowered kernel.
 int worthwhile_instances_per_thread(const ir::Kernel &lowered);
 
 // The same for a launch, which must leave enough threads to fill a device: a power of two from 1 to `worthwhile`.
 // The extents are positive.
 int instances_per_thread(int worthwhile, std::span<const std::int64_t> extents, int multiprocessors);
 
-// Of how many blocks at a time a multiprocessor should be able to run the code, which bounds a thread's registers; 0
-// leaves that to the compiler. `march`: as passes/march.h has it.
+// The number of concurrent blocks on a multiprocessor that the code should allow, which limits a thread's registers; 0
+// leaves that to the compiler. `march`: as in passes/march.h.
 struct ThreadsOfBlock {
   int threads, instances_of_thread, march;
 };

@@ -12,16 +12,16 @@
 
 namespace samite::passes {
 
-// Both bounds included. Where a bound is not known, it is unbounded. Empty where the upper one is below the lower one.
+// Both bounds included. An unknown bound means unbounded. Empty if the upper one is below the lower one.
 struct Interval {
   Affine lower = Affine::unknown(), upper = Affine::unknown();
 
   static Interval of(const Affine &number) { return {number, number}; }
-  // The indices of `for i in begin .. end step s`; a step that is not known may be any.
+  // The indices of `for i in begin .. end step s`; an unknown step may be any.
   static Interval of_loop(const Affine &begin, const Affine &end, const Affine &step);
 
   bool is_constant() const { return lower.is_constant() && upper.is_constant(); }
-  // How many numbers it has; unknown where a bound is.
+  // The number of integers in it; unknown if a bound is.
   Affine extent() const { return upper - lower + 1; }
 
   friend bool operator==(const Interval &, const Interval &) = default;
@@ -29,16 +29,16 @@ struct Interval {
 
 Interval operator+(const Interval &a, const Interval &b);
 Interval operator*(const Interval &a, std::int64_t by);
-// The smallest that holds both.
+// The smallest that contains both.
 Interval united(const Interval &a, const Interval &b);
 
-// Where a form lies, or what lies in an interval, as the symbol goes through a range that is not empty.
+// The interval of a form, or of another interval, over a non-empty range of the symbol.
 Interval over(const Affine &form, const Symbol &symbol, const Interval &range);
 Interval over(const Interval &interval, const Symbol &symbol, const Interval &range);
 
 std::string to_string(const Interval &interval);
 
-// Constant bounds, both included; the type's own least and greatest number stand for none.
+// Constant bounds, both included; the type's least and greatest number mean unbounded.
 struct Range {
   static constexpr std::int64_t none_below = std::numeric_limits<std::int64_t>::min();
   static constexpr std::int64_t none_above = std::numeric_limits<std::int64_t>::max();
@@ -52,14 +52,14 @@ Range operator+(const Range &a, const Range &b);
 Range operator*(const Range &a, std::int64_t by);
 Range united(const Range &a, const Range &b);
 
-// Where a form lies, whatever its symbols are within theirs.
+// The range of a form, for all values of its symbols.
 using RangeOfSymbol = std::function<Range(const Symbol &)>;
 Range range_of(const Affine &form, const RangeOfSymbol &of);
 
-// A part of an array, or of what a producer makes: an interval for each dimension.
+// A region of an array, or of a producer's result: an interval for each dimension.
 using Region = std::vector<Interval>;
 
-// Whether two regions of one array have no element in common, whatever the symbols are within their ranges.
+// Whether two regions of one array are disjoint for all values of the symbols.
 bool disjoint(const Region &a, const Region &b, const RangeOfSymbol &of);
 
 }  // namespace samite::passes

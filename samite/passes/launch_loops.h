@@ -7,7 +7,7 @@
 
 namespace samite::passes {
 
-// The first dimension first. Nothing where they are not there: of a kernel that has become no loops at all.
+// The first dimension first. Empty for a kernel without such loops, because it became empty.
 inline std::vector<const ir::For *> launch_loops(const ir::Block &body, int rank) {
   std::vector<const ir::For *> loops;
   const ir::Block *block = &body;

@@ -1,4 +1,4 @@
-// Computes how often a loop runs, and its index in a given iteration, as values outside or inside of the loop.
+// Computes the trip count of a loop, and its index in a given iteration, as values outside or inside the loop.
 #pragma once
 
 #include "samite/passes/builder.h"
@@ -8,13 +8,13 @@
 
 namespace samite::passes {
 
-// An i32, 0 where the loop does not run. The step is a constant. No loop over tiles has 2^31 iterations.
+// An i32, 0 if the loop does not run. The step is a constant. No loop over tiles has 2^31 iterations.
 ir::Value count_iterations(const ir::For &loop, Builder &build);
 
 // The loop's index in an iteration.
 ir::Operation index_in(const ir::For &loop, const ir::Value &iteration, Builder &build);
 
-// What a loop's first statements compute for an index of it, under new names.
+// Copies of a loop's first statements for an index of it, under new names.
 class CopiesForIndex {
  public:
   CopiesForIndex(Builder &build, const ir::For &loop, const ir::Value &index) : build_(build) {

@@ -24,15 +24,15 @@
 namespace samite::passes {
 
 struct TileLowering {
-  // Numbers that several elements of a tile add to one place are added in the order of the elements, by a serial loop,
-  // so that a sum of floating numbers has the same bits each time. On the CPU they always are.
+  // Elements of a tile that add to the same place are added in element order, by a serial loop, so that floating-point
+  // sums have the same bits each time. This is always so on the CPU.
   bool in_order = false;
-  // On a GPU, a loop of several stages has in memory what it loads and makes factors of, element by element, for which
-  // it needs more memory. Otherwise the elements are read from the array when the factor is made.
+  // On a GPU, a multi-stage loop prefetches arrays from which it computes factors element by element, which needs more
+  // memory. Otherwise the elements are read from the array when the factor is computed.
   bool loads_ahead = true;
 };
 
-// The kernel itself where it is no tile kernel.
+// Returns other kernels unchanged.
 ir::Kernel lower_tiles(ir::Kernel structured, const Architecture &architecture, TileLowering how = {});
 
 }  // namespace samite::passes

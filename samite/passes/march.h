@@ -17,14 +17,14 @@
 
 namespace samite::passes {
 
-// Of a lowered kernel whose sums over the launch are marked, and whose local arrays have their places. It stays as it
-// is where nothing is gained, and where each thread goes on to further instances anyway.
+// For a lowered kernel whose sums over the launch are marked, and whose local arrays are placed. It stays unchanged if
+// nothing is gained, or if each thread runs several instances anyway.
 ir::Kernel march(ir::Kernel lowered);
 
-// How many instances a thread runs one after another.
+// The number of instances that a thread runs one after another.
 int marched(const ir::Kernel &planned);
 
-// Whether a launch is so large that its arrays outgrow a device's caches. The extents are positive.
+// Whether a launch's arrays exceed a device's caches. The extents are positive.
 bool outgrows_caches(std::span<const std::int64_t> extents);
 
 }  // namespace samite::passes

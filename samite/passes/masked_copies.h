@@ -1,5 +1,4 @@
-// Tiles without some of their rows or columns: loops over elements that copy a tile, with zeros where a coordinate is
-// not below a limit.
+// Masked tiles: loops over elements that copy a tile, with zeros where a coordinate is not below a limit.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -13,10 +12,10 @@ namespace samite::passes {
 struct MaskedCopy {
   ir::LocalArrayId from, to;
   int dimension;
-  ir::Value limit;  // an i32, from outside of the loop
+  ir::Value limit;  // an i32, from outside the loop
 };
 
-// Those that a loop over elements, as lower_tiles writes it for a GPU, is made of; nothing where it does more. `loads`:
+// The masked copies in a loop over elements, as lower_tiles writes it for a GPU; empty if it does more. `loads`: loads
 // of the tiles that it may read, by their memory.
 std::vector<MaskedCopy> masked_copies(const ir::For &elements,
                                       const std::map<ir::LocalArrayId, const ir::TileCall *> &loads);

@@ -11,19 +11,19 @@
 
 namespace samite::passes {
 
-// Where an access of the first neighbour is.
+// The place of the first neighbour's access.
 struct PlaceInRow {
   std::vector<std::uint64_t> row;  // the array and the indices before the last; equal rows are one row
-  std::int64_t from_index;         // how far behind the element that has the instance's own index
+  std::int64_t from_index;         // the distance from the element with the instance's own index
 
-  // The first element of the unit of `count` that the element `by` further on lies in, counted in the same way.
+  // The first element of the unit of `count` that contains the element `by` further on, counted in the same way.
   std::int64_t unit(std::int64_t by, std::int64_t count) const {
     const std::int64_t element = from_index + by;
     return element - ((element % count) + count) % count;
   }
 };
 
-// Of an index that is a value and a small constant: both.
+// For an index that is a value plus a small constant: both.
 std::optional<std::pair<ir::Value, std::int64_t>> value_and_constant(const ir::Operation &operation);
 
 class NeighboursInRows {
@@ -31,11 +31,11 @@ class NeighboursInRows {
   // `index`: of the loop over the launch's last dimension.
   NeighboursInRows(const ir::Kernel &lowered, FactsOfArrays arrays, const ir::Value &index);
 
-  // Where the last index is that of the instance and a constant, in an array whose rows are aligned. Whether the
-  // neighbours agree about the indices before it is for the caller to say.
+  // For accesses whose last index is that of the instance plus a constant, in an array whose rows are aligned. The
+  // caller checks that the neighbours have equal indices before it.
   std::optional<PlaceInRow> operator()(std::uint32_t array, std::span<const ir::Value> indices) const;
 
-  // Whether nothing writes to an array while the kernel runs.
+  // Whether an array is constant while the kernel runs.
   bool constant(std::uint32_t array) const { return !written_[array] && facts_of(arrays_, array).unaliased; }
   bool read(std::uint32_t array) const { return read_[array]; }
 
@@ -44,7 +44,7 @@ class NeighboursInRows {
   FactsOfArrays arrays_;
   ir::LocalId index_;
   std::vector<bool> written_, read_;                                     // by parameter
-  std::vector<std::optional<std::pair<ir::Value, std::int64_t>>> sums_;  // of a local that is a value and a constant
+  std::vector<std::optional<std::pair<ir::Value, std::int64_t>>> sums_;  // for a local that is a value plus a constant
 };
 
 }  // namespace samite::passes

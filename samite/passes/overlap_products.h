@@ -1,8 +1,8 @@
-// Products of a group of warps that follow each other directly: the next begins before the one before it has ended, so
-// that the tensor cores have work where a thread waits (compute capability 9.0).
+// Overlaps products of a warp group that follow each other directly: the next one starts before the previous one has
+// ended, so that the tensor cores stay busy while a thread waits (compute capability 9.0).
 //
-// In loops of products with windows (passes/product_loops.h), where the next product needs nothing of the one before
-// it. After assign_roles. A pure function of a lowered kernel.
+// Applies to loops of products with windows (passes/product_loops.h), if the next product is independent of the
+// previous one. Runs after assign_roles. A pure function of a lowered kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"

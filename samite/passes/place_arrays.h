@@ -15,7 +15,7 @@ namespace samite::passes {
 
 ir::Kernel place_arrays(ir::Kernel lowered, const Architecture &architecture);
 
-// Whether some memory is in the workspace.
+// Whether any memory is in the workspace.
 bool uses_workspace(const ir::Kernel &placed);
 
 }  // namespace samite::passes

@@ -29,21 +29,20 @@ namespace samite::passes {
 
 ir::Kernel place_tiles(ir::Kernel lowered, const Architecture &architecture);
 
-// How the threads of a block compute a product. Nothing where they do it element by element in shared memory: products
-// in batches, of types that no unit takes, and those whose sums would take more than 128 registers of a thread.
+// The layout in which a block's threads compute a product. Empty if they compute it element by element in shared
+// memory: batched products, types that no unit supports, and sums that would take more than 128 registers of a thread.
 std::optional<ir::FragmentLayout> fragments(const ir::TileCall &product, int threads, const Architecture &architecture);
 
-// What the threads of a warp read of a factor's rows at one time.
+// The pattern in which a warp's threads read a factor's rows at a time.
 enum class Reading : std::uint8_t {
   OneRow,       // units of 16 bytes of one row
   PairsOfFour,  // words, or pairs of them, of two units each of 4 rows
   Several,      // also a unit of each of 8 rows, or of every fourth of 32
 };
 
-// Rows such that no two threads meet in a bank. Where they can be swizzled they are, although a number of units that
-// does it by itself would leave what a thread reads at constant distances, which cost no registers: rows that begin in
-// the middle of a line of 128 bytes take longer to be copied to (4096³ on an H200: bfloat16 325 TFLOP/s, 401 swizzled;
-// tf32 192, 209 swizzled).
+// Rows without bank conflicts. They are swizzled if possible, although a number of units that avoids conflicts by
+// itself would leave a thread's reads at constant distances, which cost no registers: rows that begin within a line of
+// 128 bytes take longer to copy (4096³ on an H200: bfloat16 325 TFLOP/s, 401 swizzled; tf32 192, 209 swizzled).
 constexpr ir::RowLayout factor_rows(std::int64_t columns, std::size_t bytes, Reading reading) {
   const std::int64_t own = (columns * static_cast<std::int64_t>(bytes) + 15) / 16;
   if (reading == Reading::OneRow) return {columns, own, false};
@@ -51,7 +50,7 @@ constexpr ir::RowLayout factor_rows(std::int64_t columns, std::size_t bytes, Rea
   return {columns, reading == Reading::PairsOfFour ? own + (6 - own % 4) % 4 : own | 1, false};
 }
 
-// Registers of 4 bytes that a tile takes of each thread.
+// 4-byte registers of each thread for a tile.
 std::int64_t registers_of(const ir::FragmentLayout &layout, ScalarType element);
 
 }  // namespace samite::passes

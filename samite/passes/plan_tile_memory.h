@@ -30,50 +30,50 @@ struct PlacedTile {
   ir::LocalArrayId array;
   ScalarType type;
   std::int64_t elements, bytes, offset;
-  int stages;       // buffers in these bytes, one after another
-  int first, last;  // the statements, counted in program order, between which it is needed
+  int stages;       // buffers in these bytes, consecutive
+  int first, last;  // the live range: statements counted in program order
   SourceLocation where;
-  std::int64_t alignment;  // its offset is a multiple of that
-  // Of a size that is known at launch only: elements and bytes are 0, and the offset is the least that it may be.
+  std::int64_t alignment;  // of its offset
+  // For a size that is known only at launch: elements and bytes are 0, and the offset is the least possible one.
   bool sized_at_launch = false;
   std::optional<ir::Value> size = {}, units = {};  // ir::Allocate's
-  std::int64_t read_behind = 0;                    // bytes behind these that are read, and mean nothing
+  std::int64_t read_behind = 0;                    // bytes after these that are read, but meaningless
   bool of_team = false;                            // each team has one (ir::Kernel::teams)
 };
 
 struct TileMemoryPlan {
   std::vector<PlacedTile> tiles;  // in program order
-  std::int64_t bytes = 0;         // of all of them together whose size is a constant
+  std::int64_t bytes = 0;         // total of those with a constant size
   struct InRegisters {
     ScalarType type;
     std::int64_t elements, registers;  // of the tile; of each thread
     SourceLocation where;
   };
   std::vector<InRegisters> in_registers;
-  std::int64_t team_bytes = 0;  // of `bytes`, what each team has
+  std::int64_t team_bytes = 0;  // the part of `bytes` that each team has
 
-  const PlacedTile *tile(ir::LocalArrayId array) const;  // null where it is in registers
+  const PlacedTile *tile(ir::LocalArrayId array) const;  // null if it is in registers
   bool sized_at_launch() const;
-  // Whether a parameter says how much memory there is.
+  // Whether the amount of memory depends on a parameter.
   bool depends_on(std::uint32_t parameter) const;
-  // As it is in a launch whose parameters are these numbers.
+  // The plan of a launch with these parameters.
   TileMemoryPlan in_launch(const std::function<std::int64_t(std::uint32_t parameter)> &number) const;
-  // A line for each tile, with its bytes, place, live range and source line.
+  // A line for each tile, with its bytes, offset, live range and source line.
   std::string to_string() const;
-  // What would have to be smaller to take no more than `most` bytes. `what` each is called.
+  // The tiles that exceed `most` bytes, as text. `what` is their name.
   std::string too_large(std::int64_t most, std::string_view what = "tile") const;
 };
 
-// Of the two barriers of each stage. Behind them each team says where the ring goes on, in 8 bytes (ir::Kernel::teams).
+// The two barriers of each stage. After them teams pass on the ring's position, in 8 bytes (ir::Kernel::teams).
 constexpr std::int64_t bytes_of_barriers(std::int64_t stages) { return stages * 16; }
 
-// Whether a block has room for it, beside what functions of the device have of their own.
+// Whether it fits a block, together with the device functions' own memory.
 bool fits(const TileMemoryPlan &plan, const Architecture &architecture);
 
-// Not of tiles that a loop keeps in device memory.
+// Without tiles that a loop stores in device memory.
 TileMemoryPlan plan_tile_memory(const ir::Kernel &placed);
 
-// The kernel with the offset of each tile, as the plan has it.
+// The kernel with the plan's offset for each tile.
 ir::Kernel with_offsets(ir::Kernel placed, const TileMemoryPlan &plan);
 
 }  // namespace samite::passes

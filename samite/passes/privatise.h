@@ -23,7 +23,7 @@ struct Privatised {
   std::vector<bool> done;  // by parameter: those of `arrays` that were made local
 };
 
-// `arrays` is by parameter. Arrays with atomic operations that give the old value are left alone.
+// `arrays` is by parameter. Arrays with atomic operations that return the previous value stay unchanged.
 Privatised privatise(const ir::Kernel &structured, const std::vector<bool> &arrays);
 
 }  // namespace samite::passes

@@ -9,18 +9,18 @@
 namespace samite::passes {
 
 struct Renaming {
-  std::function<ir::Value(const ir::Value &)> value;  // of what is read
-  std::function<ir::LocalId(ir::LocalId)> local;      // of what is defined or assigned
+  std::function<ir::Value(const ir::Value &)> value;  // for values that are read
+  std::function<ir::LocalId(ir::LocalId)> local;      // for locals that are defined or assigned
   std::function<ir::LocalArrayId(ir::LocalArrayId)> local_array;
-  // Replaces a renamed statement without blocks, given the old one. Without this function the renamed one stays.
+  // Replaces a renamed statement without blocks, given the old one. If empty, the renamed one stays.
   std::function<ir::Block(const ir::Stmt &before, ir::Stmt renamed)> statement = {};
 };
 
 // Statements of the structured form, without custom adjoints.
 ir::Block renamed(const ir::Block &block, const Renaming &renaming);
 
-// A statement of the lowered form, but for those inside of it, on other tiles of the block: loads and stores of their
-// elements, and calls.
+// A statement of the lowered form, without its nested ones, with other tiles of the block: in loads and stores of
+// elements, and in calls.
 ir::Stmt on_tiles(const ir::Stmt &stmt, const std::function<ir::LocalArrayId(ir::LocalArrayId)> &tile);
 
 }  // namespace samite::passes

@@ -7,10 +7,10 @@
 
 namespace samite::passes {
 
-// The blocks of a statement come first, so that `made` is given the statement with what became of them.
+// Nested blocks are rebuilt first, so that `made` gets the statement with its new blocks.
 ir::Block rewrite(const ir::Block &block, const std::function<ir::Stmt(const ir::Stmt &)> &made);
 
-// Likewise, where several statements, or none, may take the place of one: they are appended.
+// The same if several statements, or none, may replace one: they are appended.
 ir::Block rewrite(const ir::Block &block, const std::function<void(const ir::Stmt &, ir::Block &)> &append);
 
 }  // namespace samite::passes

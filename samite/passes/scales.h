@@ -15,7 +15,7 @@ class Scales {
   // The same value, merged with the scale of its operand: a Copy where both cancel.
   ir::Operation merged(const ir::Operation &operation) const;
 
-  // Notes that the local has this value.
+  // Records the local's value.
   void define(ir::LocalId local, const ir::Operation &operation);
 
  private:

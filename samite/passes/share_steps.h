@@ -22,17 +22,17 @@
 
 namespace samite::passes {
 
-// A cluster has at most so many blocks on every device that has clusters.
+// The largest cluster that every device with clusters supports.
 inline constexpr std::int64_t most_step_parts = 8;
 
-// In so many parts; the kernel itself where it is no such one, or they are 1.
+// With so many parts; returns the kernel unchanged if it does not qualify, or if `parts` is 1.
 ir::Kernel share_steps(ir::Kernel with_roles, const Architecture &architecture, std::int64_t parts);
 
-// Of a kernel's loop of products: the memory of its windows that has room for the sums of all threads, as each has them
-// in its registers. Nothing where neither factor's has.
+// The windows' memory, in a kernel's main loop, that can hold the register sums of all threads. Empty if neither
+// factor's suffices.
 std::optional<ir::LocalArrayId> memory_for_sums(const ir::Kernel &kernel, const ir::TileCall &loop);
 
-// In how many parts a launch of so many blocks is worth it, each of so many steps; 1: in none. A pure function.
+// The number of parts that pays for a launch of so many blocks, each of so many steps; 1: no split. A pure function.
 std::int64_t parts_of_steps(std::int64_t blocks, std::int64_t steps, int multiprocessors);
 
 }  // namespace samite::passes

@@ -29,16 +29,17 @@
 namespace samite::passes {
 
 struct SideBySide {
-  int instances = 1;  // of a thread at a time: a power of two up to 8; 1 leaves the kernel as it is
+  int instances = 1;  // of a thread at a time: a power of two up to 8; 1 leaves the kernel unchanged
   FactsOfArrays arrays = {};
-  bool streams = false;  // what is stored to arrays that the kernel does not read is not kept in caches
+  bool streams = false;  // stores to arrays that the kernel does not read bypass caches
 };
 
-// Of a lowered kernel whose instances are threads, and which uses no workspace. The launch begins at a multiple of
+// For a lowered kernel whose instances are threads, and which uses no workspace. The launch begins at a multiple of
 // `instances` in its last dimension.
 ir::Kernel side_by_side(ir::Kernel lowered, const SideBySide &choice);
 
-// How many a thread of a planned kernel runs at a time: the step of the loop over the launch's last dimension.
+// The neighbours that a thread of a planned kernel runs together: the step of the loop over the launch's last
+// dimension.
 std::int64_t instances_of_thread(const ir::Kernel &planned);
 
 }  // namespace samite::passes

@@ -15,7 +15,7 @@ namespace samite::passes {
 
 ir::Kernel simplify(const ir::Kernel &structured);
 
-// The same, and scales are merged (passes/scales.h).
+// The same, with merged scales (passes/scales.h).
 ir::Kernel simplify_adjoint(const ir::Kernel &structured);
 
 }  // namespace samite::passes

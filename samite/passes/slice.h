@@ -8,12 +8,12 @@
 
 namespace samite::passes {
 
-// Of a structured kernel. Keeps copies of its statements alone.
+// For a structured kernel. Keeps only copies of its statements.
 class Slices {
  public:
   explicit Slices(const ir::Kernel &structured);
 
-  // The number of `wanted` statements together with all that they need. `wanted` are statements of the kernel.
+  // The number of `wanted` statements together with all that they depend on. `wanted` are statements of the kernel.
   std::size_t size(const std::vector<ir::Stmt> &wanted) const;
 
   // All statements, outer before inner, in program order.
@@ -25,7 +25,7 @@ class Slices {
   void add(const ir::Block &block, std::size_t around);
 
   std::vector<ir::Stmt> statements_;
-  std::vector<std::size_t> around_;   // by statement: the one whose block it is in
+  std::vector<std::size_t> around_;   // by statement: the enclosing one
   std::vector<std::size_t> defined_;  // by local: its statement
 };
 

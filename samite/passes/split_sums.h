@@ -23,8 +23,8 @@
 
 namespace samite::passes {
 
-// A parameter behind the kernel's own: the sums of all parts. Its extents are the number of parts, those of the launch
-// but for the last two, and these times the tile's rows and columns; in one dimension, the launch's times the rows, and
+// A parameter after the kernel's own: the sums of all parts. Its extents are the number of parts, those of the launch
+// without the last two, and these times the tile's rows and columns; in one dimension, the launch's times the rows, and
 // the columns.
 struct PartialSums {
   std::uint32_t parameter;
@@ -36,15 +36,15 @@ std::vector<std::int64_t> extents_of(const PartialSums &sums, std::span<const st
 
 struct SplitSums {
   ir::Kernel parts, rest;           // structured, simplified
-  GatheredAdjoint::DealtLoop loop;  // says how many iterations there are
+  GatheredAdjoint::DealtLoop loop;  // has the number of iterations
   std::vector<PartialSums> sums;
 };
-// For launches of so many parts: few of them are added up element by element, with all their loads on the way at one
-// time. 0: for any number. Nothing where the kernel, which is structured, is no such one.
+// For launches with so many parts: a few are reduced element by element, with all their loads in flight together. 0:
+// for any number. Empty if the structured kernel does not qualify.
 std::optional<SplitSums> split_sums(const ir::Kernel &kernel, std::int64_t parts = 0);
 
-// In how many parts a launch of so many blocks is worth splitting, each of so many iterations and with so many bytes of
-// sums; 1: in none. A pure function. Each part has an iteration or more.
+// The number of parts that pays for a launch of so many blocks, each of so many iterations and with so many bytes of
+// sums; 1: no split. A pure function. Each part has at least one iteration.
 std::int64_t parts_of_sums(std::int64_t blocks, std::int64_t iterations, std::int64_t bytes, int multiprocessors);
 
 }  // namespace samite::passes

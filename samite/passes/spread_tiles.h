@@ -25,7 +25,7 @@ ir::Kernel spread_tiles(ir::Kernel placed, const Architecture &architecture);
 // Whether a lowered kernel multiplies matrices.
 bool has_products(const ir::Kernel &kernel);
 
-// Whether a reduction is one of a tile as a whole, or of each of its rows or columns.
+// Whether a reduction is of a whole tile, or of each of its rows or columns.
 bool reduces_all(const ir::TileCall &call);
 bool reduces_rows(const ir::TileCall &call);
 bool reduces_columns(const ir::TileCall &call);

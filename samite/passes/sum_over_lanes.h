@@ -24,15 +24,15 @@
 
 namespace samite::passes {
 
-// Marks them: a lowered kernel of the CPU's. A pure function.
+// Marks them, in a lowered kernel for the CPU. A pure function.
 ir::Kernel sum_over_lanes(ir::Kernel lowered);
 
-// The search for them, in the kernel that it is made of.
+// The search for them, in the kernel that it is constructed with.
 class LaneSums {
  public:
   LaneSums(const ir::Kernel &lowered, const Uniformity &lanes);
 
-  // By their place in the body of a loop that all lanes go through in step.
+  // By their positions in the body of a loop that all lanes run in step.
   std::vector<std::size_t> of(const ir::For &loop) const;
 
  private:
@@ -43,19 +43,19 @@ class LaneSums {
   const std::vector<bool> only_added_to_;
 };
 
-// The sums that a loop of the CPU keeps while it runs, and adds to their elements when it is over: a thread loop, or a
-// serial one around thread loops. Each is an addition to an element that is the same for all that the loop runs, of an
-// array that the kernel adds to and does nothing else with; the first one of each element, in their order.
+// The sums that a loop of the CPU keeps while it runs, and adds to their elements after it: a thread loop, or a serial
+// one around thread loops. Each is an addition to an element that is the same for the whole loop, of an array that the
+// kernel only adds to; the first one of each element, in order.
 struct KeptSum {
   const ir::Accumulate *first;
   SourceLocation where;
 };
 std::vector<KeptSum> sums_kept_by(const ir::For &loop, const Uniformity &lanes, const std::vector<bool> &only_added_to);
 
-// What tells the elements of additions apart.
+// Identifies the element of an addition.
 std::vector<std::uint64_t> element_of(const ir::Accumulate &accumulate);
 
-// The loop with the additions at these places marked.
+// The loop with the additions at these positions marked.
 ir::For with_sums_over_lanes(ir::For loop, const std::vector<std::size_t> &places);
 
 }  // namespace samite::passes

@@ -13,12 +13,12 @@
 
 namespace samite::passes {
 
-// Not of tile kernels, each of whose blocks adds once as it is.
+// Skips tile kernels, each of whose blocks adds once anyway.
 ir::Kernel sum_over_launch(ir::Kernel lowered);
 
 bool sums_over_launch(const ir::Kernel &marked);
 
-// By parameter: arrays that the kernel adds to atomically and touches in no other way.
+// By parameter: arrays that the kernel only accesses by atomic additions.
 std::vector<bool> arrays_only_added_to(const ir::Kernel &kernel);
 
 }  // namespace samite::passes

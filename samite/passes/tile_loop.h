@@ -11,12 +11,12 @@
 
 namespace samite::passes {
 
-// Where tiles are in memory.
+// The memory of tiles.
 class TileMemories {
  public:
   virtual ~TileMemories() = default;
   virtual std::optional<ir::TileMemory> memory(const ir::Value &tile) const = 0;
-  // What makes each element of a tile that is in no memory, since it is made again where it is read; else null.
+  // The operation of a tile that is not in memory, because it is recomputed where it is read; else null.
   virtual const ir::Operation *made_again(const ir::Value &tile) const = 0;
 };
 
@@ -30,12 +30,12 @@ class TileLoop {
   void accumulate(const ir::Accumulate &accumulate, SourceLocation where);
   void local_store(const ir::LocalStore &store, SourceLocation where);
 
-  // The element of a tile that the loop is at.
+  // The loop's current element of a tile.
   ir::Value element(const ir::Value &tile);
   // Writes that element to memory, at the end of the loop's body.
   void keep(const ir::Value &tile, const ir::TileMemory &memory) { kept_.push_back({tile, memory}); }
 
-  // The loop, appended to what the builder writes; its innermost one is of this kind.
+  // Appends the loop to the builder's block; its innermost loop is of this kind.
   void close(SourceLocation where, ir::LoopKind kind = ir::LoopKind::Thread);
 
  private:
@@ -68,7 +68,7 @@ class TileLoop {
   const TileMemories &memories_;
   ir::TileShape shape_;
   bool flat_;
-  std::vector<Level> levels_;  // outside of the loops, then inside of each
+  std::vector<Level> levels_;  // outside of the loops, then inside each
   std::map<ir::LocalId, ir::Value> elements_;
   std::map<std::pair<int, ScalarType>, ir::Value> coordinates_;
   std::optional<ir::Value> place_;

@@ -37,14 +37,14 @@ class Uniformity {
   Shape of(ir::LocalId local) const { return shapes_[local]; }
   Shape of(const ir::Value &value) const { return value.is_local() ? of(value.id()) : Shape::Uniform; }
 
-  // Of a Linear value: whether it grows by one from lane to lane as a number, too.
+  // For a Linear value: whether it also grows by one from lane to lane as an integer, without wrapping.
   bool steady(const ir::Value &value) const { return !value.is_local() || steady_[value.id()]; }
 
-  // Whether lanes may go different ways, so that masks are needed.
+  // Whether lanes may diverge, so that masks are needed.
   bool divergent(const ir::If &branch) const { return of(branch.condition) == Shape::Varying; }
   bool divergent(const ir::While &loop) const { return of(loop.condition) == Shape::Varying; }
   bool divergent(const ir::For &loop) const;
-  // Whether lanes join a loop at different times, each when the index, which all share, is its own first index.
+  // Whether lanes join a loop at different times, each when the common index reaches its own first index.
   bool starts_late(const ir::For &loop) const;
 
  private:
@@ -54,9 +54,9 @@ class Uniformity {
   std::vector<bool> steady_;
 };
 
-// Of a kernel in structured or lowered form. No thread loop is inside of another (passes/plain_thread_loops.h). Each
-// pass that asks finds it for the kernel that it is given, since the one before may have changed that; it takes about a
-// microsecond for a hundred statements.
+// For a kernel in structured or lowered form without nested thread loops (passes/plain_thread_loops.h). Each pass
+// computes it for its own input, since the previous pass may have changed the kernel; it takes about a microsecond for
+// a hundred statements.
 Uniformity uniformity(const ir::Kernel &kernel);
 
 }  // namespace samite::passes

@@ -20,11 +20,11 @@
 namespace samite::passes {
 
 struct Synchronisation {
-  // In words, one for each pair of statements: "$3 is written, and $3 is read with no barrier between them
-  // (gemm.cpp:12, gemm.cpp:14)". Empty where the barriers are enough.
+  // As text, one for each pair of statements: "$3 is written, and $3 is read with no barrier between them (gemm.cpp:12,
+  // gemm.cpp:14)". Empty if the barriers suffice.
   std::vector<std::string> missing;
-  // What cannot be told, and is taken to be so: a loop over elements that loads from the array it stores to at another
-  // index touches elements of its own, as passes/lower_tiles.h makes sure.
+  // Unprovable assumptions: a loop over elements that loads from the array it stores to, at another index, accesses its
+  // own elements, which passes/lower_tiles.h ensures.
   std::vector<std::string> assumed;
 };
 

@@ -30,14 +30,13 @@
 
 namespace samite::passes {
 
-// Marks the loops that gain, of a planned kernel whose instances are threads.
+// Marks the loops that gain, in a planned kernel whose instances are threads.
 ir::Kernel warp_loops(ir::Kernel planned, const FactsOfArrays &arrays);
 
-// The locals from before a marked loop that must be the same in all threads of the warp.
+// The locals from before a marked loop that must be equal in all threads of the warp.
 std::set<ir::LocalId> same_in_warp(const ir::For &loop);
 
-// How many bytes of shared memory the loads of one iteration take of a thread: those that are marked, in 16 bytes each
-// where they take as many.
+// The bytes of shared memory for a thread's marked loads of one iteration, in units of 16 bytes if they fill them.
 std::size_t bytes_of_row(const std::vector<const ir::Operation *> &loads);
 
 inline constexpr int threads_of_warp = 32;

@@ -22,17 +22,17 @@
 namespace samite::passes {
 
 struct WideWindows {
-  std::int64_t by;                        // windows of the loop, and pieces of a block's terms
+  std::int64_t by;                        // windows of the loop, and divisions of a block's terms
   std::array<ir::LocalId, 2> loads;       // of the factors
-  std::array<int, 2> along_terms;         // by factor, the dimension of its load that goes along the terms
-  std::map<ir::LocalId, ir::Type> types;  // the tiles of a slice that change: loads, casts, the product
-  int dimension;                          // of the gradient: that which the loop selects
-  std::int64_t extent, rest;              // window `k` of the loop begins there at k * extent + rest; a piece has
-                                          // as many terms
+  std::array<int, 2> along_terms;         // by factor, the dimension of its load along the terms
+  std::map<ir::LocalId, ir::Type> types;  // changed types of tiles in the slice: loads, casts, the product
+  int dimension;                          // the gradient's dimension that the loop selects
+  std::int64_t extent, rest;              // window `k` of the loop begins there at k * extent + rest; each of the
+                                          // block's divisions has as many terms
 };
 
-// `slice` computes the value and the indices of `added`, which `product` makes of zeros; blocks along dimension `freed`
-// of the launch share a window. Nothing where its windows cannot be wider or had no more terms for it.
+// `slice` computes the value and the indices of `added`, which `product` computes from zeros; blocks along dimension
+// `freed` of the launch share a window. Empty if its windows cannot be wider or would have no more terms.
 std::optional<WideWindows> wide_windows(const ir::Accumulate &added, const ir::Let &product,
                                         std::span<const ir::Stmt> slice, const ir::For &loop, int freed,
                                         const IndexForms &forms);

@@ -9,7 +9,7 @@
 
 namespace samite::passes {
 
-// The rows and columns from each window of a loop to the next one, where that is the same everywhere.
+// The rows and columns from each window of a loop to the next one, if constant.
 std::optional<std::array<std::int64_t, 2>> window_step(std::span<const ir::Value> indices, const ir::Type &window,
                                                        const ir::For &loop, const IndexForms &forms);
 

@@ -1,4 +1,4 @@
-// A tile as a load would give it of an array that it was stored to: zero beyond the array.
+// A stored tile as a load would return it: zero beyond the array.
 #pragma once
 
 #include "samite/passes/builder.h"
@@ -7,7 +7,7 @@
 
 namespace samite::passes {
 
-// `place` is the index of the tile's first element in each dimension of the array, `extents` are the array's, of the
+// `place` is the index of the tile's first element in each dimension of the array, `extents` are the array's, with the
 // indices' types.
 ir::Value within_array(Builder &build, const ir::Value &tile, const std::vector<ir::Value> &place,
                        const std::vector<ir::Value> &extents);
