@@ -11,10 +11,10 @@ using namespace ir;
 
 namespace {
 
-// Where both are one-to-one, the same integer is of the same index.
+// If both are one-to-one, equal integers come from equal indices.
 bool same(const Along &a, const Along &b) { return a.index == b.index && a.scale == b.scale && a.rest == b.rest; }
 
-// Of a tile, or of an element, along a dimension of an array with so many of them.
+// The extent of a tile or an element along a dimension of an array with `rank` dimensions.
 std::int64_t extent_along(const Type &element, std::size_t dimension, std::size_t rank) {
   const TileShape shape = element.shape();
   const auto from_last = static_cast<int>(rank - dimension);
@@ -32,7 +32,7 @@ void Accesses::add(const std::vector<Value> &indices, const Type &element, const
     Place &place = places_[d];
     place.extent = std::max(place.extent, gather ? 1 : extent_along(element, d, indices.size()));
     place.fixed = place.fixed && forms.same(place.index, indices[d]);
-    // Two elements of one tile may meet.
+    // Blocks may share an element of one tile.
     if (!along || !place.along || !same(*place.along, *along))
       place.along.reset();
     else

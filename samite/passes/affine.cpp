@@ -12,9 +12,9 @@ namespace samite::passes {
 namespace {
 
 constexpr std::int64_t largest = std::int64_t{1} << 61;
-constexpr int most_nested = 4;  // least and greatest ones inside of each other that are looked at
+constexpr int most_nested = 4;  // nesting depth of minima and maxima that is examined
 
-// Nothing where a number would be too large.
+// Empty on overflow.
 std::optional<std::int64_t> product(std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   if (__builtin_mul_overflow(a, b, &result) || result > largest || result < -largest) return std::nullopt;
@@ -24,7 +24,7 @@ std::optional<std::int64_t> product(std::int64_t a, std::int64_t b) {
 std::int64_t floor_div(std::int64_t a, std::int64_t by) { return a / by - (a % by < 0); }
 std::int64_t floor_rem(std::int64_t a, std::int64_t by) { return a - floor_div(a, by) * by; }
 
-// Which number the term is, whatever its coefficient.
+// Orders terms, ignoring their coefficients.
 std::strong_ordering order(const AffineTerm &a, const AffineTerm &b) {
   if (auto by_kind = a.kind <=> b.kind; by_kind != 0) return by_kind;
   if (a.kind == AffineTerm::Kind::Symbol) return a.symbol <=> b.symbol;
@@ -37,12 +37,12 @@ std::strong_ordering order(const AffineTerm &a, const AffineTerm &b) {
 
 }  // namespace
 
-// Forms from what their parts are, in canonical form.
+// Makes forms from their parts, in canonical form.
 class AffineRules {
  public:
   using Kind = AffineTerm::Kind;
 
-  // Of terms in any order, with any coefficients.
+  // Takes terms in any order, with any coefficients.
   static Affine form(std::vector<AffineTerm> terms, std::int64_t constant) {
     if (constant > largest || constant < -largest) return Affine::unknown();
     std::ranges::sort(terms, [](const AffineTerm &a, const AffineTerm &b) { return order(a, b) < 0; });
@@ -89,8 +89,8 @@ class AffineRules {
     return constant ? form(std::move(terms), *constant) : Affine::unknown();
   }
 
-  // a = by * whole + rest, where no coefficient of the rest is as large as `by`, and its constant is in 0 .. by. What
-  // goes up stays so: a coefficient of the rest has the sign that it had.
+  // a = by * whole + rest, where all coefficients of the rest are smaller than `by`, and its constant is in 0 .. by. A
+  // coefficient of the rest keeps its sign, so monotonicity is preserved.
   struct Parts {
     Affine whole, rest;
   };
@@ -151,7 +151,7 @@ class AffineRules {
     return node(Kind::Remainder, {rest}, by);
   }
 
-  // sign 1: the least, -1: the greatest.
+  // sign 1: the minimum, -1: the maximum.
   static Affine extreme(const Affine &a, const Affine &b, std::int64_t sign) {
     if (!a.known() || !b.known()) return Affine::unknown();
     if (at_most(a, b, most_nested)) return sign > 0 ? a : b;
@@ -161,7 +161,7 @@ class AffineRules {
     if (const auto simpler = without(b, a, sign)) return extreme(a, *simpler, sign);
     if (auto known = among(kind, a, b, sign)) return *known;
     if (auto known = among(kind, b, a, sign)) return *known;
-    // What both have is taken out, and so is the first one's constant.
+    // Common terms are taken out, and so is the first form's constant.
     std::vector<AffineTerm> both;
     for (const AffineTerm &term : a.terms_)
       if (std::ranges::find(b.terms_, term) != b.terms_.end()) both.push_back(term);
@@ -177,7 +177,7 @@ class AffineRules {
     return node(kind, {x - constant, y - constant}, 0) + common + constant;
   }
 
-  // a - b, where that is a constant.
+  // a - b, if it is a constant.
   static std::optional<std::int64_t> difference(const Affine &a, const Affine &b) {
     const Affine less = a - b;
     return less.is_constant() ? std::optional(less.constant_) : std::nullopt;
@@ -201,7 +201,7 @@ class AffineRules {
     return by;
   }
 
-  // The quotient by what divides every coefficient.
+  // The quotient by a common divisor of all coefficients.
   static Affine divided(const Affine &a, std::int64_t by) {
     std::vector<AffineTerm> terms = a.terms_;
     for (AffineTerm &term : terms) term.coefficient /= by;
@@ -233,12 +233,12 @@ class AffineRules {
   }
   static Affine operand(const Affine &a, std::size_t i) { return (*a.terms_[0].operands)[i] + a.constant_; }
 
-  // Whether a <= b, as far as that shows in how they are made of least and greatest ones.
+  // Whether a <= b, as far as the structure of their minima and maxima shows it.
   static bool at_most(const Affine &a, const Affine &b, int nested) {
     if (const auto less = difference(a, b)) return *less <= 0;
     if (nested == 0) return false;
     const auto below = [&](const Affine &x, const Affine &y) { return at_most(x, y, nested - 1); };
-    // Quotients by one number go up with what is divided.
+    // Quotients by the same number are monotonic.
     if (is(a, Kind::Quotient) && is(b, Kind::Quotient) && a.terms_[0].by == b.terms_[0].by) {
       const Affine by = a.terms_[0].by;
       const Affine x = (*a.terms_[0].operands)[0] + by * a.constant_, y = (*b.terms_[0].operands)[0] + by * b.constant_;
@@ -250,8 +250,8 @@ class AffineRules {
            (is(b, Kind::Greatest) && (below(a, operand(b, 0)) || below(a, operand(b, 1))));
   }
 
-  // A simpler `a` for the greatest of it and b: inside of it, the greatest of x and what is at most b is x. So it is
-  // with least ones. Clamps of clamps become one.
+  // Simplifies `a` in the maximum of a and b: inside it, the maximum of x and a term that is at most b is x. Likewise
+  // for minima. Nested clamps become one.
   static std::optional<Affine> without(const Affine &a, const Affine &b, std::int64_t sign) {
     for (const Kind kind : {Kind::Least, Kind::Greatest}) {
       if (!is(a, kind)) continue;
@@ -266,7 +266,7 @@ class AffineRules {
     return std::nullopt;
   }
 
-  // Where `a` is already the least or the greatest of two, one of which a constant parts from `b`.
+  // If `a` is already the minimum or maximum of two forms, one of which differs from `b` by a constant.
   static std::optional<Affine> among(Kind kind, const Affine &a, const Affine &b, std::int64_t sign) {
     if (a.terms_.size() != 1 || a.terms_[0].kind != kind || a.terms_[0].coefficient != 1) return std::nullopt;
     const std::vector<Affine> &operands = *a.terms_[0].operands;

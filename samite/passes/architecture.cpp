@@ -21,7 +21,7 @@ constexpr Multiplication of_tensor_cores[] = {
     {ScalarType::UInt32, ScalarType::UInt32, fours},
 };
 
-// The feature set of 9.0 alone (sm_90a).
+// Only in the feature set of 9.0 (sm_90a).
 constexpr Multiplication of_warp_groups[] = {
     {ScalarType::Float16, ScalarType::Float32, group_matrices},
     {ScalarType::BFloat16, ScalarType::Float32, group_matrices},

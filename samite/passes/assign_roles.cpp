@@ -26,8 +26,8 @@ bool is_loop(const Stmt &stmt) {
 
 using Fragments = std::map<LocalArrayId, FragmentLayout>;  // of the tiles in registers
 
-// Whether a call's device function waits for the whole block. One that reduces rows does not where no row is of several
-// warps, and not several warps are at one row.
+// Whether a call's device function waits for the whole block. A reduction of rows does not if no row spans several
+// warps, and no two warps work on one row.
 bool waits_for_block(const TileCall &call, const Fragments &registers, int warps) {
   switch (info(call.op).typing) {
     case Typing::Load:
@@ -37,12 +37,12 @@ bool waits_for_block(const TileCall &call, const Fragments &registers, int warps
     default: return true;
   }
   const auto layout = registers.find(call.operands[0].array);
-  if (layout != registers.end() && reduces_columns(call)) return false;  // for those who have the sums
+  if (layout != registers.end() && reduces_columns(call)) return false;  // it needs only the threads with the sums
   const bool of_warp = layout == registers.end() ? call.result.type.count() >= warps : layout->second.across == 1;
   return !reduces_rows(call) || !of_warp;
 }
 
-// Whether the body's threads can do without those that copy: a call of another kind may wait for the whole block.
+// Whether consumers can run without producers: other kinds of calls may wait for the whole block.
 bool may_have_roles(const Kernel &kernel) {
   if (!is_tile_kernel(kernel) || kernel.block_threads % group != 0 || kernel.block_threads + group > most_threads)
     return false;
@@ -62,7 +62,7 @@ bool may_have_roles(const Kernel &kernel) {
   return may && loops > 0 && (loops == 1 || loops == steps);
 }
 
-// What copies write to.
+// The destinations of copies.
 std::set<LocalArrayId> rings_of(const Kernel &kernel) {
   std::set<LocalArrayId> rings;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
@@ -77,7 +77,7 @@ std::set<LocalArrayId> rings_of(const Kernel &kernel) {
   return rings;
 }
 
-// Whether a multiprocessor has room for one block at a time alone.
+// Whether a multiprocessor has room for only one block.
 bool fills_multiprocessor(const Kernel &kernel, const std::set<LocalArrayId> &rings, const Architecture &architecture) {
   constexpr std::int64_t other_registers = 40;
   std::int64_t buffers = 0, registers = other_registers;
@@ -92,10 +92,10 @@ bool fills_multiprocessor(const Kernel &kernel, const std::set<LocalArrayId> &ri
   return 2 * buffers > architecture.shared_bytes || of_two_blocks > architecture.registers;
 }
 
-// What leads to the copies.
+// The backward slice of the copies.
 class Slice {
  public:
-  // `read_only`: arrays that nothing writes to while the kernel runs.
+  // `read_only`: arrays that are constant while the kernel runs.
   Slice(std::set<LocalArrayId> rings, std::set<std::uint32_t> read_only)
       : rings_(std::move(rings)), read_only_(std::move(read_only)) {}
 
@@ -119,7 +119,7 @@ class Slice {
     for (const Stmt &stmt : block) {
       if (is_loop(stmt)) {
         TileCall copies = *stmt.as<TileCall>();
-        if (copies.has_window || copies.in_stage) continue;  // its windows are brought by another statement
+        if (copies.has_window || copies.in_stage) continue;  // another statement loads its windows
         copies.part = TileCall::Part::copies;
         copies.keeps_window = false;
         copies.terms.reset();
@@ -149,7 +149,7 @@ class Slice {
     return made;
   }
 
-  // Without values that nothing reads. Whether more copies follow must not depend on what others compute.
+  // Without unused values. The number of copies must not depend on the consumers' results.
   Block needed(const Block &block) {
     Block backwards;
     for (const Stmt &stmt : std::views::reverse(block)) {
@@ -230,7 +230,7 @@ Kernel assign_roles(Kernel planned, const Architecture &architecture, const Fact
 }
 
 std::optional<RegistersOfRoles> registers_of_roles(const Kernel &with_roles) {
-  // By the groups that multiply. A multiprocessor has 64 Ki.
+  // By the number of consumer groups. A multiprocessor has 64 Ki registers.
   switch (with_roles.producers == 0 ? 0 : with_roles.block_threads * std::max(with_roles.teams, 1) / group) {
     case 2: return RegistersOfRoles{.producing = 24, .multiplying = 240};
     case 3: return RegistersOfRoles{.producing = 32, .multiplying = 160};

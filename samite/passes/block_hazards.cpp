@@ -19,8 +19,8 @@ class Hazards {
         shared_(arrays_in(kernel, {MemorySpace::shared, MemorySpace::device})),
         shares_memory_(shares_memory) {}
 
-  // `reading`: the arrays of which some threads may have read what others have yet to read. From before the block to
-  // after it.
+  // `reading`: arrays that some threads may have read and others may still have to read. Updated from before the block
+  // to after it.
   void walk(const Block &block, Arrays &reading) {
     for (const Stmt &stmt : block) {
       if (copies_ && !goes_beside_copies(stmt)) wait(reading);
@@ -44,7 +44,7 @@ class Hazards {
 
   void read(const Let &let, Arrays &reading) {
     const Typing typing = info(let.value.op).typing;
-    // What one thread does for all, and what is read of a tile in shared memory, has a barrier after it.
+    // A barrier follows statements that one thread runs for all, and reads of a tile in shared memory.
     if (let.value.op == Op::Exchange || typing == Typing::Atomic ||
         (let.value.op == Op::LocalLoad && shared_.contains(let.value.array)))
       reading.clear();
@@ -66,7 +66,7 @@ class Hazards {
     reading.insert(otherwise.begin(), otherwise.end());
   }
 
-  // What an iteration leaves is what the next one finds.
+  // The state at the end of an iteration is that at the start of the next one.
   template <class Iteration>
   void again_and_again(Arrays &reading, const Iteration &iteration) {
     for (std::size_t before = reading.size() + 1; before != reading.size();) {
@@ -79,7 +79,7 @@ class Hazards {
 
   void loops(const For &loop, Arrays &reading) {
     if (loop.kind == LoopKind::Thread) return elements(loop, reading);
-    // What another block reads and writes is in no order anyway.
+    // Accesses of different blocks are unordered anyway.
     if (loop.kind == LoopKind::Block) return walk(loop.body, reading);
     again_and_again(reading, [&](Arrays &own) { walk(loop.body, own); });
     if (loop.ahead != 0) reading.clear();
@@ -101,14 +101,14 @@ class Hazards {
       if (std::ranges::any_of(reading, [&](std::uint32_t other) { return shares_memory_(other, *array); }))
         found.insert(loop.index);
     });
-    // Without a barrier after it, where it is over registers alone.
+    // Loops over registers only have no barrier after them.
     if (others_see(loop, registers_)) return reading.clear();
     reading.insert(read.begin(), read.end());
   }
 
   const std::set<LocalArrayId> registers_, shared_;
   const SharesMemory &shares_memory_;
-  bool copies_ = false;  // tiles are on their way to shared memory
+  bool copies_ = false;  // copies to shared memory are in flight
 };
 
 }  // namespace

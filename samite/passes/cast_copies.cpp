@@ -16,7 +16,7 @@ namespace {
 
 using namespace ir;
 
-// Casts, in loops, of gradients that the adjoint takes. A gradient that is read once is not worth a copy.
+// Casts, in loops, of gradients that the adjoint takes. A gradient that is read once does not justify a copy.
 class RepeatedCasts {
  public:
   explicit RepeatedCasts(const GatheredAdjoint &gathered) {

@@ -14,11 +14,11 @@ namespace {
 
 using namespace ir;
 
-// The numbers for which the low bits of an integer of this type tell all of it.
+// The range in which the low bits of an integer of this type determine it.
 Range told_by(int bits, const Type &type) {
   if (bits > width(type)) return {};
   if (bits == width(type)) return range_of_type(type);
-  // Widened on the way, from a type with or without a sign.
+  // It was widened on the way, from a signed or unsigned type.
   return {0, (std::int64_t{1} << (bits - 1)) - 1};
 }
 

@@ -18,8 +18,7 @@ using namespace ir;
 
 constexpr std::int64_t last_access = (std::int64_t{1} << RaceWord::access_bits) - 1;
 
-// Kinds of access that do not race among themselves have two words, so that who reads them finds one that is not its
-// own.
+// Kinds of access that do not race among themselves have two words, so that a reader finds one that is not its own.
 enum Word : std::uint8_t { writer, reader, other_reader, stepper, other_stepper };
 constexpr int words = 5;
 constexpr std::array<std::string_view, words> word_names{"writer", "reader", "other_reader", "stepper",
@@ -163,7 +162,7 @@ class RaceChecker {
     return std::ranges::any_of(shadow_[array], [](const auto &word) { return word.has_value(); });
   }
 
-  // A tile that a block loads as a whole is checked element by element, by the block's threads.
+  // The block's threads check a tile that is loaded as a whole element by element.
   void check_window(const TileCall &call) {
     const TileShape shape = call.result.type.shape();
     const std::size_t rank = call.indices.size(), leading = rank - static_cast<std::size_t>(shape.rank());
@@ -209,20 +208,20 @@ class RaceChecker {
     } else {
       const bool read = element.touch == Touch::read;
       found = claim(read ? reader : stepper, whole(0));
-      // No word is -1, so this exchanges nothing and gives the word that is there.
+      // No word is -1, so this changes nothing and returns the current word.
       claim(read ? other_reader : other_stepper, build_.select(is_mine(found), whole(-1), whole(0)));
     }
     for (Word word : {writer, reader, other_reader, stepper, other_stepper}) {
       if (goes_with(element.touch, word) || !shadow[word]) continue;
-      // This is zero; but it depends on the word that was found, so that the machine cannot do the second step before
-      // the first.
+      // This is zero, but depends on the word that was found, so that the machine cannot run the second step before the
+      // first.
       const Value zero = build_(Op::Min, {found, whole(0)});
       check(on_word(Op::AtomicOr, *shadow[word], element.indices, {zero}));
     }
   }
 
-  // Whether an access need not read this word: the accesses that it records do not race with it. A write has read the
-  // writer's word when it claimed it.
+  // Whether an access need not read this word, because the accesses that it records do not race with it. A write has
+  // read the writer's word when it claimed it.
   static bool goes_with(Touch touch, Word word) {
     switch (touch) {
       case Touch::write: return word == writer;
@@ -254,7 +253,7 @@ class RaceChecker {
   CheckedForRaces result_;
   Builder build_;
   std::vector<std::array<std::optional<std::uint32_t>, words>> shadow_;  // by array and word: the parameter
-  Value number_ = whole(0), mark_ = whole(0);  // the instance's number, from 1 on; the same, at its place in a word
+  Value number_ = whole(0), mark_ = whole(0);  // the instance's number, from 1 on; and shifted to its place in a word
 };
 
 }  // namespace

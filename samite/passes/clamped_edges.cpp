@@ -14,9 +14,9 @@ using namespace ir;
 
 namespace {
 
-constexpr std::size_t most_statements = 400;  // of the body, which is compiled twice
+constexpr std::size_t most_statements = 400;  // limit for the body, which is compiled twice
 
-// What the body computes of the loop's index, and what it computes of nothing that differs between its instances.
+// The body's functions of the loop's index, and its values that are the same for all instances.
 class Body {
  public:
   explicit Body(const For &loop) : loop_(loop) {
@@ -29,14 +29,14 @@ class Body {
 
   // A clamp: the instances for which its result is one of its operands, the shifted index.
   struct Clamp {
-    Op op;               // Max: from where on. Min: up to where
+    Op op;               // Max: a lower limit. Min: an upper limit
     Value bound;         // the same for all instances
     std::int64_t shift;  // of the index
     Value shifted;
   };
   const std::map<LocalId, Clamp> &clamps() const { return clamps_; }
 
-  // Whether a clamped index is that of an array's last dimension, so that it matters.
+  // Whether a clamped index belongs to an array's last dimension, where it matters.
   bool indexes_rows() const {
     bool found = false;
     for_each_statement(loop_.body, [&](const Stmt &stmt) {
@@ -50,7 +50,7 @@ class Body {
     return found;
   }
 
-  // The value outside of the loop. It is computed there, if it is not there already.
+  // The value outside of the loop, computed there if necessary.
   Value outside(const Value &value, Builder &build) const {
     const Let *let = definition(value);
     if (!let) return value;
@@ -69,7 +69,7 @@ class Body {
     return found == shifts_.end() || value.type() != loop_.type ? std::nullopt : std::optional(found->second);
   }
 
-  // Whether the value is computed of parameters, extents and what is from before the loop.
+  // Whether the value is computed from parameters, extents and values from before the loop.
   bool is_same_for_all(const Value &value) const {
     if (!value.is_local() || (value.id() != loop_.index && !own_.contains(value.id()))) return true;
     const Let *let = definition(value);
@@ -114,12 +114,12 @@ class Body {
 
   const For &loop_;
   std::map<LocalId, const Let *> own_;      // what the body defines; null where not by a statement of its own
-  std::map<LocalId, std::int64_t> shifts_;  // the index and a constant, inside of all clamps
-  std::set<LocalId> moved_;                 // of them, what is clamped
+  std::map<LocalId, std::int64_t> shifts_;  // the index plus a constant, inside all clamps
+  std::set<LocalId> moved_;                 // the clamped ones
   std::map<LocalId, Clamp> clamps_;
 };
 
-// Whether the body computes functions of floating-point numbers, which may round otherwise in a vector than alone.
+// Whether the body computes floating-point functions, which may round differently in a vector.
 bool calls_functions(const Block &body) {
   bool found = false;
   for_each_statement(body, [&](const Stmt &stmt) {
@@ -133,7 +133,7 @@ class EdgeSplitter {
  public:
   explicit EdgeSplitter(Kernel &kernel) : kernel_(kernel) {}
 
-  // Replaces the loop, which is the one of its block.
+  // Replaces the loop, the only one of its block.
   void split(Block &block, std::size_t at) {
     const Stmt whole = block[at];
     const For loop = *whole.as<For>();
@@ -142,7 +142,7 @@ class EdgeSplitter {
 
     Builder build(kernel_.local_count);
     build.at(whole.where());
-    // In 64 bits, so that nothing wraps round.
+    // In 64 bits, so that nothing overflows.
     const auto wide = [&](const Value &value) { return build.cast(ScalarType::Int64, value); };
     const auto number = [](std::int64_t value) { return Value::constant(ScalarType::Int64, value); };
     const Value begin = wide(loop.begin), end = build(Op::Max, {wide(loop.end), begin});
@@ -191,7 +191,7 @@ class EdgeSplitter {
   }
 
  private:
-  // A copy of the body, of other names.
+  // A copy of the body, with new names.
   Block without_clamps(const For &loop, const Body &body) {
     const auto name = [&](LocalId local) {
       const auto [found, fresh] = names_.try_emplace(local, kernel_.local_count);
@@ -228,7 +228,7 @@ class EdgeSplitter {
   std::map<LocalId, LocalId> names_;  // of the copy
 };
 
-// The thread loop is inside of the loops over the launch, and of no others.
+// The thread loop is directly inside the loops over the launch.
 Block with_edges_apart(Kernel &kernel, Block block) {
   for (std::size_t i = 0; i < block.size(); ++i) {
     const For *loop = block[i].as<For>();

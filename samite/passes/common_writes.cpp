@@ -21,13 +21,13 @@ class Finder {
   std::vector<CommonWrite> take() { return std::move(found_); }
 
  private:
-  // Whether a value is the same for all instances, in the same iteration of the loops around it.
+  // Whether a value is the same for all instances, in the same iteration of the enclosing loops.
   bool common(const Value &value) const { return !value.is_local() || common_[value.id()]; }
   bool common(const std::vector<Value> &values) const {
     return std::ranges::all_of(values, [&](const Value &value) { return common(value); });
   }
 
-  // The block is one that all instances come to.
+  // All instances reach the block.
   void find(const Block &block) {
     for (const Stmt &stmt : block) {
       if (const auto *let = stmt.as<Let>()) common_[let->local] = common(let->value);

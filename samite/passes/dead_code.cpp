@@ -10,7 +10,7 @@ namespace {
 
 using namespace ir;
 
-// What is needed, by place. A place is the number of a statement in the order of a walk, outer before inner.
+// Needed statements, by place. A place is the number of a statement in the order of a walk, outer before inner.
 class Liveness {
  public:
   explicit Liveness(const Kernel &kernel)
@@ -43,7 +43,8 @@ class Liveness {
   struct Place {
     const Stmt *stmt;
     std::size_t parent;
-    std::size_t later;  // the custom adjoint in whose replay or adjoint block this is, if any: the adjoint runs it
+    std::size_t
+        later;  // the enclosing custom adjoint if this is in its replay or adjoint block, which the adjoint runs
     std::size_t end = 0;
     bool needed = false;
   };
@@ -52,7 +53,7 @@ class Liveness {
     bool needed = false;
   };
 
-  // Results and carried values may be dead where their statement is not.
+  // Results and carried values may be dead even if their statement is needed.
   bool may_stay(const Stmt &stmt, LocalId local) const {
     const For *loop = stmt.as<For>();
     return live_[local] || stmt.as<CustomAdjoint>() || (loop && loop->index == local);
@@ -82,7 +83,7 @@ class Liveness {
     }
   }
 
-  // Writes to arrays. Those in the replay and the adjoint of a custom adjoint are needed where that is.
+  // Writes to arrays. Those in the replay and adjoint blocks of a custom adjoint are needed if it is.
   void need_effects(std::size_t later, std::size_t begin, std::size_t end) {
     for (std::size_t place = begin; place < end; ++place)
       if (places_[place].later == later && has_effect(*places_[place].stmt)) need_statement(place);
@@ -94,7 +95,7 @@ class Liveness {
     pending_.push_back(value.id());
   }
 
-  // The statement must run: so must those around it, and their conditions and bounds are needed.
+  // The statement must run, so enclosing ones must, too, and their conditions and bounds are needed.
   void need_statement(std::size_t number) {
     for (; number != none && !places_[number].needed; number = places_[number].parent) {
       places_[number].needed = true;
@@ -141,7 +142,7 @@ class Liveness {
   }
 
   std::vector<Place> places_;
-  std::vector<std::size_t> definition_;  // by local: where it is defined
+  std::vector<std::size_t> definition_;  // by local: its definition
   std::vector<bool> live_;
   std::vector<LocalArray> arrays_;
   std::vector<LocalId> pending_;
@@ -154,13 +155,13 @@ std::vector<Carried> live_carried(const std::vector<Carried> &values, const Live
   return kept;
 }
 
-// An atomic addition whose old value nobody reads.
+// An atomic addition whose previous value is unused.
 Stmt addition(const Let &let, SourceLocation where) {
   auto indices = element_indices(let.value);
   return {Accumulate{let.value.array, {indices.begin(), indices.end()}, element_values(let.value)[0], true}, where};
 }
 
-// `place` is that of the block's first statement, and afterwards that of what follows the block.
+// `place` is that of the block's first statement, and afterwards that of the statement after the block.
 Block sweep(const Block &block, const Liveness &liveness, std::size_t &place) {
   Block kept;
   kept.reserve(block.size());

@@ -16,8 +16,8 @@ using namespace ir;
 
 using Element = std::pair<LocalArrayId, std::int64_t>;
 
-// What is needed, by definition and by element. All else is: a statement that is no definition of a single value and
-// stores to no such element needs what it reads.
+// Needed definitions and elements. Other statements, that is all but definitions of a single value and stores to such
+// elements, are always needed with their operands.
 class NeededElements {
  public:
   explicit NeededElements(const Kernel &kernel)
@@ -40,7 +40,7 @@ class NeededElements {
   bool stays(const Stmt &stmt) const {
     if (!may_go(stmt)) return true;
     if (const Let *let = stmt.as<Let>()) return needed_[let->local];
-    return stores_.at(*stored(stmt)).empty();  // those of needed elements have been taken out
+    return stores_.at(*stored(stmt)).empty();  // those of needed elements have been removed
   }
 
  private:
@@ -54,7 +54,7 @@ class NeededElements {
   }
   bool may_go(const Stmt &stmt) const { return (stmt.as<Let>() && !has_effect(stmt)) || stored(stmt); }
 
-  // Memory of which not every access says its element: such as is part of other memory, or is part of it.
+  // Memory with accesses whose element is unknown, such as aliases.
   void find_whole(const Stmt &stmt) {
     if (const auto access = local_access(stmt); access && !access->index.is_constant()) whole_[access->array] = true;
     if (const Allocate *allocate = stmt.as<Allocate>(); allocate && allocate->buffer)

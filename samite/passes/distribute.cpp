@@ -71,7 +71,7 @@ class Opening {
   const Uniformity &uniformity_;
   const std::vector<bool> &only_added_to_;
   std::vector<const Stmt *> path_;
-  std::unordered_map<LocalId, std::size_t> depth_;  // how much of the path the loop takes that a local is defined in
+  std::unordered_map<LocalId, std::size_t> depth_;  // the length of the path of loops that a local is defined in
   std::unordered_set<const Stmt *> opened_;
 };
 
@@ -94,7 +94,7 @@ class Planner {
     return std::move(plan_);
   }
 
-  // Whether a local array, or what cannot be computed anew, would live across runs.
+  // Whether a local array, or a value that cannot be recomputed, would live across runs.
   bool keeps_too_much() const { return keeps_too_much_; }
 
  private:
@@ -185,7 +185,7 @@ class Planner {
     }
   }
 
-  // The values that an opened statement itself reads. The runs before and inside assign all others.
+  // The operands of an opened statement itself. The runs before and inside assign all others.
   void read_header(const Stmt &stmt, const std::function<void(const Value &)> &read) const {
     if (const For *loop = stmt.as<For>()) {
       for (const Value &bound : {loop->begin, loop->end, loop->step}) read(bound);

@@ -18,7 +18,7 @@ bool touches(const Stmt &stmt, std::uint32_t array) {
   return found;
 }
 
-// Whether the statement adds to the element of `exchange` the value that the exchange gave, and nothing else.
+// Whether the statement only adds the value of the exchange back to its element.
 bool puts_back(const Stmt &stmt, const Let &exchange) {
   const Accumulate *accumulate = stmt.as<Accumulate>();
   return accumulate && !accumulate->atomic && accumulate->array == exchange.value.array &&
@@ -26,7 +26,7 @@ bool puts_back(const Stmt &stmt, const Let &exchange) {
          accumulate->value.id() == exchange.local;
 }
 
-// The statement of `block`, after `at`, that puts back the value of the exchange at `at`, if nothing touches the array
+// The statement of `block`, after `at`, that adds the value of the exchange at `at` back, if the array is not accessed
 // before it.
 std::optional<std::size_t> return_of(const Block &block, std::size_t at) {
   const Let &exchange = *block[at].as<Let>();

@@ -113,7 +113,7 @@ double multiplications(const FactorRead &read, std::span<const std::int64_t> arr
   return blocks(~dimensions_of_places) * static_cast<double>(read.multiplied);
 }
 
-// Beside a copy, at some 3 TB/s, stand a few microseconds of a launch. A padded copy makes a product about 20 times as
+// A copy, at about 3 TB/s, also costs a few microseconds for a launch. A padded copy makes a product about 20 times as
 // fast, a swapped one less than twice.
 bool pays(double elements, double multiplications, bool swapped) {
   const double fewest = swapped ? 1024 : 256, fewest_in_all = swapped ? 0x1p31 : 0x1p27;

@@ -19,13 +19,13 @@ constexpr std::int64_t farthest = std::int64_t{1} << 30;  // indices may have 32
 constexpr std::int64_t least_launch = 8;                  // in distances
 constexpr std::int64_t bytes_ahead = 4 << 20, least_bytes_of_row = 512, least_bytes_of_block = 4096, unit_bytes = 16;
 
-// What each block loads once, from a place of its own.
+// A window that each block loads once, from its own place.
 struct Window {
   const Stmt *loaded_by;
   std::uint32_t array;
   Type type;
   std::vector<Affine> origin;
-  std::vector<std::int64_t> steps;  // of each index, from a block to the next
+  std::vector<std::int64_t> steps;  // of each index, between consecutive blocks
   std::vector<Value> indices;       // of its first element, which a loop's body may compute
 
   std::int64_t columns() const { return type.shape()[type.shape().rank() - 1]; }
@@ -36,7 +36,7 @@ struct Window {
   }
 };
 
-// Whether the threads of a block compute something together between what they load and what they store.
+// Whether the threads of a block cooperate between their loads and their stores.
 bool computes_together(const Kernel &kernel) {
   bool found = false;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
@@ -111,7 +111,7 @@ class Fetcher {
     });
   }
 
-  // Of what a loop over elements loads, where that is a tile's elements, row by row.
+  // The window of a loop's load, if it covers a tile's elements row by row.
   std::optional<Type> window_type(const Operation &load, const For &loop) const {
     const std::int64_t count = loop.end.as_int();
     const Affine index = Symbol::local(loop.index), along = forms_.moving(load.operands.back(), loop);
@@ -193,7 +193,7 @@ class Fetcher {
 
   const FactsOfArrays &arrays_;
   const IndexForms forms_;
-  const For *blocks_of_launch_ = nullptr;  // those that are numbered one after another
+  const For *blocks_of_launch_ = nullptr;  // consecutively numbered ones
   std::int64_t threads_, ahead_ = 0;       // of these blocks
   std::vector<Window> windows_;
   Builder build_;

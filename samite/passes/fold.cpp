@@ -12,7 +12,7 @@ bool operands_may_swap(Op op) {
 }
 
 std::optional<Value> fold_floating(Op op, Type type, double a, double b) {
-  // For these four, a result that is computed in double and rounded to the narrower type is the narrower type's own.
+  // For these four, rounding the result from double to the narrower type gives that type's own result.
   switch (op) {
     case Op::Add: return Value::constant(type, a + b);
     case Op::Sub: return Value::constant(type, a - b);
@@ -77,13 +77,13 @@ std::optional<Value> fold_cast(Type type, const Value &x) {
     return wide && is_floating(type) ? Value::constant(type, x.as_double()) : Value::constant(type, x.as_int());
   }
   if (is_floating(type)) return Value::constant(type, x.as_double());
-  // A floating value outside of the integer's range is undefined: leave it to the target.
+  // A floating value outside of the integer's range is undefined: left to the target.
   double below = class_of(type) == ScalarClass::Signed ? -2147483648.0 : -1.0;
   if (!(x.as_double() > below && x.as_double() < 2147483648.0) || size_of(type) < 4) return std::nullopt;
   return Value::constant(type, static_cast<std::int64_t>(x.as_double()));
 }
 
-// x op c and c op x for the neutral c, and operations on bool.
+// x op c and c op x for a neutral c, and operations on bool.
 std::optional<Value> fold_neutral(Op op, const Value &x, const Value &y) {
   if (operands_may_swap(op) && x.is_constant() && !y.is_constant()) return fold_neutral(op, y, x);
   if (!y.is_constant()) {
@@ -108,7 +108,7 @@ std::optional<Value> fold_neutral(Op op, const Value &x, const Value &y) {
   }
 }
 
-// Operations on tiles: of constants, which are tiles of equal elements, and where nothing changes.
+// Operations on tiles: on constants, whose elements are equal, and without an effect.
 std::optional<Value> fold_tile(const Operation &operation) {
   const auto &operands = operation.operands;
   const Value &x = operands[0];

@@ -22,7 +22,7 @@ struct Shared {
   std::int64_t bytes = 0;  // of their windows
 };
 
-// What blocks share that differ in the index of one loop over the launch.
+// The windows shared by blocks that differ only in the index of one loop over the launch.
 class Sharing {
  public:
   explicit Sharing(const Kernel &producing) : forms_(producing) {}
@@ -49,7 +49,7 @@ class Sharing {
   void look(const TileCall &copies) {
     for (std::size_t i = 0; i < 2; ++i) {
       const Type window = copies.operands[i].type;
-      // Each part begins as the swizzle does.
+      // Each part begins with the swizzle's period.
       shared_.factors[i] = window.shape()[0] % (swizzled_rows * blocks_of_cluster) == 0;
       for (const Value &index : copies.windows[i].indices) shared_.factors[i] = shared_.factors[i] && same(index);
       if (shared_.factors[i]) shared_.bytes += window.count() * static_cast<std::int64_t>(size_of(window.element()));

@@ -13,7 +13,7 @@ namespace {
 using namespace ir;
 
 constexpr int teams = 2, group = 128;
-// Of a thread's sums: so many leave enough of the registers that a thread of two teams has for all else.
+// A limit of a thread's sums that leaves enough of its registers, with two teams, for the rest.
 constexpr std::int64_t most_sums = 128;
 
 const TileCall *find_loop(const Block &block, std::vector<const For *> &around) {
@@ -35,7 +35,7 @@ const TileCall *find_loop(const Block &block, std::vector<const For *> &around) 
   return nullptr;
 }
 
-// Where nothing but branches and plain loops is around its loop.
+// Whether only branches and plain loops enclose its loop.
 bool teams_may_run(const Kernel &kernel) {
   const LoopOfIndex loop = only_whole_loop(kernel);
   return loop.call && loop.call->sums->registers() <= most_sums &&

@@ -16,8 +16,8 @@ namespace {
 
 using namespace ir;
 
-// Arrays of which no two blocks access one element, but by additions: by parameter. All of a kernel that does not ask
-// for its index, each block of which stores the same.
+// By parameter: arrays of which no two blocks access the same element, except by additions. All, for a kernel that does
+// not read its index, since all of its blocks store the same values.
 std::vector<bool> arrays_of_a_block(const Kernel &kernel, const IndexForms &forms) {
   std::vector<Accesses> accesses(kernel.parameters.size());
   std::vector<bool> own(kernel.parameters.size(), true);
@@ -86,7 +86,7 @@ class Forwarder {
       build_.at(stmt.where());
       of(stmt);
     }
-    stored_ = before;  // what a branch or a loop has stored may not have been
+    stored_ = before;  // a branch or a loop may not have run
     return build_.close(std::move(outer));
   }
 
@@ -146,7 +146,7 @@ class Forwarder {
   static bool is_of(const Stored &stored, const Operation &load) {
     return stored.array == load.array && stored.place == load.operands && same_elements(stored.value.type(), load.type);
   }
-  // Extents of 1 in front tell tiles apart, and not what they hold.
+  // Leading extents of 1 distinguish the types of tiles, but not their contents.
   static bool same_elements(const Type &a, const Type &b) {
     if (!a.is_tile() || !b.is_tile()) return a == b;
     const auto extents = [](const Type &type) {
@@ -170,7 +170,7 @@ class Forwarder {
     }
     return true;
   }
-  // Along dimension d of an array of so many dimensions.
+  // The extent along dimension d of an array with `rank` dimensions.
   static std::int64_t extent(const Type &type, std::size_t rank, std::size_t d) {
     if (!type.is_tile()) return 1;
     const auto own = static_cast<std::size_t>(type.shape().rank());
@@ -189,7 +189,7 @@ class Forwarder {
 
   const IndexForms forms_;
   std::vector<bool> own_;
-  std::vector<Stored> stored_;  // by this block or one around it, and not written over since
+  std::vector<Stored> stored_;  // by this block or an enclosing one, and not overwritten since
   Builder build_;
   bool any_ = false;
 };

@@ -19,8 +19,8 @@ namespace {
 
 using namespace ir;
 
-// The cost of an atomic addition, in statements: where the lanes of a vector are neighbours in memory, and where they
-// are not and add one after another. Measured on a CPU; the order of magnitude is what counts.
+// The cost of an atomic addition, in statements: if the lanes of a vector are neighbours in memory, and if they are not
+// and add one after another. Measured on a CPU; the order of magnitude matters.
 constexpr std::size_t vector_atomic_cost = 3, lane_atomic_cost = 48;
 
 // An addition that can be gathered.
@@ -29,8 +29,8 @@ struct Site {
   std::vector<Source> sources;
 };
 
-// The element that belongs to an instance: its index in each dimension of the array is the instance's index in a
-// dimension of the launch (`launch`), or a constant.
+// An instance's own element: its index in each dimension of the array is the instance's index in a dimension of the
+// launch (`launch`), or a constant.
 struct Place {
   std::uint32_t array;
   std::vector<int> launch;  // -1: a constant
@@ -131,8 +131,8 @@ class Sites {
         if (known->until) needed.push_back({primal(*known->until), known->dimension});
         maps.push_back(*known);
       }
-      // Each dimension of the launch occurs once, and in the same place in all accesses: so elements belong to
-      // instances.
+      // Each dimension of the launch occurs once, in the same position in all accesses: so each instance has its own
+      // elements.
       if (static_cast<int>(maps.size()) != adjoint_.launch_rank) return;
       for (int k = 0; k < adjoint_.launch_rank; ++k)
         if (std::count(place.launch.begin(), place.launch.end(), k) != 1) return;
@@ -167,13 +167,13 @@ class Sites {
   std::vector<std::optional<IndexMap>> maps_;
 };
 
-// Copies the adjoint's body as the instance at a shift runs it. Exchanges become loads.
+// Copies the adjoint's body for the instance at a shift. Exchanges become loads.
 class Copier {
  public:
   using Shift = std::array<std::int64_t, maximum_rank>;
   struct Events {
     std::function<void(const Accumulate &, const Copier &)> accumulate;
-    std::function<void(const Operation &)> take = [](const Operation &) {};  // with the copy's indices
+    std::function<void(const Operation &)> take = [](const Operation &) {};  // called with the copy's indices
   };
 
   Copier(const Kernel &adjoint, Builder &build, const Shift &shift, Events events)
@@ -209,7 +209,7 @@ class Copier {
     return build_.operation(std::move(operation));
   }
 
-  // base + by. Where base is itself a sum with a constant, the constants are added: i + 1 - 1 is i.
+  // base + by. If base is itself a sum with a constant, the constants are added: i + 1 - 1 is i.
   Value moved(Value base, std::int64_t by) {
     if (auto known = base.is_local() ? origin_.find(base.id()) : origin_.end(); known != origin_.end()) {
       by += known->second.second;
@@ -252,7 +252,7 @@ class Gatherer {
       for (const Source &source : site.sources) additions_[source].insert(site.statement);
   }
 
-  // About how many statements an instance runs that is not at an edge.
+  // The approximate statements of an instance in the interior.
   std::size_t cost() const {
     const Slices slices(adjoint_);
     std::size_t cost = 0;
@@ -305,13 +305,13 @@ class Gatherer {
   }
 
  private:
-  // The sum of the contributions to an element so far, and whether there are any.
+  // The partial sum of the contributions to an element, and whether there are any.
   struct Sum {
     LocalId total, any;
     ScalarType type;
   };
 
-  // Copies the body for one source. The instance's own copy also has the additions that cannot be gathered.
+  // Copies the body for one source. The instance's own copy also has the other additions.
   void copy_for(const Source &source) {
     const auto wanted = additions_.find(source);
     Copier copier(adjoint_, build_, source.shift, {[&](const Accumulate &accumulate, const Copier &copy) {

@@ -19,7 +19,7 @@ std::vector<Way> ways(const IndexMap &map) {
   const std::int64_t c = map.offset;
   if (c == 0) return {{0, std::nullopt}};
   std::vector<Way> found{{-c, c > 0 ? Condition{d, Kind::AtLeast, c} : Condition{d, Kind::Before, -c}}};
-  // Indices that are clamped: i + c < 0 for all i below -c, which become 0; likewise at the other end.
+  // Clamped indices: i + c < 0 for all i below -c, which become 0; likewise at the other end.
   if (c < 0 && map.from_first)
     for (std::int64_t i = 0; i < -c; ++i) found.push_back({i, Condition{d, Kind::First, i}});
   if (c > 0 && map.until)

@@ -28,8 +28,8 @@ struct WindowSite {
   const Stmt *statement;
   const For *loop;          // around it
   std::vector<int> freed;   // dimensions of the launch that do not select the window
-  bool disjoint;            // no two windows have an element in common
-  std::vector<Stmt> slice;  // what computes its value and its indices, in program order
+  bool disjoint;            // windows do not overlap
+  std::vector<Stmt> slice;  // the computation of its value and indices, in program order
   std::optional<WideWindows> wide{};
   const Accumulate &accumulate() const { return *statement->as<Accumulate>(); }
 };
@@ -44,7 +44,7 @@ bool is_wider(const Type &a, const Type &b) {
 }
 bool is_zero(const Value &value) { return value.is_constant() && value.as_double() == 0; }
 
-// What is summed over the blocks: the value from before its cast to the narrower type of the gradient.
+// The value that is summed over the blocks: before its cast to the narrower type of the gradient.
 Value summed_value(const WindowSite &site) {
   const Value &added = site.accumulate().value;
   const Let *made = made_by(site, added);
@@ -55,7 +55,7 @@ Type summed_type(const Type &added) {
   return is_floating(added) && size_of(added.element()) < 4 ? added.of(ScalarType::Float32) : added;
 }
 
-// The product whose sums are what is summed, from zeros on; null where it is no such one.
+// The product whose sums, starting from zeros, are summed; null if there is none.
 const Let *summed_product(const WindowSite &site) {
   const Let *made = made_by(site, summed_value(site));
   if (!made || made->value.op != Op::MatMul) return nullptr;
@@ -81,7 +81,7 @@ class WindowSites {
   std::vector<WindowSite> sites;
 
  private:
-  // Blocks leave the gradients that they take to those of other blocks: each is taken once, by one block.
+  // Other blocks may read the gradients that a block takes: each is taken once, by one block.
   bool takes_are_simple() const {
     std::size_t all = 0, outside = 0;
     bool simple = true;
@@ -128,7 +128,7 @@ class WindowSites {
     sites.push_back(std::move(site));
   }
 
-  // False where the slice needs more than loads of what nothing writes and operations without effects.
+  // False if the slice needs more than loads of constant arrays and operations without effects.
   bool find_slice(WindowSite &site) const {
     std::set<LocalId> needed;
     std::vector<Value> open{site.accumulate().value};
@@ -232,7 +232,7 @@ class WindowGatherer {
     return simplify(kernel);
   }
 
-  // How deep a statement of a slice lies: outside of both loops, in the loop over windows, in the loop over blocks.
+  // The level of a statement of a slice: outside of both loops, in the loop over windows, in the loop over blocks.
   enum Level : std::uint8_t { Outside, OfWindow, OfBlock };
 
   std::map<LocalId, Level> levels_of(const WindowSite &site) const {
@@ -272,8 +272,8 @@ class WindowGatherer {
     values_.insert_or_assign(let.local, build_.operation(std::move(operation)));
   }
 
-  // Several blocks need the same windows. The windows are distributed over these blocks in turn: the number of a block
-  // among them is its first window.
+  // Several blocks need the same windows, which are distributed over them cyclically: a block's number among them is
+  // its first window.
   void write(const WindowSite &site) {
     values_.clear();
     const auto levels = levels_of(site);
@@ -301,7 +301,7 @@ class WindowGatherer {
     const Value begin = wide(value(loop.begin)), end = wide(value(loop.end));
     const Value by = number(site.wide ? site.wide->by : 1);
     const Value trips = quotient_up(up ? build_(Op::Sub, {end, begin}) : build_(Op::Sub, {begin, end}), by);
-    // Zero where the first window is beyond the last one.
+    // Zero if the first window is beyond the last one.
     const Value rounds = quotient_up(build_(Op::Sub, {trips, first}), blocks);
     const Value lowest = up ? begin : build_(Op::Add, {end, number(1)});
 
@@ -332,7 +332,7 @@ class WindowGatherer {
     const Type type = site.wide ? site.wide->types.at(product->local) : summed_type(added.type());
 
     if (site.wide) {
-      // Pieces of terms follow one another from block to block: those of the first block, and so many pieces further.
+      // Pieces of terms are consecutive over the blocks: those of the first block, then those of the next ones.
       bind_blocks(site, levels, [](std::size_t) { return number(0); });
       copy_level(OfBlock, [](const Let &let) { return !let.value.type.is_tile(); });
     }
@@ -357,7 +357,7 @@ class WindowGatherer {
       copy_wide(site, *product, Value::local(loops[0].type, loops[0].index));
     } else {
       bind_blocks(site, levels, [&](std::size_t i) { return Value::local(loops[i].type, loops[i].index); });
-      // Loads, and what they need, come first: then they can be prefetched (passes/place_tiles.h).
+      // Loads, and the values they need, come first, so that they can be prefetched (passes/place_tiles.h).
       const std::set<LocalId> early = early_ones(site, levels);
       copy_level(OfBlock, [&](const Let &let) { return early.contains(let.local); });
       copy_level(OfBlock, [&](const Let &let) {
@@ -383,7 +383,7 @@ class WindowGatherer {
     return sum;
   }
 
-  // What the indices of the blocks are that share a window.
+  // The indices of the blocks that share a window.
   template <class Index>
   void bind_blocks(const WindowSite &site, const std::map<LocalId, Level> &levels, const Index &index) {
     for (const Stmt &stmt : site.slice)
@@ -393,7 +393,7 @@ class WindowGatherer {
             values_.insert_or_assign(let.local, build_.cast(let.value.type, index(i)));
   }
 
-  // The loads of a product's factors from piece `piece` of the terms on, and then their casts.
+  // The loads of a product's factors from piece `piece` of the terms on, followed by their casts.
   void copy_wide(const WindowSite &site, const Let &product, const Value &piece) {
     const WideWindows &wide = *site.wide;
     const auto is_load = [&](const Let &let) { return std::ranges::find(wide.loads, let.local) != wide.loads.end(); };

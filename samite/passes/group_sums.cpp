@@ -16,8 +16,8 @@ constexpr std::int64_t group_threads = 128, most_registers = 128;  // of a threa
 constexpr std::int64_t other_registers = 40, panel_bytes = 128;
 constexpr std::int64_t bytes_of_terms = 32;  // of a row, that an instruction multiplies
 
-// Lines of the factor that the instructions take from shared memory, of one group of warps. The hardware has further
-// multiples of 8, for which the device code has no text.
+// The widths, for one warp group, of the factor that the instructions read from shared memory. The hardware supports
+// further multiples of 8, which the device code lacks.
 constexpr std::array<std::int64_t, 16> widths{8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256};
 bool is_width_of_product(std::int64_t lines) { return std::ranges::find(widths, lines) != widths.end(); }
 
@@ -25,11 +25,11 @@ std::int64_t bytes_of(const Type &type) { return static_cast<std::int64_t>(size_
 
 struct Layout {
   FragmentLayout sums;
-  std::int64_t loads;  // from shared memory, by a group, for a term
+  std::int64_t loads;  // from shared memory, by a group, for each term
 };
 
-// The best of all ways to lay the groups: that with the fewest `loads`. None where that is 0. With four warps more,
-// which start copies, each thread still has registers for its sums.
+// The best of all arrangements of the groups: that with the fewest `loads`. None if that is 0. Each thread has
+// registers for its sums even with four additional producer warps.
 template <class Loads>
 std::optional<Layout> best_layout(Unit unit, const MatMulExtents &e, std::int64_t threads,
                                   const Architecture &architecture, const Loads &loads) {
@@ -47,13 +47,13 @@ std::optional<Layout> best_layout(Unit unit, const MatMulExtents &e, std::int64_
   return best;
 }
 
-// As the instructions take both factors from shared memory.
+// Both factors from shared memory.
 std::optional<Layout> from_memory(const Type &a, const Type &sums, std::int32_t attribute, std::int64_t threads,
                                   const Architecture &architecture) {
   const MatMulExtents e = matmul_extents(a, sums, attribute);
   const std::int64_t height = piece_of(Unit::group_matrices).rows, of_panel = panel_bytes / bytes_of(a);
-  // Where rows of b lie across the terms, a group begins with a panel; of a, all do, whose 64 rows are a panel of 16
-  // bits.
+  // If rows of b are across the terms, a group begins with a panel; groups of a always do, since its 64 rows are a
+  // panel of 16 bits.
   const bool b_across = !(attribute & transposed_b);
   if (e.inner * bytes_of(a) % bytes_of_terms != 0) return std::nullopt;
   return best_layout(Unit::group_matrices, e, threads, architecture,
@@ -65,7 +65,7 @@ std::optional<Layout> from_memory(const Type &a, const Type &sums, std::int32_t 
                      });
 }
 
-// As they take the transposes, with b in registers.
+// The transposes, with b in registers.
 std::optional<Layout> turned(const Type &a, const Type &sums, std::int32_t attribute, std::int64_t threads,
                              const Architecture &architecture) {
   constexpr std::int64_t bytes = 4, terms_of_product = 8, words_of_product = 4, most_in_all = 208;
@@ -75,7 +75,7 @@ std::optional<Layout> turned(const Type &a, const Type &sums, std::int32_t attri
   return best_layout(Unit::transposed_group_matrices, e, threads, architecture,
                      [&](std::int64_t rows, std::int64_t columns) -> std::int64_t {
                        if (columns % width != 0 || !is_width_of_product(rows)) return 0;
-                       // b of a step and of the next one, beside the sums.
+                       // b of a step and of the next one, besides the sums.
                        const std::int64_t pieces = columns / width, own = rows * columns / group_threads,
                                           of_b = pieces * e.inner / terms_of_product * words_of_product;
                        return own + 2 * of_b > most_in_all ? 0 : pieces * (width + rows);

@@ -12,7 +12,7 @@ namespace {
 
 using namespace ir;
 
-// How what a loop's body computes of its index goes with the index.
+// The dependence of values in a loop's body on its index.
 class Courses {
  public:
   Courses(const IndexForms &forms, const For &loop, std::int64_t count, std::int64_t columns)
@@ -34,15 +34,15 @@ class Courses {
 
   bool outside(const Value &value) const { return !value.is_local() || !inside_.contains(value.id()); }
 
-  // Whether such a place, or several of them, are inside of something.
+  // Whether it bounds one or several such places.
   bool is_bound(const Value &value) const {
     return all_compare(value, [&](Op op, const Value &a, const Value &b) {
       return (op == Op::GreaterEqual || op == Op::Less) && is_place(a) && outside(b);
     });
   }
 
-  // Whether something compares sums of multiples of the row and the column: where it holds at the tile's corners, it
-  // holds between them.
+  // Whether it compares sums of multiples of the row and the column: if it holds at the tile's corners, it holds
+  // everywhere.
   bool is_bound_of_corners(const Value &value) const {
     return all_compare(value, [&](Op op, const Value &a, const Value &b) {
       const bool orders = op == Op::GreaterEqual || op == Op::Greater || op == Op::LessEqual || op == Op::Less;
@@ -50,8 +50,8 @@ class Courses {
     });
   }
 
-  // Whether a condition says the same of so many elements from a multiple of that on. `divisor` is that of a value at
-  // the tile's first element, `is_multiple` is asked of values outside of the loop.
+  // Whether a condition is the same for each aligned group of so many elements. `divisor` is that of a value at the
+  // tile's first element, `is_multiple` is called for values outside of the loop.
   template <class Divisor, class Multiple>
   bool is_same_for(const Value &condition, std::int64_t count, const Divisor &divisor,
                    const Multiple &is_multiple) const {
@@ -64,7 +64,7 @@ class Courses {
     });
   }
 
-  // So many elements from a multiple of that on lie together in an array.
+  // Whether each aligned group of so many elements is contiguous in an array.
   bool lie_together(const std::vector<Value> &indices, std::int64_t count) const {
     if (columns_ % count != 0 || !std::ranges::all_of(indices, [&](const Value &v) { return is_place(v); }))
       return false;
@@ -85,7 +85,7 @@ class Courses {
     return found;
   }
 
-  // How a place moves from one of a thread's elements to another.
+  // The movement of a place from one of a thread's elements to another.
   enum class Course { Stays, WithRow, WithColumn, Otherwise };
   Course course(const Value &value) const {
     const Affine moving = forms_.moving(value, loop_), index = index_;
@@ -97,7 +97,7 @@ class Courses {
  private:
   using Kind = AffineTerm::Kind;
 
-  // Whether a condition is made of such comparisons, all of which are to hold.
+  // Whether a condition is a conjunction of such comparisons.
   template <class Compares>
   bool all_compare(const Value &condition, const Compares &compares) const {
     if (outside(condition)) return true;
@@ -112,7 +112,7 @@ class Courses {
     return outside(value) || value.id() == loop_.index || definitions_.contains(value.id());
   }
 
-  // What the index is divided by, where the form is that quotient; else nothing.
+  // The index's divisor, if the form is that quotient; else empty.
   std::optional<std::int64_t> divided(const Affine &form) const {
     if (form == Affine(index_)) return 1;
     if (form.terms().size() != 1 || form.terms()[0].kind != Kind::Quotient) return std::nullopt;
@@ -140,7 +140,7 @@ class Courses {
            });
   }
 
-  // By how much a place grows from each of so many elements to the next, where these begin at a multiple of that.
+  // The increment of a place within each aligned group of so many elements.
   std::optional<std::int64_t> growth(const Value &value, std::int64_t count) const {
     std::int64_t sum = 0;
     const Affine moving = forms_.moving(value, loop_);
@@ -163,26 +163,26 @@ class Courses {
   const Symbol index_;
   std::int64_t count_, columns_;
   std::set<LocalId> inside_;
-  std::map<LocalId, const Operation *> definitions_;  // of what is computed of the index, and nothing else inside
+  std::map<LocalId, const Operation *> definitions_;  // of values computed only from the index inside the loop
 };
 
-// Whether each thread has all of its elements, where as many pieces go side by side.
+// Whether each thread has all of its elements, with so many adjacent fragments.
 bool is_whole(const FragmentLayout &layout, int pieces = 1) {
   const FragmentPiece piece = piece_of(layout.unit);
   return layout.rows % (piece.rows * layout.down) == 0 &&
          layout.columns % (pieces * piece.columns * layout.across) == 0;
 }
 
-// Whether the hardware adds so many neighbours at a time, each in an atomic step.
+// Whether the hardware adds so many neighbours at once, each atomically.
 bool is_added_together(ScalarType type, std::int64_t count) {
   const bool halves = is_floating(type) && size_of(type) == 2;
   return (type == ScalarType::Float32 || halves) && (count == 2 || count == 4);
 }
 
-// A loop over a product's sums is there once where a thread has no more packs: each of them is a branch.
+// A loop over a product's sums is emitted once if a thread has at most so many packs, each of which is a branch.
 constexpr std::int64_t most_packs = 16;
 
-// What a loop's statement rounds from f32 to 16 bits.
+// The operand that a loop's statement rounds from f32 to 16 bits.
 std::optional<Value> before_rounding(const Value &value, const Block &body) {
   const ScalarType type = value.type().element();
   if (!value.is_local() || !is_floating(type) || size_of(type) != 2) return std::nullopt;
@@ -200,7 +200,7 @@ bool goes_in_quads(const FragmentLayout &layout, ScalarType type) {
   return piece.columns == 8 && piece.registers == 4 && size_of(type) == 2 && is_floating(type) && is_whole(layout, 4);
 }
 
-// How many indices each array has that is accessed so.
+// The rank of each array with such accesses.
 std::map<std::uint32_t, std::size_t> ranks_of(const GroupedElements &found) {
   std::map<std::uint32_t, std::size_t> ranks;
   for (const auto &own : found.loads) ranks[own.access->array] = own.access->operands.size();
@@ -209,13 +209,13 @@ std::map<std::uint32_t, std::size_t> ranks_of(const GroupedElements &found) {
   return ranks;
 }
 
-// Whether all elements that go together are inside of what bounds them, or none is.
+// Whether each group is inside its bounds as a whole, or outside.
 bool goes_in_packs(const GroupedElements &found, const IndexForms &forms, const Courses &courses,
                    const FirstIteration &first_iteration, std::int64_t count, const FactsOfArrays &arrays) {
   const auto in_units = [](const auto &all) {
     return std::ranges::all_of(all, [](const auto &own) { return own.in_units && !own.in_quads; });
   };
-  // Additions that are not atomic wait for others.
+  // Non-atomic additions wait for others.
   const bool at_once = std::ranges::all_of(found.additions, [](const auto &own) { return own.access->atomic; });
   if (count == 1 || found.bounds.empty() || found.all_corners || !at_once || !in_units(found.loads) ||
       !in_units(found.stores) || !in_units(found.additions))
@@ -225,7 +225,7 @@ bool goes_in_packs(const GroupedElements &found, const IndexForms &forms, const 
     if (value.is_constant()) return value.as_int() % count == 0;
     const IndexForm known = forms(value);
     if (known.divisor % count == 0) return true;
-    // Its low bits are enough: whether it is a multiple of a power of two stays the same where it wraps.
+    // Low bits suffice: divisibility by a power of two is preserved by wrapping.
     constexpr int enough_bits = 8;
     if (known.bits < enough_bits) return false;
     return std::ranges::any_of(ranks, [&](const auto &known_rank) {
@@ -246,7 +246,7 @@ bool goes_in_packs(const GroupedElements &found, const IndexForms &forms, const 
 GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const FragmentLayout &layout,
                                  const FactsOfArrays &arrays) {
   GroupedElements found;
-  if (layout.registers() <= 2) return found;  // a thread has too few of them
+  if (layout.registers() <= 2) return found;  // a thread has too few elements
   const Courses courses(forms, loop, layout.rows * layout.columns, layout.columns);
   const FirstIteration first_iteration(forms, loop);
   const std::int64_t count = layout.together();

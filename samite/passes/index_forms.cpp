@@ -14,8 +14,8 @@ using namespace ir;
 
 namespace {
 
-// Bits of `depends_on`: what cannot be told, the dimensions of the launch, and the loops around by their depth. The
-// innermost ones of very deep nests share one.
+// Bits of `depends_on`: unknown dependence, the dimensions of the launch, and the enclosing loops by their depth. The
+// innermost loops of very deep nests share one.
 constexpr std::uint64_t unknown_index = 1;
 constexpr std::uint64_t thread_index_of(std::int32_t dimension) { return std::uint64_t{2} << dimension; }
 constexpr std::uint64_t loop_at(int depth) {
@@ -85,7 +85,7 @@ class IndexForms::Reader {
     if (depth_ == 0 || loop_at(depth_ - 1) != loop) around_ &= ~loop;
   }
 
-  // Anything that cannot be told: it may differ between the instances, and in each iteration of the loops around.
+  // An unknown value: it may differ between the instances, and between iterations of the enclosing loops.
   void define(LocalId local, const Type &type) {
     Known &known = forms_.locals_[local].form;
     if (is_index(type)) known = symbol(local, type);
@@ -112,7 +112,7 @@ class IndexForms::Reader {
     known.depends_on = depends_on;
   }
 
-  // As nothing but itself.
+  // As a symbol of its own.
   Known symbol(LocalId local, const Type &type) const {
     Known known{Symbol::local(local)};
     known.range = range_of_type(type);
@@ -134,7 +134,7 @@ class IndexForms::Reader {
       known.form = Symbol::extent(operation.array, operation.attribute);
       return wrapped(known, ScalarType::Int64, operation.type);
     }
-    // Another one in each part of a launch.
+    // It differs between parts of a launch.
     known.form = operation.op == Op::LaunchBegin ? Symbol::launch_begin(operation.attribute)
                                                  : Symbol::launch_end(operation.attribute);
     known.range.upper = std::min(known.range.upper, range_of_type(operation.type).upper);
@@ -157,7 +157,7 @@ class IndexForms::Reader {
     return known;
   }
 
-  // `self` where there is nothing better.
+  // `self` if there is no better form.
   Known computed(const Operation &operation, std::vector<Known> operands, Known self) const {
     const bool same_number = operation.op == Op::Copy || operation.op == Op::Cast;
     if (same_number && is_index(operation.operands[0].type()) && operands[0].form.known())
@@ -207,8 +207,7 @@ class IndexForms::Reader {
     Affine form;
     std::vector<Known> operands;
   };
-  // Makes a form of the operands' forms, or, where that is too large, of the operands themselves, which are then
-  // symbols.
+  // Combines the operands' forms, or, if the result is too large, the operands themselves as symbols.
   bool combine(const Operation &operation, const IndexRule &rule, Combined &made) const {
     for (std::size_t tries = 0; tries <= made.operands.size(); ++tries) {
       std::vector<Affine> forms;
@@ -305,7 +304,7 @@ std::optional<std::int64_t> IndexForms::slope(const Value &value, const For &loo
   const Affine own = moving(value, loop);
   const auto slope = own.coefficient(Symbol::local(loop.index));
   if (!slope || own != Affine(Symbol::local(loop.index)) * *slope) return std::nullopt;
-  // Two elements of an array may be a step of fewer numbers apart, which a larger one wraps to.
+  // Elements of an array may be closer than a step of narrow numbers, to which a larger one wraps.
   if (is_index(value.type()) && width(value.type()) <= 32 &&
       std::abs(*slope) >= std::int64_t{1} << (width(value.type()) - 1))
     return std::nullopt;

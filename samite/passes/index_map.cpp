@@ -59,7 +59,7 @@ std::vector<std::optional<IndexMap>> index_maps(const Kernel &structured) {
     const Let *let = stmt.as<Let>();
     if (!let || !is_integer(let->value.type) || let->value.type.is_tile()) return;
     const IndexForm known = forms(Value::local(let->value.type, let->local));
-    // No two indices of the launch are one in the types on the way.
+    // No two indices of the launch coincide in the types on the way.
     const auto map = known.narrow_or_unsigned ? std::nullopt : map_of(known.form);
     if (map && forms.tells_apart(Symbol::thread_index(map->dimension), known.narrowest)) maps[let->local] = map;
   });

@@ -22,7 +22,7 @@ Range range_of_quotient(const Range &a, std::int64_t by) {
   return {a.lower == Range::none_below ? a.lower : a.lower / by, a.upper == Range::none_above ? a.upper : a.upper / by};
 }
 
-// Rounded down: what is negative stays so.
+// Rounded down: negative numbers stay negative.
 Range range_of_shifted(const Range &a, std::int64_t by) {
   Range range = range_of_quotient(a, by);
   if (a.lower < 0) range.lower = a.lower;
@@ -39,7 +39,7 @@ bool divides(std::int64_t by, const Affine &form) {
          std::ranges::all_of(form.terms(), [&](const AffineTerm &term) { return term.coefficient % by == 0; });
 }
 
-// The number that an operand is, where a form can have it.
+// An operand's constant value, if a form can represent it.
 std::optional<std::int64_t> constant(const Value &value, const IndexForm &known) {
   return value.is_constant() && known.form.known() ? std::optional(known.form.constant()) : std::nullopt;
 }
@@ -49,7 +49,7 @@ IndexRule multiple(const IndexForm &of, std::size_t operand, std::int64_t by) {
           product_of_divisors(of.divisor, power_of_two_in(by))};
 }
 
-// The last bits alone. They are right whatever has wrapped before; `by` is a power of two.
+// The low bits only. They are correct whatever has wrapped before; `by` is a power of two.
 IndexRule last_bits(std::size_t operand, std::int64_t by) {
   return {[operand, by](Forms forms) { return remainder(forms[operand], by); },
           {0, by - 1},
@@ -95,7 +95,7 @@ std::optional<IndexRule> index_rule(const Operation &operation, std::span<const 
     if (!is_index(operand.type())) return std::nullopt;
   const IndexForm &first = operands[0], &second = operands.back();
   const auto number = [&](std::size_t i) { return constant(operation.operands[i], operands[i]); };
-  // A quotient that is rounded towards zero is rounded down: if nothing wraps, and always.
+  // Whether truncation equals rounding down: if nothing wraps, and always.
   const auto rounds_down = [&](std::int64_t by) { return range_of(first.form).lower >= 0 || divides(by, first.form); };
   const auto always_does = [&](std::int64_t by) { return first.range.lower >= 0 || divides(by, first.low_form()); };
   const auto shift = [&]() -> std::optional<std::int64_t> {

@@ -11,7 +11,7 @@ using namespace ir;
 
 class Inliner {
  public:
-  // The block with primal blocks in place of custom adjoints. Results of these are still read under their own names.
+  // The block with primal blocks instead of custom adjoints. Their results are still read under the original names.
   Block flattened(const Block &block) {
     Block flat;
     for (const Stmt &stmt : block)
@@ -50,7 +50,8 @@ class Inliner {
   }
 
  private:
-  std::unordered_map<LocalId, Value> value_of_;  // by the results of custom adjoints, and their names for operands
+  std::unordered_map<LocalId, Value>
+      value_of_;  // by the results of custom adjoints, and by the inner names of operands
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ class Inserter {
 
   Block with_barriers(const Block &block, std::size_t from = 0) {
     Block made(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(from));
-    std::size_t parts = 0;  // of `made`: behind the last call whose threads may be reading what they exchanged
+    std::size_t parts = 0;  // of `made`: after the last call whose threads may be reading exchanged parts
     for (const Stmt &stmt : std::span(block).subspan(from)) {
       if (copies_ && !goes_beside_copies(stmt)) wait_for_copies(made, stmt.where());
       add(stmt, made);
@@ -31,7 +31,7 @@ class Inserter {
       if (call && exchanges_parts(*call, registers_)) parts = made.size();
     }
     if (copies_) wait_for_copies(made, block.back().where());
-    // The memory of the parts is theirs up to a barrier of this block (passes/tile_uses.h).
+    // The memory of the parts is in use up to a barrier of this block (passes/tile_uses.h).
     if (parts != 0 && std::none_of(made.begin() + static_cast<std::ptrdiff_t>(parts), made.end(), is_barrier))
       barrier(made, block.back().where());
     return made;
@@ -42,7 +42,7 @@ class Inserter {
  private:
   static bool is_barrier(const Stmt &stmt) { return stmt.as<Barrier>() != nullptr; }
 
-  // Not where nothing has touched memory since the last one.
+  // Skipped if memory was not accessed since the last one.
   static void barrier(Block &made, SourceLocation where) {
     const auto last = std::find_if_not(made.rbegin(), made.rend(), touches_no_memory);
     if (last == made.rend() || !last->as<Barrier>()) made.emplace_back(Barrier{}, where);
@@ -102,7 +102,7 @@ class Inserter {
     made.emplace_back(std::move(copy), where);
   }
 
-  // What is written to again after it was read: by loops over elements, or by a load in a loop.
+  // Tiles that are written again after a read: by loops over elements, or by a load in a loop.
   void note_changes(const Block &block, bool in_loop) {
     for (const Stmt &stmt : block) {
       if (const auto *store = stmt.as<LocalStore>()) changing_.insert(store->array);
@@ -130,8 +130,8 @@ class Inserter {
   LocalId next_local_;
   const std::set<LocalArrayId> registers_, shared_;
   std::set<LocalArrayId> changing_;
-  bool copies_ = false;                   // tiles are on their way to shared memory
-  const TileCall *waited_for_ = nullptr;  // the threads wait for each other before anything else comes after it
+  bool copies_ = false;                   // copies to shared memory are in flight
+  const TileCall *waited_for_ = nullptr;  // the threads synchronise before any other statement follows it
 };
 
 }  // namespace

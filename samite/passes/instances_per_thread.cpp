@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::size_t largest_body = 128, most = 8, most_in_loops = 4;
 
-// With fewer, a multiprocessor has not enough to do while it waits.
+// With fewer threads, a multiprocessor cannot hide latency.
 constexpr int threads_for_multiprocessor = 192, warp_size = 32;
 
 // Of a multiprocessor.
 constexpr int threads_with_128_registers = 512, threads_with_80_registers = 768;
 
-// Whether neighbours share what some loop loads or adds, and all go through each loop alike.
+// Whether neighbours share some loop's loads or additions, and all loops are uniform.
 bool shares_in_loops(const Kernel &lowered) {
   const Uniformity shapes = uniformity(lowered);
   bool shares = false, alike = true;
@@ -78,10 +78,10 @@ int instances_per_thread(int worthwhile, std::span<const std::int64_t> extents, 
   return instances;
 }
 
-// By itself the compiler spills registers to fit more threads on a multiprocessor. With instances side by side fewer
-// threads are enough: allow 128 registers for each. Where a thread marches on to further instances, 80 are better
-// forward and worse in an adjoint (a 7-point stencil of 512³ on an H200: 0.945 of a copy's speed, else 0.930; its
-// adjoint 0.913, else 0.953).
+// By default the compiler spills registers to fit more threads on a multiprocessor. With instances side by side fewer
+// threads suffice: allow 128 registers for each. If a thread marches on to further instances, 80 are better in forward
+// kernels and worse in adjoints (a 7-point stencil of 512³ on an H200: 0.945 of a copy's speed, else 0.930; its adjoint
+// 0.913, else 0.953).
 int blocks_at_once(const Kernel &planned, const ThreadsOfBlock &block) {
   if (block.instances_of_thread == 1) return planned.resident_blocks;
   const bool adjoint = std::ranges::any_of(planned.parameters,

@@ -19,11 +19,11 @@ using namespace ir;
 constexpr std::int64_t vectors_side_by_side = 4;
 constexpr std::size_t largest_jammed = 96;
 
-// What a strip keeps should stay in the first-level cache, beside the arrays that a loop reads. A strip is of whole
-// groups of vectors side by side, which have up to 16 lanes.
+// A strip's values should fit the first-level cache, together with the arrays that a loop reads. A strip consists of
+// whole groups of jammed vectors, which have up to 16 lanes.
 constexpr std::int64_t kept_bytes = 24 << 10, smallest_strip = 16 * vectors_side_by_side, largest_strip = 512;
 
-// Operations that are much code, which hides the waiting of one vector by itself.
+// Operations with long code, which hide the latency of a single vector.
 bool is_long(Op op) { return (op >= Op::Cbrt && op <= Op::Fmod) || op == Op::Lgamma || op == Op::Digamma; }
 
 class Interchange {
@@ -52,7 +52,7 @@ class Interchange {
           Allocate{array_of_[local], types_[local], Value::constant(ScalarType::Int32, size), MemorySpace::strip},
           where_);
     }
-    // Strips are counted: an index that begins them might pass the end of its type.
+    // Strips are counted, since an index of their starts might overflow.
     const Value strip_length = Value::constant(loop_.type, size), zero = Value::zero(loop_.type);
     const Value one = Value::constant(loop_.type, std::int64_t{1});
     const Value instances = let(around, Op::Sub, {loop_.end, loop_.begin});
@@ -89,7 +89,7 @@ class Interchange {
   bool uniform(const Value &value) const { return uniformity_.of(value) == Shape::Uniform; }
   bool uniform(LocalId local) const { return uniformity_.of(local) == Shape::Uniform; }
 
-  // ---- how many instances a strip has
+  // ---- the number of instances in a strip
 
   std::int64_t strip_size() const {
     if (any_strided(distributed_.steps, false)) return smallest_strip;
@@ -112,7 +112,7 @@ class Interchange {
     return false;
   }
 
-  // Whether an opened loop accesses another cache line for each instance: then many would not fit the cache.
+  // Whether an opened loop accesses a different cache line for each instance: many would not fit the cache.
   bool any_strided(const std::vector<DistributedStep> &steps, bool in_loop) const {
     bool found = false;
     for (const DistributedStep &step : steps) {
@@ -129,7 +129,7 @@ class Interchange {
     return found;
   }
 
-  // ---- what is outside of the thread loops
+  // ---- code outside of the thread loops
 
   // A value that is the same for all instances, by its name outside of the runs.
   Value outside(const Value &value) const {
@@ -183,7 +183,7 @@ class Interchange {
     to.emplace_back(std::move(opened), where);
   }
 
-  // A side of a branch that instances may differ on runs if some instance of the strip takes it.
+  // A side of a divergent branch runs if some instance of the strip takes it.
   void open_side(const std::vector<DistributedStep> &steps, Guard guard, SourceLocation where, Block &to) {
     if (steps.empty()) return;
     guards_.push_back(guard);
@@ -201,7 +201,7 @@ class Interchange {
 
   // ---- runs
 
-  // The statements without those that are the same for all instances, which go outside.
+  // The statements without uniform ones, which move outside.
   Block without_shared(const Block &block, Block &to) const {
     Block rest;
     std::set<LocalId> left;
@@ -225,7 +225,7 @@ class Interchange {
     return rest;
   }
 
-  // Whether the statements have no effect where they run for no instance.
+  // Whether the statements have no effect if they run for no instance.
   bool harmless_without_instances(const Block &block, const std::set<LocalId> &defined) const {
     auto shared = [&](std::span<const Value> indices) {
       return std::ranges::all_of(indices, [&](const Value &index) { return uniform(index); });
@@ -291,7 +291,7 @@ class Interchange {
     to.emplace_back(LocalStore{array_of_.at(slot), place_, value}, where_);
   }
 
-  // A thread loop over the strip, for the instances that the open branches let in.
+  // A thread loop over the strip, for the instances that the open branches select.
   template <class Write>
   void thread_loop(Block &to, SourceLocation where, int jam, const Write &write) {
     place_ = Value::local(loop_.type, kernel_.local_count++);
@@ -316,7 +316,7 @@ class Interchange {
     return block;
   }
 
-  // A value by its name in the run that is being written, in which `to` comes first.
+  // A value by its name in the current run, whose statements so far are in `to`.
   Value inside(const Value &value, Block &to) {
     if (!value.is_local() || defined_.contains(value.id())) return value;
     if (uniform(value)) return outside(value);
@@ -345,13 +345,13 @@ class Interchange {
   const std::vector<Type> types_;
   std::unordered_map<LocalId, LocalArrayId> array_of_;
   std::unordered_map<LocalId, const Let *> let_of_;
-  std::unordered_map<LocalId, Value> outside_;  // the names outside of runs of what runs define
-  std::unordered_map<LocalId, Value> inside_;   // the names in the run that is being written of what others define
-  std::set<LocalId> defined_;                   // in that run
-  std::vector<Guard> guards_;                   // of the branches that are open, on which instances differ
+  std::unordered_map<LocalId, Value> outside_;             // the outer names of definitions in runs
+  std::unordered_map<LocalId, Value> inside_;              // the names in the current run of outer definitions
+  std::set<LocalId> defined_;                              // in the current run
+  std::vector<Guard> guards_;                              // open divergent branches
   Value first_ = Value::boolean(false), length_ = first_;  // of the strip
-  Value place_ = first_;                                   // in it, of an instance of the run that is being written
-  int loops_ = 0;                                          // that are open
+  Value place_ = first_;                                   // in the strip, of an instance of the current run
+  int loops_ = 0;                                          // enclosing ones
 };
 
 }  // namespace

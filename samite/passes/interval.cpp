@@ -11,7 +11,7 @@ namespace {
 
 using Kind = AffineTerm::Kind;
 
-// A bound of the least or greatest of two numbers, of which one may be enough: the least is below either.
+// A bound of the minimum or maximum of two numbers, one of which may suffice: the minimum is below both.
 Affine one_is_enough(const Affine &a, const Affine &b, Affine (*both)(const Affine &, const Affine &)) {
   if (!a.known()) return b;
   const Affine of_both = both(a, b);

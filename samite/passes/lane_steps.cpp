@@ -8,7 +8,7 @@ namespace {
 using namespace ir;
 using LaneStep = std::optional<std::int64_t>;
 
-constexpr std::int64_t largest_step = 1 << 20;  // larger ones are of no use, and their products might overflow
+constexpr std::int64_t largest_step = 1 << 20;  // larger ones are useless, and their products might overflow
 
 bool has_step(ScalarType type) { return type == ScalarType::Int32 || type == ScalarType::Int64; }
 

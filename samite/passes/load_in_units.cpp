@@ -16,7 +16,7 @@ constexpr std::int64_t unit_bytes = 16;
 
 Kernel load_in_units(Kernel planned, const FactsOfArrays &arrays) {
   const IndexForms forms(planned);
-  // `step`: columns from a window to the next.
+  // `step`: columns between windows.
   const auto in_units = [&](const Type &type, std::uint32_t array, const std::vector<Value> &indices,
                             std::int64_t step = 0) {
     const auto bytes = static_cast<std::int64_t>(size_of(type));

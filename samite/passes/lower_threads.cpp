@@ -16,7 +16,7 @@ const Let *as_thread_index(const Stmt &stmt) {
   return let && let->value.op == Op::ThreadIndex ? let : nullptr;
 }
 
-// The block without its `thread_index` definitions; `replacement` gets what they defined. Its checks get the index of
+// The block without its `thread_index` definitions, whose uses read `indices` instead. Its checks get the index of
 // their instance.
 Block without_thread_indices(const Block &block, const std::array<Value, maximum_rank> &indices, int launch_rank,
                              std::unordered_map<LocalId, Value> &replacement) {

@@ -16,7 +16,7 @@ namespace {
 
 using namespace ir;
 
-// Bytes of a kernel: a small part of what a block has of shared memory on any device.
+// Bytes of a kernel: a small part of a block's shared memory on any device.
 constexpr std::int64_t most_kept_in_block = 16 << 10;
 
 // Whether the operation is computed by a call from memory to memory.
@@ -35,12 +35,12 @@ bool is_call(Op op) {
   }
 }
 
-// Whether an operation's result at one element depends on its operand at another.
+// Whether an operation's result at one element depends on its operand at another one.
 bool moves_elements(Op op) { return op == Op::Transpose || op == Op::Window || op == Op::Broadcast || op == Op::Take; }
 
 bool touches_array(const Stmt &stmt) { return array_read(stmt) || array_written(stmt); }
 
-// The tile that a statement is about: what it defines, or stores.
+// The tile that a statement defines or stores.
 std::optional<Type> tile_of(const Stmt &stmt) {
   auto tile = [](const Type &type) { return type.is_tile() ? std::optional(type) : std::nullopt; };
   if (auto *let = stmt.as<Let>()) return is_call(let->value.op) ? std::nullopt : tile(let->value.type);
@@ -56,7 +56,7 @@ const std::vector<Value> *indices_of(const Stmt &stmt) {
   return &stmt.as<Accumulate>()->indices;
 }
 
-// Operations on indices that each loop over elements makes again rather than read their results.
+// Operations on indices that each loop over elements recomputes rather than reading their results.
 constexpr int most_made_again = 3;
 
 class Lowerer final : public TileMemories {
@@ -101,14 +101,14 @@ class Lowerer final : public TileMemories {
 
  private:
   struct Tile {
-    std::optional<LocalArrayId> array, wanted;  // where it is; where it is best put
-    std::optional<LocalId> instead_of;          // the tile there, which nothing reads afterwards
-    int depth = 0;                              // of loops around its definition
-    bool alone = true;                          // no other tile has the same memory
+    std::optional<LocalArrayId> array, wanted;  // its memory; the preferred one
+    std::optional<LocalId> instead_of;          // the dead tile whose memory it reuses
+    int depth = 0;                              // of its definition in loops
+    bool alone = true;                          // no other tile shares its memory
   };
 
-  // Coordinates, numbers for all elements, and indices that are a few sums and products of those, which only the same
-  // elements of other tiles are made of.
+  // Coordinates, numbers for all elements, and indices that are a few sums and products of those, if only element-wise
+  // operations use them.
   void find_made_again(const Block &body) {
     std::map<LocalId, int> uses_by_element, operations;
     for_each_statement(body, [&](const Stmt &stmt) {
@@ -129,7 +129,7 @@ class Lowerer final : public TileMemories {
           ++uses_by_element[value.id()];
       });
     });
-    // What is made of others goes with these.
+    // Values that depend on others follow them.
     const auto is_in_memory = [&](const auto &made) {
       return uses_by_element[made.first] != uses_[made.first] || !operands_need_no_memory(made.second);
     };
@@ -159,7 +159,7 @@ class Lowerer final : public TileMemories {
     return array;
   }
 
-  // Memory for a tile that is being defined: of its own, or, where it may be, that of what it takes the place of.
+  // Memory for a new tile: its own, or, if `in_place`, that of the tile that it replaces.
   LocalArrayId define(LocalId local, const Type &type, bool in_place = false) {
     Tile &tile = tiles_[local];
     tile.array = in_place && tile.wanted ? *tile.wanted : allocate(type);
@@ -173,7 +173,7 @@ class Lowerer final : public TileMemories {
     return build_.close(std::move(outer));
   }
 
-  // Products load what they need as windows, whose dimensions are the array's.
+  // Products load their factors as windows, whose dimensions are the array's.
   void lower(const Block &block) {
     if (!flat_ || !multiplies_)
       if (const auto loaded = with_loads_reshaped(block)) return lower_each(*loaded);
@@ -183,10 +183,10 @@ class Lowerer final : public TileMemories {
     for (std::size_t i = 0; i < block.size();) i = lower_from(block, i);
   }
 
-  // Where all that is read of a load is the same with dimensions of one element before it, as of a row that is added to
-  // each row of a tile: the load with those dimensions, which needs no memory for that. Nothing where there is none.
+  // If all uses of a load only add leading dimensions of one element, such as a row that is added to each row of a
+  // tile: loads with those dimensions, which then needs no memory. Empty if there are none.
   std::optional<Block> with_loads_reshaped(const Block &block) const {
-    std::map<LocalId, std::size_t> loads;  // and where they are
+    std::map<LocalId, std::size_t> loads;  // and their positions
     std::map<std::size_t, const Let *> reshaped;
     std::set<std::size_t> dropped;
     for (std::size_t i = 0; i < block.size(); ++i) {
@@ -219,7 +219,7 @@ class Lowerer final : public TileMemories {
     return added >= 0;
   }
 
-  // Some statements from here on; the place after them.
+  // Lowers some statements from here on; returns the position after them.
   std::size_t lower_from(const Block &block, std::size_t i) {
     const Stmt &stmt = block[i];
     build_.at(stmt.where());
@@ -248,7 +248,7 @@ class Lowerer final : public TileMemories {
     build_.append({Allocate{allocate.array, allocate.type.element(), size, space}, where});
   }
 
-  // Whether tiles that a loop keeps may be where its other tiles are.
+  // Whether the tiles that a loop stores fit shared memory, like its other tiles.
   bool fits_block(const Value &size, const Allocate &allocate) {
     if (!size.is_constant()) return false;
     const auto bytes = static_cast<std::int64_t>(size_of(allocate.type.element()));
@@ -257,7 +257,7 @@ class Lowerer final : public TileMemories {
     return true;
   }
 
-  // A run of statements that go over equal extents, as one loop.
+  // A run of element-wise statements over equal extents, as one loop.
   class Group {
    public:
     explicit Group(TileShape shape) : shape_(shape) {}
@@ -272,7 +272,7 @@ class Lowerer final : public TileMemories {
       }
       if (auto *store = stmt.as<LocalStore>()) return !local_arrays_read_.contains(store->array);
       if (!touches_array(stmt)) return true;
-      // Whatever is written is written where the others read and write, element by element.
+      // Writes and other accesses must be to the same element.
       const bool writes = writes_ || array_written(stmt);
       if (accesses_.empty() || !writes) return true;
       if (is_gather(*indices_of(stmt))) return false;
@@ -297,7 +297,7 @@ class Lowerer final : public TileMemories {
     bool has(const Stmt &stmt) const { return has_.contains(&stmt); }
     bool writes() const { return writes_; }
 
-    // Whether several elements may be added to one place. An addition of integers has one result in any order.
+    // Whether several elements may be added to one place. Integer additions give the same result in any order.
     bool adds_by_index() const {
       return std::ranges::any_of(statements, [](const Stmt *stmt) {
         auto *accumulate = stmt->as<Accumulate>();
@@ -305,7 +305,7 @@ class Lowerer final : public TileMemories {
       });
     }
 
-    // Whether some element is asked for its coordinates.
+    // Whether an element's coordinates are used.
     bool with_coordinates(const TileMemories &memories) const {
       return std::ranges::any_of(statements, [&](const Stmt *stmt) {
         bool of_operand = false;
@@ -337,15 +337,15 @@ class Lowerer final : public TileMemories {
     bool writes_ = false;
   };
 
-  // Or a scalar made of one.
+  // Or a scalar computed from one.
   static bool defines_tile(const Stmt &stmt) {
     auto *let = stmt.as<Let>();
     return let && (let->value.type.is_tile() || is_call(let->value.op));
   }
 
-  // What only scalars depend on may come before the loop, in between. So may, where not flat, a tile that nothing of
-  // the loop is needed for: two loops with only such tiles between them would go through memory once more. Threads of a
-  // GPU would have to hold those tiles meanwhile.
+  // Statements on which only scalars depend may move before the loop. On the CPU, so may a tile that does not depend on
+  // the loop: two loops with only such tiles between them would pass through memory once more. A GPU's threads would
+  // have to hold those tiles meanwhile.
   bool may_come_before(const Stmt &stmt, const Group &group) const {
     auto *let = stmt.as<Let>();
     if (!let) return false;
@@ -358,10 +358,10 @@ class Lowerer final : public TileMemories {
 
   struct Run {
     Group group;
-    std::size_t after;  // the place after its last statement
+    std::size_t after;  // the position after its last statement
   };
   Run run_from(const Block &block, std::size_t i, std::size_t end) const {
-    constexpr int most_between = 64;  // tiles: a long block is not to be gone through again and again
+    constexpr int most_between = 64;  // tiles: bounds the repeated search in long blocks
     Run run{Group(tile_of(block[i])->shape()), i};
     int between = 0;
     for (std::size_t next = i; next < end; ++next) {
@@ -376,8 +376,8 @@ class Lowerer final : public TileMemories {
     return run;
   }
 
-  // A run may end in statements that nothing in it needs, such as the transpose of a tile that is then stored
-  // elsewhere. Together with what needs them they need no memory: then the run ends before them.
+  // A run may end with statements that it does not use, such as the transpose of a tile that is then stored elsewhere.
+  // Together with their uses they need no memory: then the run ends before them.
   std::size_t end_of_run(const Block &block, std::size_t i, const Run &run) const {
     constexpr std::size_t most = 16;  // statements that are tried
     std::size_t first = run.after;
@@ -398,7 +398,7 @@ class Lowerer final : public TileMemories {
     return let && let->value.type.is_tile() && info(let->value.op).pure && let->value.op != Op::LocalLoad;
   }
 
-  // Whether the statements read nothing that `before` makes, and all of what they make is read in `after` alone.
+  // Whether the statements read no results of `before`, and only `after` reads their results.
   bool stands_alone(const Block &block, std::size_t first, std::size_t end, const Group &before,
                     const Group &after) const {
     const auto inside = uses_in(after);
@@ -451,7 +451,7 @@ class Lowerer final : public TileMemories {
         loaded.insert(stmt);
         continue;
       }
-      // In the place of another tile only where that is read at the same elements, and for the last time.
+      // It may replace another tile only if that is read at the same elements, for the last time.
       const auto &instead_of = tiles_[let->local].instead_of;
       const bool in_place = instead_of && read_here_alone(*instead_of, group, uses_inside);
       const LocalArrayId array = define(let->local, let->value.type, in_place);
@@ -477,7 +477,7 @@ class Lowerer final : public TileMemories {
     loop.close(where, how_.in_order && group.adds_by_index() ? LoopKind::Serial : LoopKind::Thread);
   }
 
-  // What was loaded ahead, where `tile` is that in 16 bits: whole units of it are cast at once.
+  // The prefetched memory, if `tile` is its cast to 16 bits: whole units are cast at once.
   std::optional<TileMemory> cast_of_loaded(const std::vector<const Stmt *> &group, const Value &tile) const {
     for (const Stmt *stmt : group) {
       auto *let = stmt->as<Let>();
@@ -491,7 +491,7 @@ class Lowerer final : public TileMemories {
     return std::nullopt;
   }
 
-  // A load that the threads of a block do as one: rows and columns of an array, as they are.
+  // A load that all threads of a block do together: a plain window of rows and columns of an array.
   bool loads_window(const Let &let) const {
     if (!flat_ || let.value.op != Op::Load || is_gather(let.value.operands)) return false;
     const int rank = let.value.type.shape().rank();
@@ -507,7 +507,7 @@ class Lowerer final : public TileMemories {
     });
   }
 
-  // A value in memory: that which it is in, or new memory with a constant.
+  // A value in memory: in its own, or in new memory with a constant.
   TileMemory in_memory(const Value &value) {
     if (value.is_local() && value.type().is_tile()) {
       const auto known = memory(value);
@@ -535,14 +535,14 @@ class Lowerer final : public TileMemories {
     if (from.is_local() && !alone) tiles_[from.id()].alone = false;
   }
 
-  // Where a block has more threads than a reduction has results, each warp has a part of one.
+  // If a block has more threads than a reduction has results, several warps compute parts of a result.
   std::optional<Type> scratch_of(const Operation &operation) const {
     constexpr std::int64_t most = 1024;
     if (!flat_ || info(operation.op).typing != Typing::Reduce) return std::nullopt;
     const std::int64_t parts = operation.type.count() * (threads_ / 32);
     const bool large = operation.operands[0].type().count() >= std::int64_t{4} * threads_;
     if (!large || parts > most) return std::nullopt;
-    // Parts of a sum of 16 bits have as many digits as the threads have of it.
+    // Parts of 16-bit sums have 32 bits, like the threads' partial sums.
     const ScalarType element = operation.type.element();
     const bool small = is_floating(element) && size_of(element) <= 2;
     return Type(small ? ScalarType::Float32 : element, TileShape{parts});
@@ -565,14 +565,14 @@ class Lowerer final : public TileMemories {
         {Let{let.local, {Op::LocalLoad, operation.type, {Value::zero(ScalarType::Int32)}, to.array}}, build_.where()});
   }
 
-  // Whether the memory of a tile may be written over by the one statement that reads it.
+  // Whether the only statement that reads a tile may overwrite its memory.
   bool may_overwrite(const Value &tile) const {
     if (!tile.is_local()) return false;
     const Tile &known = tiles_[tile.id()];
     return uses_[tile.id()] == 1 && known.alone && known.array && known.depth == depth_;
   }
 
-  // Added to what is there: that is the third operand, or a copy of it.
+  // Adds to the third operand, or to a copy of it.
   void product(const Let &let) {
     const Operation &operation = let.value;
     const TileMemory a = in_memory(operation.operands[0]), b = in_memory(operation.operands[1]);
@@ -615,7 +615,7 @@ class Lowerer final : public TileMemories {
     build_.append({std::move(lowered_branch), where});
   }
 
-  // The tiles that a loop carries, each in one place.
+  // A loop-carried tile, with its one place in memory.
   struct CarriedTile {
     const Carried *value;
     LocalArrayId array;
@@ -648,8 +648,8 @@ class Lowerer final : public TileMemories {
     return tiles;
   }
 
-  // What a product is added to, element by element from a carried tile such as a sum that is scaled first: in the
-  // carried tile's place it needs no memory, and the product is added there.
+  // The initial sum of a product, if it is computed element by element from a carried tile, such as a rescaled sum: in
+  // the carried tile's memory it needs none, and the product is added there.
   std::optional<LocalId> scaled_sum(const Block &body, const Carried &carried) const {
     for (const Stmt &stmt : body) {
       const auto *let = stmt.as<Let>();
@@ -664,7 +664,7 @@ class Lowerer final : public TileMemories {
     return std::ranges::count_if(carried, [&](const Carried &c) { return c.next == next; });
   }
 
-  // At the end of an iteration. What one tile becomes may be what another one was.
+  // At the end of an iteration. The new value of one tile may be the old value of another.
   void advance(const std::vector<CarriedTile> &tiles) {
     std::vector<std::pair<CarriedTile, Value>> moves;
     for (const CarriedTile &tile : tiles) {
@@ -687,14 +687,14 @@ class Lowerer final : public TileMemories {
     for (const auto &[tile, next] : moves) fill({tile.array, tile.value->type}, next);
   }
 
-  // What a product multiplies is loaded ahead, by a loop of several stages that writes to no array, also where it
-  // becomes something else first, element by element: else the threads would wait for each element of it.
+  // Prefetches the factors of products, in a multi-stage loop that does not write to arrays, even if they are computed
+  // from the loads element by element: otherwise the threads would wait for each element.
   Block with_loads_ahead(const For &loop) {
     if (!flat_ || !how_.loads_ahead || loop.stages == 1 || !loop.step.is_constant()) return loop.body;
     bool writes = false;
     for_each_statement(loop.body, [&](const Stmt &stmt) { writes = writes || array_written(stmt); });
     if (writes) return loop.body;
-    std::set<LocalId> late;  // what is not known before the iteration begins
+    std::set<LocalId> late;  // values unknown before the iteration begins
     for (const Carried &carried : loop.carried) late.insert(carried.inner);
     std::map<LocalId, std::vector<const Stmt *>> readers;
     for (const Stmt &stmt : loop.body)
@@ -734,7 +734,7 @@ class Lowerer final : public TileMemories {
     return first;
   }
 
-  // The body, and then what the carried tiles become.
+  // The body, followed by the assignments of the carried tiles.
   Block iteration(const Block &body, const std::vector<CarriedTile> &tiles, SourceLocation where) {
     Block outer = build_.open();
     lower(body);
@@ -762,7 +762,7 @@ class Lowerer final : public TileMemories {
     build_.append({std::move(lowered_loop), where});
   }
 
-  bool flat_;  // a loop over elements is one, not one inside of others
+  bool flat_;  // a loop over elements is a single one, not nested ones
   bool multiplies_ = false;
   TileLowering how_;
   int threads_;
@@ -770,7 +770,7 @@ class Lowerer final : public TileMemories {
   std::vector<int> uses_;
   std::vector<Tile> tiles_;  // by local
   std::map<LocalId, Operation> made_again_;
-  std::set<LocalId> taken_ahead_;  // loads
+  std::set<LocalId> taken_ahead_;  // prefetched loads
   int depth_ = 0;
   std::int64_t kept_in_block_ = 0;  // bytes
 };

@@ -18,18 +18,17 @@ namespace {
 constexpr int marched_rank = 3;
 constexpr double most_in_caches = 1 << 24;
 
-// Measured with a 7-point stencil on an H200: of 1 to 64, 4 to 6 are the fastest; more of them leave too few blocks in
-// flight.
+// Measured with a 7-point stencil on an H200: of 1 to 64, 4 to 6 are the fastest; more leave too few blocks in flight.
 constexpr int worthwhile_march = 5;
 
-// The loop over the first dimension of the launch; null where no loop is over it.
+// The loop over the first dimension of the launch; null if there is none.
 const For *outermost_of_launch(const Kernel &lowered) {
   for (const Stmt &stmt : lowered.body)
     if (const For *loop = stmt.as<For>(); loop && loop->kind != LoopKind::Serial) return loop;
   return nullptr;
 }
 
-// Whether the kernel reads some array at several places along the index.
+// Whether the kernel reads some array at several offsets along the index.
 bool reads_neighbours_along(LocalId first, const Kernel &lowered) {
   const IndexForms forms(lowered);
   const Symbol index = Symbol::local(first);

@@ -39,7 +39,7 @@ class Reader {
   }
   bool is_index(const Value &value) const { return value.is_local() && value.id() == loop_.index; }
 
-  // Of which dimension of a tile of two this is the coordinate of the element that the loop is at.
+  // The dimension of a two-dimensional tile whose coordinate this is, for the loop's current element.
   std::optional<int> coordinate(const Value &value, const TileShape &shape) const {
     const Operation *own = made(value);
     if (!own || shape.rank() != 2 || own->operands.size() != 2 || !is_index(own->operands[0]) ||

@@ -32,7 +32,8 @@ class Matcher {
       : architecture_(architecture), forms_(kernel), registers_(layouts_in_registers(kernel)) {}
 
   std::optional<Match> match(const For &loop) const {
-    constexpr int fewest_stages = 3;  // of two, a step's copies start when the step before begins: too late
+    constexpr int fewest_stages =
+        3;  // with two, a step's copies would start only when the previous step begins: too late
     if (loop.ahead == 0 || loop.stages < fewest_stages || !loop.carried.empty()) return std::nullopt;
     Match found;
     std::map<LocalArrayId, const TileCall *> loads;
@@ -67,7 +68,7 @@ class Matcher {
   }
 
  private:
-  // In registers, as tensor cores have them, with room beside them; and whole steps of these.
+  // In registers, in tensor core fragments, with registers to spare; and whole steps of the tensor cores.
   bool has_sums(const TileCall &product) const {
     constexpr auto unit = FragmentLayout::Unit::matrices;
     const Type factor = product.operands[0].type;
@@ -77,7 +78,7 @@ class Matcher {
     if (own == registers_.end() || own->second != sums) return false;
     constexpr std::int64_t terms = 8;
     if (matmul_extents(factor, product.result.type, product.attribute).inner % terms != 0) return false;
-    // Of 16 lines by 8 terms a thread has 4 elements.
+    // A thread has 4 elements of 16 rows by 8 terms.
     constexpr std::int64_t lines = 16, elements = 4, of_element = 2, others = 30, most = 255;
     const auto warp = [&](std::int64_t extent, std::int64_t warps) {
       return (extent + lines * warps - 1) / (lines * warps);

@@ -25,8 +25,8 @@ bool multiplies_in_a_loop(const Block &body) {
   return multiplies;
 }
 
-// Of what is done for an index of the launch, to find the windows. Where threads have no roles, what nested statements
-// read are the windows.
+// Whether loads determine the windows for an index of the launch. If threads have no roles, the reads of nested
+// statements are the windows.
 bool finds_by_loads(const Block &block, bool only_finds) {
   bool reads = false;
   const auto look = [&](const Stmt &stmt) {
@@ -57,9 +57,8 @@ Kernel number_blocks(Kernel with_roles) {
   const Block &body = alone ? with_roles.producing : with_roles.body;
   const std::vector<const For *> loops = launch_loops(body, with_roles.launch_rank);
   if (loops.empty() || !multiplies_in_a_loop(loops.back()->body)) return with_roles;
-  // Where what a kernel loads says which windows it needs, as with groups of rows that have matrices of their own, only
-  // rows close to each other share them: on an H200 a product of 32 groups of 512 rows takes 0.42 ms with 4, and 0.46
-  // ms with 8.
+  // If loads determine the windows, as for groups of rows with their own matrices, only neighbouring rows share them:
+  // on an H200 a product of 32 groups of 512 rows takes 0.42 ms with 4, and 0.46 ms with 8.
   with_roles.strip_columns = finds_by_loads(loops.back()->body, alone) ? 4 : !alone || has_no_wide_tiles(body) ? 16 : 8;
   return with_roles;
 }

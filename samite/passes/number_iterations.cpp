@@ -41,7 +41,7 @@ class Numbering {
   }
 
  private:
-  // The bounds of a range are locals that copy what the user gave.
+  // The bounds of a range are locals that copy the user's values.
   void find_constants() {
     constant_.resize(kernel_.local_count);
     for_each_statement(kernel_.body, [&](const Stmt &stmt) {
@@ -130,7 +130,7 @@ class Numbering {
     build_.append({std::move(numbered), where});
   }
 
-  // From one i32 to another there are fewer than 2^31 steps of 3 or more, but there may be 2^31 steps of 2.
+  // Between two i32 there are fewer than 2^31 steps of 3 or more, but possibly 2^31 steps of 2.
   ScalarType type_of_counter(const For &loop, const Value &begin) const {
     const ScalarType type = loop.type.element();
     if (class_of(type) != ScalarClass::Signed || size_of(type) != 4) return ScalarType::Int64;
@@ -160,7 +160,7 @@ class Numbering {
 
   Builder build_;
   const Kernel &kernel_;
-  std::vector<std::optional<Value>> constant_;  // by local: what it is a copy of and keeps
+  std::vector<std::optional<Value>> constant_;  // by local: its constant value
 };
 
 }  // namespace

@@ -23,10 +23,10 @@ std::size_t statements_in(const Block &block) {
 
 struct ThreadLoop {
   const For *loop;
-  int depth;  // how many loops in one another it is in and has
+  int depth;  // the nesting depth of loops around it and inside it
 };
 
-// Thread loops of `block`, which is in `around` loops. Returns how many loops are in one another in it.
+// Finds the thread loops of `block`, which is in `around` loops. Returns the nesting depth of loops inside it.
 int find_thread_loops(const Block &block, int around, std::vector<ThreadLoop> &found) {
   int deepest = 0;
   const auto enter = [&](const Block &inner, bool in_loop) {
@@ -55,7 +55,7 @@ bool is_long(const For &loop) {
   return std::abs(loop.end.as_int() - loop.begin.as_int()) >= fewest;
 }
 
-// Whether a statement is different where some lanes are not active.
+// Whether a statement's code differs if some lanes are inactive.
 bool asks_for_mask(const Stmt &stmt, const Uniformity &lanes) {
   if (const Let *let = stmt.as<Let>()) {
     const bool loads = let->value.op == Op::Load || let->value.op == Op::LocalLoad;
@@ -69,7 +69,7 @@ bool asks_for_mask(const Stmt &stmt, const Uniformity &lanes) {
   return true;
 }
 
-// Whether a body's time is in loops that ask for no mask.
+// Whether a body spends its time in loops that need no mask.
 bool has_loops_without_masks(const Block &body, const Uniformity &lanes) {
   bool has_loops = false, asks = false;
   for_each_statement(body, [&](const Stmt &stmt) {

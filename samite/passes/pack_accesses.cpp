@@ -19,10 +19,10 @@ using namespace ir;
 
 constexpr std::int64_t widest_access_bytes = 16, fetched_bytes = 256;
 
-// What is written, and what else is done with it.
+// The writes and other uses of arrays.
 struct Uses {
   std::vector<bool> written, read;  // by parameter
-  std::vector<bool> stored_only;    // written by stores alone
+  std::vector<bool> stored_only;    // written only by stores
 
   explicit Uses(const Kernel &kernel)
       : written(kernel.parameters.size()), read(kernel.parameters.size()), stored_only(kernel.parameters.size(), true) {
@@ -45,7 +45,7 @@ class Packer {
     return packed_accesses(packed_copies(inner));
   }
 
-  // Whether a load along the loop is one of those that can be packed.
+  // Whether a load along the loop can be packed.
   bool goes_along_row(const For &loop) const {
     return std::ranges::any_of(loop.body, [&](const Stmt &stmt) {
       const Let *let = stmt.as<Let>();
@@ -89,7 +89,7 @@ class Packer {
            accumulate.value.type() == Type(ScalarType::Float32);
   }
 
-  // Nothing reads what is stored, under any name.
+  // The stored elements are not read, under any name.
   bool can_store(std::uint32_t array) const {
     if (!facts_of(arrays_, array).rows_in_units() || uses_.read[array] || !uses_.stored_only[array]) return false;
     for (std::uint32_t other = 0; other < uses_.read.size(); ++other)
@@ -97,7 +97,7 @@ class Packer {
     return true;
   }
 
-  // An access, and how far its element is from the others of its row.
+  // An access, and its element's offset in the row.
   struct Access {
     std::size_t statement;
     std::int64_t at;
@@ -106,8 +106,8 @@ class Packer {
   enum class Kind : std::uint8_t { load, add, store };
   struct Row {
     std::uint32_t array;
-    std::vector<Value> before;  // the indices but the last
-    Affine rest;                // of the last one, without its constant
+    std::vector<Value> before;  // the indices except for the last one
+    Affine rest;                // of the last index, without its constant
     Kind kind;
     std::vector<Access> accesses;
     bool again = false;  // an element is accessed twice
@@ -128,12 +128,12 @@ class Packer {
     if (!again) row->accesses.push_back({statement, form.constant(), indices.back()});
   }
 
-  // A copy of one element, from a load ahead to the store of what it loads.
+  // A copy of one element, from a load ahead to the store of its result.
   struct Copied {
     std::size_t load, store;
   };
 
-  // Copies of neighbours to neighbours are one.
+  // Combines copies of neighbours to neighbours.
   Block packed_copies(const Block &block) {
     std::map<LocalId, std::size_t> loads;
     std::vector<Copied> copies;
@@ -196,7 +196,7 @@ class Packer {
     return distance.is_constant() && distance.constant() == by;
   }
 
-  // What takes the place of a statement; several of a pack have one of them.
+  // The replacement of a statement; several statements of a pack share one.
   struct Replaced {
     std::map<std::size_t, Block> by;
     std::set<std::size_t> gone;
@@ -224,7 +224,7 @@ class Packer {
     return made;
   }
 
-  // Whether no other store of the block is to an element of the row, so that one of its stores may wait for another.
+  // Whether no other store of the block is to an element of the row, so that its stores may be reordered.
   bool in_any_order(const Block &block, const Row &row, const std::vector<Row> &rows) const {
     if (row.again) return false;
     std::size_t known = 0, all = 0;
@@ -239,7 +239,7 @@ class Packer {
       }
       if (other.again || !apart) return false;
     }
-    // Others are in blocks inside, or at indices that are not known.
+    // Others are in nested blocks, or at unknown indices.
     for_each_statement(block, [&](const Stmt &stmt) {
       const Store *store = stmt.as<Store>();
       all += store && store->array == row.array;
@@ -276,7 +276,8 @@ class Packer {
     return true;
   }
 
-  // Whether a loop around loads what follows in the row, at most so far away that memory sends both at once.
+  // Whether an enclosing loop soon loads the following elements of the row, near enough for memory to send both at
+  // once.
   bool goes_on_in_row(const Row &row, const Value &index, std::size_t element_bytes) const {
     return std::ranges::any_of(loops_, [&](const For *loop) {
       if (loop->kind != LoopKind::Serial || !loop->step.is_constant()) return false;
@@ -291,7 +292,7 @@ class Packer {
     });
   }
 
-  // At the first of the loads, where the index of the first element may not have been computed yet.
+  // At the first of the loads, where the index of the first element may not be computed yet.
   void pack_loads(const Block &block, const Row &row, std::span<const Access> accesses, Replaced &replaced) {
     const Access &earliest = *std::ranges::min_element(accesses, {}, &Access::statement);
     const SourceLocation where = block[earliest.statement].where();
@@ -318,7 +319,7 @@ class Packer {
     replaced.by[earliest.statement] = std::move(made);
   }
 
-  // At the last of the additions or stores, where all values are there.
+  // At the last of the additions or stores, where all values are available.
   void pack_values(const Block &block, const Row &row, std::span<const Access> accesses, Replaced &replaced) const {
     const Access &latest = *std::ranges::max_element(accesses, {}, &Access::statement);
     const bool stores = row.kind == Kind::store;
@@ -338,10 +339,10 @@ class Packer {
   const IndexForms forms_;
   const Uses uses_;
   LocalId next_local_;
-  std::vector<const For *> loops_;  // around, the outermost first
+  std::vector<const For *> loops_;  // enclosing, the outermost first
 };
 
-// Whether each statement computes, and no more: its order among those of other iterations stays.
+// Whether all statements only compute: then their order relative to other iterations is irrelevant.
 bool only_computes(const Block &block) {
   return std::ranges::all_of(block, [](const Stmt &stmt) {
     if (const Let *let = stmt.as<Let>()) return info(let->value.op).typing != Typing::Atomic;
@@ -365,7 +366,7 @@ class Unroller {
   static constexpr std::int64_t most_copies = 16;
 
   Stmt unrolled(const For &loop, const Stmt &stmt) {
-    // All of a short loop: the loads of several packs are then on their way at once.
+    // All of a short loop, so that the loads of several packs are in flight together.
     std::int64_t copies = 4;
     if (loop.end.is_constant() && loop.end.as_int() <= most_copies &&
         loop.body.size() * static_cast<std::size_t>(loop.end.as_int()) <= most_statements)

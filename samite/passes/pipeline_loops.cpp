@@ -19,7 +19,7 @@ namespace {
 
 using namespace ir;
 
-// One loop, on its way to being written out.
+// One loop that is being written out.
 class Pipelined {
  public:
   Pipelined(const For &loop, const IndexForms &forms, Builder &build)
@@ -81,7 +81,7 @@ class Pipelined {
     }
   }
 
-  // One buffer of the memory that was allocated under this name, under a new one.
+  // One buffer of an allocation, under a new name.
   void open_buffer(LocalArrayId array, LocalArrayId as, const Value &number_of_buffer) {
     Allocate own = buffers_.at(array);
     own.buffer = {own.array, number_of_buffer};
@@ -90,7 +90,7 @@ class Pipelined {
     build_.append({own, build_.where()});
   }
 
-  // How many of the first iterations load what is inside of all arrays; 0 where the loads are no streams.
+  // The number of leading iterations whose loads are inside all arrays; 0 if the loads are not streams.
   Value open_streams(const Value &iterations) {
     std::vector<std::array<std::int64_t, 2>> steps;  // in the order of the loads
     for (const Stmt &stmt : ahead_) {
@@ -166,7 +166,7 @@ class Pipelined {
     build_.append({std::move(load), build_.where()});
   }
 
-  // The iteration itself, and what the loop carries on from it.
+  // The iteration itself, and its carried values.
   std::vector<Carried> compute(const Value &past, const Value &turn, const Value &buffer) {
     const SourceLocation where = build_.where();
     If iteration{past, {}, {}, {}};
@@ -197,7 +197,7 @@ class Pipelined {
     return carried;
   }
 
-  // What the statements behind those that are done ahead read, and what that is made of.
+  // The operands of the statements after the prefetched ones, and their definitions.
   std::set<LocalId> read_by_rest() const {
     std::set<LocalId> needed;
     const auto need = [&](const Value &value) {
@@ -218,7 +218,7 @@ class Pipelined {
   Builder &build_;
   int lead_;
   std::span<const Stmt> ahead_;
-  std::map<LocalArrayId, Allocate> buffers_;  // by the name of what is loaded
+  std::map<LocalArrayId, Allocate> buffers_;  // by the name of the loaded tile
   std::vector<LocalArrayId> streams_;         // in the order of the loads
 };
 

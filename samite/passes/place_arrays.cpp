@@ -18,16 +18,15 @@ using namespace ir;
 struct StackShare {
   std::int64_t array, kernel;
 };
-// A thread of CUDA has its stack in device memory, which the driver takes for every thread that the device can hold.
+// A CUDA thread's stack is in device memory, which the driver reserves for every thread that the device can hold.
 constexpr StackShare share_of_lanes{16 << 10, 64 << 10}, share_of_thread{1 << 10, 4 << 10};
-// Of the tiles of a block, which a thread of the CPU has alone.
+// For the tiles of a block that one thread of the CPU runs.
 constexpr StackShare share_of_tiles{64 << 10, 256 << 10};
 constexpr std::int64_t most_lanes = 16;
-constexpr std::int64_t most_elements = 1 << 16;  // of an array of which few are used
+constexpr std::int64_t most_elements = 1 << 16;  // of an array with few used elements
 
-// Of the local arrays whose elements are stored to and loaded by constant indices alone: how many elements are. The
-// compiler keeps each in a register of its own, and leaves out all others of the array, such as those between the
-// pieces of a thread.
+// For local arrays that are only accessed by constant indices: the number of used elements. The compiler keeps each in
+// a register, and drops all others of the array, such as those between a thread's pieces.
 std::map<LocalArrayId, std::int64_t> elements_by_constants(const Kernel &kernel) {
   std::map<LocalArrayId, std::set<std::int64_t>> elements;
   std::set<LocalArrayId> varying;
@@ -49,7 +48,7 @@ class Stack {
  public:
   explicit Stack(StackShare share) : share_(share) {}
 
-  // Takes memory for so many elements, where there is room for them.
+  // Takes memory for so many elements, if there is room.
   bool take(const Value &count, std::int64_t bytes_of_one) {
     return count.is_constant() && take(count.as_int(), bytes_of_one);
   }
@@ -72,12 +71,12 @@ Kernel place_arrays(Kernel lowered, const Architecture &architecture) {
   const bool threads = architecture.blocks_have_threads();
   Stack instances(threads ? share_of_thread : share_of_lanes), tiles(share_of_tiles);
   const std::int64_t lanes = threads ? 1 : most_lanes;
-  std::optional<std::map<LocalArrayId, std::int64_t>> by_constants;  // which few kernels ask for
+  std::optional<std::map<LocalArrayId, std::int64_t>> by_constants;  // computed on demand
   const auto place = [&](const Allocate &own) {
     const auto bytes = static_cast<std::int64_t>(size_of(own.type));
     if ((own.of_block() && threads) || own.space == MemorySpace::thread) return own.space;
     if (own.of_block()) return tiles.take(own.size, bytes) ? MemorySpace::shared : MemorySpace::device;
-    // Numbers of 16 bits are held in 32.
+    // 16-bit floats are held in 32 bits.
     const std::int64_t element = lanes * (is_floating(own.type) && bytes <= 2 ? 4 : bytes);
     if (instances.take(own.size, element)) return MemorySpace::instance;
     if (!threads || !own.size.is_constant() || own.size.as_int() > most_elements) return MemorySpace::workspace;

@@ -19,8 +19,8 @@ using namespace ir;
 using enum FragmentLayout::Unit;
 
 constexpr std::int64_t most_registers = 128;      // of a thread, for sums
-constexpr std::int64_t most_of_two_groups = 192;  // where the threads that copy give them theirs (assign_roles.h)
-constexpr std::int64_t most_row_registers = 8;    // of a thread, for values of rows, beside those
+constexpr std::int64_t most_of_two_groups = 192;  // if producers give their registers to the consumers (assign_roles.h)
+constexpr std::int64_t most_row_registers = 8;    // of a thread, for values of rows, in addition
 constexpr int warp = 32;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -44,19 +44,20 @@ Reading reading_of(const TileCall &product, std::size_t operand, const FragmentL
 
 std::int64_t columns_of(const Type &type) { return type.is_tile() ? type.shape()[type.shape().rank() - 1] : 1; }
 
-// How calls touch a tile, and loops read it.
+// The uses of a tile by calls and loops.
 struct Demands {
-  bool elementwise = true;  // by loops over its own elements, and as the sums of products, alone
+  bool elementwise = true;  // only by loops over its own elements, and as the sums of products
   bool factor = false, other_call = false;
-  bool reduced = false;                  // each of its rows
-  bool reduced_in_parts = true;          // wherever it is, with memory for what several warps find of a row
+  bool reduced = false;  // each of its rows
+  bool reduced_in_parts =
+      true;  // regardless of its placement, with memory for the parts that several warps find of a row
   bool columns_reduced = false;          // each of them
-  std::vector<FragmentLayout> products;  // whose sums it is
-  std::vector<const TileCall *> firsts;  // products of it with what copies bring
+  std::vector<FragmentLayout> products;  // that it is the sums of
+  std::vector<const TileCall *> firsts;  // products of it with loaded windows
   std::optional<Type> factor_type;
-  std::set<std::int64_t> columns;    // of what calls read and write it as, which differ where it is reshaped
+  std::set<std::int64_t> columns;    // of its uses by calls, which differ if it is reshaped
   std::optional<Reading> reading;    // by products
-  std::optional<std::int64_t> step;  // from what a thread of a loop reads to what its neighbour does
+  std::optional<std::int64_t> step;  // between the reads of neighbouring threads in a loop
 };
 
 class Placer {
@@ -95,7 +96,7 @@ class Placer {
     return own;
   }
 
-  // From the first element of a loop to the next one, where the loop alone tells which these are.
+  // The distance between consecutive elements of a loop, if the loop alone determines it.
   void note_step(const TileTouch &touch, Demands &own) const {
     const Symbol element = Symbol::local(touch.threads->index);
     const Affine place = forms_(touch.index).form, first = place.substitute(element, 0);
@@ -140,10 +141,10 @@ class Placer {
     }
   }
 
-  // Of a thread, which the sums leave fewer. Where all elements of a row are one value, such as the scale of the row,
-  // it keeps one for each of its rows, which are few.
+  // Registers of a thread, which the sums leave fewer of. If all elements of a row have one value, such as the row's
+  // scale, it keeps one for each of its few rows.
   static std::int64_t registers_of(const TileUse &use, const FragmentLayout &layout) {
-    // A factor of 16 bits is in pairs when it is multiplied.
+    // A 16-bit factor is packed in pairs when it is multiplied.
     const std::int64_t of_elements = passes::registers_of(layout, use.type()) / (size_of(use.type()) == 2 ? 2 : 1);
     if (!use.operands.empty()) return of_elements;
     for (const TileTouch &touch : use.touches) {
@@ -164,13 +165,13 @@ class Placer {
       return std::ranges::any_of(values.results,
                                  [&](const auto &result) { return value.is_local() && value.id() == result.first; });
     };
-    std::ptrdiff_t stores = 0;  // also those under a condition
+    std::ptrdiff_t stores = 0;  // including conditional ones
     for_each_statement(body, [&](const Stmt &stmt) { stores += is_store(stmt); });
     return stores == std::ranges::count_if(body, [&](const Stmt &stmt) { return is_store(stmt) && is_of_row(stmt); });
   }
 
   bool in_registers(LocalArrayId array) const { return layouts_.contains(array); }
-  // Of a thread, that others take while this array is needed, at most.
+  // The largest number of a thread's registers that others take while this array is live.
   std::int64_t registers_beside(LocalArrayId array) const {
     const TileLife own = lives_.at(array);
     std::int64_t most = 0;
@@ -182,18 +183,18 @@ class Placer {
     }
     return most;
   }
-  // The buffers of a loop of products, which are so as its copies need them.
+  // The rings of a main loop, which have the layout of its copies.
   static bool is_placed(const TileUse &use) {
     return !std::holds_alternative<LinearLayout>(use.allocation->layout) || use.is_brought();
   }
 
-  // How many arrays a loop over elements goes through.
+  // The number of arrays that a loop over elements accesses.
   std::size_t touched_by(LocalId loop) const {
     return static_cast<std::size_t>(
         std::ranges::count_if(uses_.arrays, [&](const auto &own) { return own.second.loops().contains(loop); }));
   }
 
-  // Whether a tile could be in registers, were there enough of them.
+  // Whether a tile could be in registers if there were enough.
   bool may_lie_so(LocalArrayId array, const FragmentLayout &wanted) const {
     const TileUse &use = uses_.arrays.at(array);
     const Demands &own = demands_.at(array);
@@ -203,11 +204,11 @@ class Placer {
            (!own.columns_reduced || lanes_share_columns(wanted)) &&
            std::ranges::all_of(own.products, [&](const FragmentLayout &f) { return f == wanted; });
   }
-  // As device/tile/cuda_spread.h reduces them.
+  // As in the reductions of device/tile/cuda_spread.h.
   static bool lanes_share_columns(const FragmentLayout &sums) {
     return sums.unit == matrices || sums.unit == group_matrices || sums.unit == fours || sums.unit == singles;
   }
-  // The rows of sums are those of the first factor, whose terms a group of warps has as it would have sums.
+  // Rows of the sums are those of the first factor, whose terms a warp group holds like sums.
   static bool may_be_first_factor(const Demands &own, const FragmentLayout &wanted) {
     return wanted.unit == group_matrices && wanted.across == 1 &&
            std::ranges::all_of(own.firsts, [&](const TileCall *product) {
@@ -227,8 +228,8 @@ class Placer {
     });
   }
 
-  // From the sums of products on to what the loops over them touch, as long as no loop has two layouts. Of a tile that
-  // is added to in such a loop, others may set it to zero, or store it.
+  // Propagates from the sums of products to the tiles of loops over them, as long as no loop has two layouts. Other
+  // loops may zero or store a tile that is accumulated in such a loop.
   void place_in_registers() {
     const auto place = [&](LocalArrayId array, const FragmentLayout &wanted) {
       const TileUse &use = uses_.arrays.at(array);
@@ -265,9 +266,9 @@ class Placer {
     }
   }
 
-  // Tiles of one value for each row of sums, such as their largest: where nothing but loops over these values makes
-  // them, or reductions of the sums, each thread has those of its rows. The others of its warp that have parts of the
-  // same rows make them as well.
+  // Tiles of one value for each row of sums, such as the row's maximum: if only loops over these values, or reductions
+  // of the sums, compute them, each thread has those of its rows. The other threads of its warp with parts of the same
+  // rows compute them as well.
   void place_values_of_rows() {
     const auto rows = layout_of_rows();
     if (!rows) return;
@@ -282,7 +283,7 @@ class Placer {
         });
       });
     }
-    // Those that have to do with sums.
+    // Loops that involve sums.
     std::set<LocalId> loops;
     for (bool more = true; more;) {
       more = false;
@@ -298,7 +299,7 @@ class Placer {
       }
     }
   }
-  // One for all: that of the first sums that warps have whole rows of.
+  // One for all: that of the first sums whose rows belong to one warp each.
   std::optional<FragmentLayout> layout_of_rows() const {
     for (const auto &[loop, layout] : of_loop_)
       if (const auto rows = layout.of_rows()) return rows;
@@ -321,12 +322,11 @@ class Placer {
              return from != layouts_.end() && has_rows(std::get<FragmentLayout>(from->second));
            });
   }
-  // The row of the element that a loop over sums is at.
+  // Whether it is the row of the current element of a loop over sums.
   bool is_row(const TileTouch &touch, const FragmentLayout &sums) const {
     return forms_(touch.index).form == quotient(Symbol::local(touch.threads->index), sums.columns);
   }
-  // Whether several threads may do the same in a loop over elements: it writes to no memory that they share but what
-  // all of them write alike.
+  // Whether several threads may run a loop over elements redundantly: they write equal values to shared memory, if any.
   bool repeats(const For &loop, const std::set<LocalArrayId> &of_rows) const {
     bool may = true;
     for_each_statement(loop.body, [&](const Stmt &stmt) {
@@ -358,7 +358,7 @@ class Placer {
     }
   }
 
-  // Of what a transpose reads: where that costs an eighth more memory at most.
+  // For tiles read by a transpose: if it costs at most an eighth more memory.
   static std::optional<RowLayout> rows_read_by_columns(const TileUse &use, const Demands &own) {
     if (!own.step || use.count() % *own.step != 0) return std::nullopt;
     if (!own.columns.empty() && !own.columns.contains(*own.step)) return std::nullopt;
@@ -375,7 +375,7 @@ class Placer {
   std::int64_t most_sums_ = most_registers;  // registers of a thread
   std::map<LocalArrayId, Demands> demands_;
   std::map<LocalArrayId, Layout> layouts_;
-  std::map<LocalId, FragmentLayout> of_loop_;       // over elements, by its index
+  std::map<LocalId, FragmentLayout> of_loop_;       // of loops over elements, by their index
   std::map<LocalArrayId, std::int64_t> registers_;  // of a thread
 };
 
@@ -390,9 +390,9 @@ std::optional<FragmentLayout> fragments(const TileCall &product, int threads, co
   const auto unit = unit_of(product, architecture);
   if (!unit || extents.batch != 1 || threads % warp != 0) return std::nullopt;
   const ScalarType element = product.result.type.element();
-  // Of all ways to lay the warps, that with the fewest sums for each thread, and then with the fewest loads. Single
-  // elements are less work for what a thread loads: they are for tiles that are too small for all threads, where it is
-  // so many fewer that they are worth it, and less code.
+  // Of all arrangements of the warps, that with the fewest sums for each thread, and then with the fewest loads. Single
+  // elements need fewer loads by a thread: they are for tiles too small for all threads, if that makes enough of a
+  // difference, and for less code.
   std::optional<FragmentLayout> best;
   std::int64_t fewest = 0;
   for (const auto tried_unit : *unit == matrices ? std::vector{matrices} : std::vector{fours, singles}) {
@@ -400,7 +400,7 @@ std::optional<FragmentLayout> fragments(const TileCall &product, int threads, co
     for (int down = 1; down <= threads / warp; ++down) {
       if (threads / warp % down != 0) continue;
       const FragmentLayout tried{tried_unit, extents.rows, extents.columns, down, threads / warp / down};
-      // Of a warp's matrices, or of a thread's rows and columns.
+      // Of a warp's fragments, or of a thread's rows and columns.
       const bool of_warp = tried_unit == matrices;
       const std::int64_t loads =
           ceil_div(tried.rows, piece.rows * tried.down) * (of_warp ? piece.rows : piece.together) +
@@ -411,7 +411,7 @@ std::optional<FragmentLayout> fragments(const TileCall &product, int threads, co
     }
   }
   if (registers_of(*best, element) > most_registers) return std::nullopt;
-  // Words of 4 bytes of a B that lies across the terms are read in pairs where each warp has whole pieces of it.
+  // Words of 4 bytes of a B across the terms are read in pairs if each warp has whole fragments of it.
   const bool tf32_across = (product.attribute & tf32_factors) && !(product.attribute & transposed_b);
   if (tf32_across && best->columns % (piece_of(transposed_matrices).columns * best->across) == 0)
     best->unit = transposed_matrices;
@@ -425,7 +425,7 @@ Kernel place_tiles(Kernel lowered, const Architecture &architecture) {
     const auto known = layouts.find(tile.array);
     return known != layouts.end() && std::holds_alternative<FragmentLayout>(known->second);
   };
-  // What reduces into registers, or columns in them, needs no memory for what several warps find.
+  // Reductions into registers, or of columns in them, need no memory for parts of several warps.
   const auto has_no_parts = [&](const TileCall &call) {
     return info(call.op).typing == Typing::Reduce && call.operands.size() == 2 &&
            (in_registers(call.result) || (reduces_columns(call) && in_registers(call.operands[0])));

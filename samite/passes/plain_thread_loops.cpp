@@ -54,7 +54,7 @@ bool all_plain(const Kernel &kernel) {
 
 Kernel plain_thread_loops(Kernel lowered) {
   if (all_plain(lowered)) return lowered;
-  // Loops in a loop come first, so that what is serial when the outermost one is made stays so.
+  // Inner loops first, so that loops made serial by the outermost one stay serial.
   lowered.body = rewrite(lowered.body, [](const Stmt &stmt) -> Stmt {
     const For *loop = stmt.as<For>();
     if (!loop || loop->kind != LoopKind::Thread) return stmt;

@@ -11,7 +11,7 @@ namespace {
 
 using namespace ir;
 
-// From the first statement that touches a tile to the last one.
+// From the first access to a tile to the last one.
 class LiveRanges {
  public:
   explicit LiveRanges(const Kernel &kernel) : uses_(kernel) {
@@ -45,7 +45,7 @@ class LiveRanges {
     for (const TileOperand &operand : use.operands) last = std::max(last, operand.time);
     for (const int time : use.brought) last = std::max(last, time);
     last = std::max(last, use.parts_read);
-    // Threads that start copies run ahead, into what the others have before and after the loop.
+    // Producers run ahead, while consumers are still before or after the loop.
     const bool of_copies = with_roles && use.is_brought();
     const int first = of_copies ? 0 : use.allocated;
     if (of_copies) last = uses_.end;
@@ -55,10 +55,10 @@ class LiveRanges {
                      teams != 0 && !of_copies});
   }
 
-  static constexpr std::int64_t turn = 16;  // behind the barriers, of each team
+  static constexpr std::int64_t turn = 16;  // after the barriers, for each team
 
-  // Groups of warps read 64 rows of a first factor that has fewer: the others are what lies behind it, which has to be
-  // memory of the block.
+  // Warp groups read 64 rows of a first factor that has fewer: the others are the memory after it, which must belong to
+  // the block.
   static std::int64_t read_behind(const TileUse &use) {
     constexpr auto of_groups = FragmentLayout::Unit::group_matrices;
     constexpr std::int64_t row_bytes = 128;  // of a panel
@@ -69,7 +69,7 @@ class LiveRanges {
     return bytes;
   }
 
-  // What was made before a loop is there until the last iteration has ended.
+  // Tiles from before a loop are live until its last iteration has ended.
   void extend(const LoopSpan &span) {
     for (PlacedTile &tile : tiles)
       if (tile.first < span.begin && tile.last > span.begin) tile.last = std::max(tile.last, span.end);
@@ -102,7 +102,7 @@ TileMemoryPlan plan_tile_memory(const Kernel &placed_kernel) {
   std::vector<PlacedTile *> order;
   for (PlacedTile &tile : plan.tiles)
     if (!tile.sized_at_launch) order.push_back(&tile);
-  // The largest first, and in the order of their numbers; those of teams behind all others.
+  // The largest first, then in the order of their numbers; those of teams after all others.
   std::ranges::sort(order, [](const PlacedTile *a, const PlacedTile *b) {
     if (a->of_team != b->of_team) return b->of_team;
     return a->bytes != b->bytes ? a->bytes > b->bytes : a < b;

@@ -21,11 +21,12 @@ using namespace ir;
 // At most this many elements with constant indices become a local each; more become a local array.
 constexpr std::size_t most_locals = 16;
 
-// Where a statement is: the blocks around it, outermost first, each with the number of the statement that leads on.
+// A statement's position: the enclosing blocks, outermost first, each with the number of the next statement on the
+// path.
 struct Step {
   const Block *block;
   std::ptrdiff_t statement;
-  bool in_loop;  // the block is a loop's, or inside one
+  bool in_loop;  // the block is a loop's, or nested in one
 };
 using Path = std::vector<Step>;
 
@@ -35,16 +36,16 @@ struct Access {
   Path path;
 };
 
-// The elements of one array that belong to an instance.
+// The elements of an array that belong to an instance.
 struct OwnElements {
   std::uint32_t array = 0;
-  Type type;                                 // of the array's elements, or the one tile that the block has
-  const Block *home = nullptr;               // the block where they are locals
-  std::ptrdiff_t first = 0, last = 0;        // its statements that touch them
-  bool certain = false;                      // some element is touched whenever the block runs
-  std::vector<Value> place;                  // an index for each dimension, as some access has it
-  std::vector<bool> moves;                   // the dimensions whose index is not the same in all accesses
-  std::vector<std::vector<Value>> elements;  // the different indices, where each element is a local
+  Type type;                                 // of the array's elements, or the block's only tile
+  const Block *home = nullptr;               // the block that defines their locals
+  std::ptrdiff_t first = 0, last = 0;        // its statements that access them
+  bool certain = false;                      // some element is accessed whenever the block runs
+  std::vector<Value> place;                  // an index for each dimension, from some access
+  std::vector<bool> moves;                   // the dimensions whose index differs between accesses
+  std::vector<std::vector<Value>> elements;  // the different indices, if each element is a local
 
   std::vector<LocalId> locals;  // of `elements`
   LocalArrayId row = 0;         // else
@@ -52,7 +53,7 @@ struct OwnElements {
   bool is_row() const { return elements.empty(); }
 };
 
-// The type of what the statement loads or stores.
+// The type that the statement loads or stores.
 Type element_of(const Stmt &stmt) {
   if (auto *let = stmt.as<Let>()) return let->value.type;
   if (auto *store = stmt.as<Store>()) return store->value.type();
@@ -97,7 +98,7 @@ class Privatiser {
   }
 
  private:
-  // Collects the accesses of the kernel, by array, and where each local is defined.
+  // Collects the accesses of the kernel, by array, and the definitions of locals.
   void index(const Block &block, const Path &around, bool in_loop) {
     for (std::ptrdiff_t n = 0; n < std::ssize(block); ++n) {
       const Stmt &stmt = block[static_cast<std::size_t>(n)];
@@ -126,7 +127,7 @@ class Privatiser {
       }
     }
   }
-  // The adjoint may read, or add to, what a custom adjoint accesses.
+  // Excludes arrays of custom adjoints, which the adjoint may read or add to.
   void leave_alone(const CustomAdjoint &custom) {
     for (const Block *block : {&custom.primal, &custom.replay, &custom.adjoint})
       for_each_statement(*block, [&](const Stmt &stmt) {
@@ -149,7 +150,7 @@ class Privatiser {
     }
     if (!met.one_to_one(kernel_.launch_rank)) return;
 
-    // The innermost block around all accesses that no loop repeats.
+    // The innermost block around all accesses that is not inside a loop of its own.
     Path home = accesses[0].path;
     for (const Access &access : accesses) {
       std::size_t common = 0;
@@ -176,7 +177,7 @@ class Privatiser {
     own_of_[array] = std::move(own);
   }
 
-  // The elements one by one, where the indices that differ are constants, and there are not too many.
+  // The elements as single locals, if the differing indices are constants, and not too many.
   static void find_elements(OwnElements &own, const std::vector<Access> &accesses) {
     for (const Access &access : accesses) {
       std::vector<Value> element = own.place;
@@ -192,7 +193,7 @@ class Privatiser {
     if (own.elements.size() > most_locals) own.elements.clear();
   }
 
-  // Whether a value can be computed at `home`: it is defined before, or computed from values that are.
+  // Whether a value is available at `home`: defined before, or computable from such values.
   bool can_have(const Value &value, const Path &home) const {
     if (is_there(value, home)) return true;
     const Let *let = definition_[value.id()];
@@ -297,7 +298,7 @@ class Privatiser {
     return *index;
   }
 
-  // The tile as a load would give it: zero beyond the array.
+  // The tile as a load would return it: zero beyond the array.
   Value within(const OwnElements &own, const Value &value) {
     return within_array(build_, value, own.place, own.extents);
   }
@@ -337,7 +338,7 @@ class Privatiser {
     });
   }
 
-  // For each element of an instance's own that is inside the array. Of a tile, loads and stores take the part inside.
+  // For each of an instance's own elements inside the array. For a tile, loads and stores are clipped.
   template <class Visit>
   void for_each_element(const OwnElements &own, Visit visit) {
     if (own.type.is_tile()) return visit(own.place, own.locals[0]);
@@ -384,7 +385,7 @@ class Privatiser {
   const Kernel &kernel_;
   IndexForms forms_;
   std::vector<std::vector<Access>> accesses_;       // by parameter
-  std::vector<std::uint32_t> shared_;               // arrays that atomic operations touch
+  std::vector<std::uint32_t> shared_;               // arrays with atomic operations
   std::vector<const Let *> definition_;             // by local
   std::vector<Step> defined_at_;                    // by local
   std::vector<std::optional<OwnElements>> own_of_;  // by parameter

@@ -23,27 +23,27 @@ namespace {
 using namespace ir;
 
 constexpr std::int64_t unit_bytes = 16, panel_bytes = 128, most_box_rows = 256;
-// Arguments, and tensor maps behind them, are less than the 4 KiB that a kernel has for its parameters.
+// Arguments, followed by tensor maps, must stay below the 4 KiB of a kernel's parameters.
 constexpr std::int64_t most_argument_bytes = 3072;
 
 std::int64_t bytes_of(const Type &type) { return static_cast<std::int64_t>(size_of(type.element())); }
 
-// A loop of products, or why it is none.
+// A main loop, or the reason that a loop is none.
 struct Match {
   std::string why_not;
-  bool steps = false;      // an iteration does more, around the product of its own two windows
-  bool has_first = false;  // the block has the first factor: there are windows of the second one alone
+  bool steps = false;      // an iteration does more, besides the product of its own two windows
+  bool has_first = false;  // the block has the first factor: only the second one has windows
   const TileCall *product = nullptr;
   std::array<const TileCall *, 2> loads{};
   std::array<std::array<std::int64_t, 2>, 2> steps_of{};
-  std::optional<Value> terms;  // that count, of an iteration's windows: from 0 on
+  std::optional<Value> terms;  // the limit of an iteration's terms
   std::optional<FragmentLayout> sums;
-  // The copy of each factor's array that is read in its place, if any; whether its rows are the array's columns.
+  // The copy of each factor's array that is read instead, if any; and whether it is swapped.
   std::array<std::optional<std::uint32_t>, 2> copies{};
   std::array<bool, 2> swapped{};
   std::vector<std::string> copied;  // as in WayOfProduct
 
-  // The product of the windows as they are read.
+  // The product of the windows in their layouts.
   TileCall call() const {
     TileCall call = *product;
     for (std::size_t i = 0; i < 2; ++i) {
@@ -77,8 +77,8 @@ class Matcher {
     return found;
   }
 
-  // Of a pipelined loop whose iterations multiply what the block has with windows, or one window with several: a match
-  // for each product. None where one of them is not so.
+  // For a pipelined loop whose iterations multiply the block's own factor with windows, or one window with several: a
+  // match for each product. Empty if one of them does not match.
   std::vector<Match> match_each(const For &loop) const {
     std::vector<Match> products;
     if (!may_step_ || loop.stages == 1 || loop.kind != LoopKind::Serial || !loop.step.is_constant()) return products;
@@ -96,7 +96,7 @@ class Matcher {
     return products;
   }
 
-  // What an iteration loads beside its factors.
+  // An iteration's loads besides its factors.
   std::vector<StepValues> values_beside(const For &loop, const std::vector<Match> &products) const {
     std::vector<StepValues> values;
     for (const Stmt &stmt : loop.body) {
@@ -115,7 +115,7 @@ class Matcher {
            (one.has_first || one.product->operands[0].array == other.product->operands[0].array);
   }
 
-  // How an iteration loads a factor into memory of its own, if it does.
+  // The load of a factor into its own memory, if an iteration has one.
   static const TileCall *load_in(const For &loop, const TileMemory &factor) {
     const TileCall *load = nullptr;
     bool own = false;
@@ -129,10 +129,9 @@ class Matcher {
     return own ? load : nullptr;
   }
 
-  // Whether an iteration loads a tile of its own for nothing but loads of its elements, as a window that a bulk copy
-  // can bring.
+  // Whether an iteration loads a tile that is only loaded by element, as a window that a bulk copy can load.
   std::optional<StepValues> values_of(const For &loop, const TileCall &load) const {
-    constexpr std::int64_t most_extent = 256, most_bytes = 4096;  // a few for each row: stages are for factors
+    constexpr std::int64_t most_extent = 256, most_bytes = 4096;  // a few for each row: stages are mainly for factors
     const Type type = load.result.type;
     const ArrayFacts facts = facts_of(arrays_, load.array);
     if (type.element() != ScalarType::Float32 || type.shape().rank() != 2 || !load_in(loop, load.result) ||
@@ -147,7 +146,8 @@ class Matcher {
     if (touches(loop.body, load.result.array) != 1 + loads) return std::nullopt;
     for (const Value &index : load.indices)
       if (index.type().element() != ScalarType::Int32) return std::nullopt;
-    // A copy begins at a multiple of 16 bytes in a row, and has as many, and a stage begins at a multiple of 128.
+    // A copy begins at a multiple of 16 bytes in a row, and has a multiple of them; a stage begins at a multiple of
+    // 128.
     const std::int64_t unit = unit_bytes / bytes_of(type), rows = type.shape()[0], columns = type.shape()[1];
     const bool whole = columns % unit == 0 && forms_.divisor(load.indices.back()) % unit == 0;
     if (!whole && columns != 1) return std::nullopt;
@@ -158,7 +158,8 @@ class Matcher {
     return values;
   }
 
-  // Whether an iteration loads both factors, the second for this product alone, the first for others of this kind too.
+  // Whether an iteration loads both factors, the second only for this product, the first possibly for others of this
+  // kind.
   bool shares_first_window(const For &loop, Match &found) const {
     const TileMemory &first = found.product->operands[0], &second = found.product->operands[1];
     const auto products = std::ranges::count_if(loop.body, [&](const Stmt &stmt) {
@@ -174,8 +175,8 @@ class Matcher {
            argument_bytes_ <= most_argument_bytes;
   }
 
-  // Whether each iteration loads the second factor for this product alone, and nothing else multiplies the first one,
-  // which comes from outside of the loop or is made in it.
+  // Whether each iteration loads the second factor only for this product, and no other product uses the first one,
+  // which comes from outside of the loop or is computed in it.
   bool multiplies_windows(const For &loop, Match &found) const {
     const TileCall &product = *found.product;
     const LocalArrayId first = product.operands[0].array, second = product.operands[1].array;
@@ -226,7 +227,7 @@ class Matcher {
     return "";
   }
 
-  // Whether and how groups of warps have the sums.
+  // The reason that warp groups cannot hold the sums, or their layout.
   std::string why_no_sums(Match &found) const {
     const TileCall &product = *found.product;
     const Type a = product.operands[0].type, b = product.operands[1].type, sums = product.result.type;
@@ -266,7 +267,7 @@ class Matcher {
         beside.empty() ? "" : fmt::format("; with {} columns in place of {} they might", beside, sums.shape()[1]));
   }
 
-  // Looks at the statements of an iteration.
+  // Examines the statements of an iteration.
   std::string find(const For &loop, Match &found) const {
     constexpr const char *more = "an iteration of its loop does more than load its factors and multiply them";
     if (loop.kind != LoopKind::Serial || !loop.step.is_constant()) return more;
@@ -315,8 +316,8 @@ class Matcher {
     return factors.size() == 2 ? "" : "both factors are one tile";
   }
 
-  // Where an iteration multiplies copies of two tiles without their terms from some place on: that place, if it comes
-  // nearer by all terms of the tiles from each iteration to the next.
+  // If an iteration multiplies masked copies of two tiles: the limit of their terms, if it decreases by all terms of
+  // the tiles in each iteration.
   std::optional<Value> limit_of_terms(const For &loop, const TileCall &product,
                                       const std::map<LocalArrayId, MaskedCopy> &masked,
                                       const std::set<LocalArrayId> &own) const {
@@ -337,7 +338,7 @@ class Matcher {
     return slope && *slope * loop.step.as_int() == -inner ? limit : std::nullopt;
   }
 
-  // How often statements read or write an array of the block's.
+  // The number of statements that access an array of the block.
   static int touches(const Block &block, LocalArrayId array) {
     int count = 0;
     for_each_statement(block, [&](const Stmt &stmt) {
@@ -351,7 +352,7 @@ class Matcher {
     return count;
   }
 
-  // Why bulk copies do not read the array itself.
+  // The reason that bulk copies cannot read the array itself.
   static std::string why_no_map(const ArrayFacts &facts, const std::string &array) {
     if (!facts.unit_stride) return "elements of the rows of " + array + " do not lie one after another";
     if (!facts.aligned_rows) return "rows of " + array + " do not all begin at multiples of 16 bytes";
@@ -385,7 +386,7 @@ class Matcher {
     const TileShape window = found.call().operands[factor].type.shape();
     for (const Value &index : indices)
       if (index.type().element() != ScalarType::Int32) return array + " is so large that its indices have 64 bits";
-    // A copy that begins elsewhere in a row is an illegal instruction on an H200.
+    // A copy with another alignment in a row is an illegal instruction on an H200.
     const std::int64_t bytes = bytes_of(load.result.type);
     const std::int64_t divisor = std::min(forms_.divisor(indices.back()), unit_bytes);
     if (divisor * bytes % unit_bytes != 0 || step[1] * bytes % unit_bytes != 0)
@@ -408,7 +409,7 @@ class Matcher {
   std::int64_t argument_bytes_ = 0;
 };
 
-// A call of products, whose windows are those of the first iteration, without the memory for them.
+// A call whose windows are those of the first iteration, without rings.
 TileCall call_without_buffers(const Match &match) {
   TileCall call = match.call();
   call.sums = match.sums;
@@ -419,7 +420,7 @@ TileCall call_without_buffers(const Match &match) {
   return call;
 }
 
-// With memory for all buffers.
+// The call with rings.
 TileCall call_with_buffers(const Match &match, int stages, Builder &build) {
   const SourceLocation where = build.where();
   TileCall call = call_without_buffers(match);
@@ -451,12 +452,12 @@ void write_loop(const Match &match, const For &loop, int stages, Builder &build)
   build.append({std::move(call), build.where()});
 }
 
-// The loop stays, and each iteration has a call of one step for each of these products. Those of one window take it
-// from one ring, one after another.
+// Keeps the loop, with a call of one step in each iteration for each of these products. Products of the same window use
+// one ring, one after another.
 void write_steps(const std::vector<Match> &products, const std::vector<StepValues> &values, const For &loop, int stages,
                  Builder &build) {
   std::map<const TileCall *, TileCall> calls;
-  std::map<LocalArrayId, TileCall *> brought;  // and the last product of it
+  std::map<LocalArrayId, TileCall *> brought;  // the last product of each
   for (const Match &match : products) {
     const auto before = brought.find(match.product->operands[1].array);
     const bool again = match.has_first && before != brought.end();
@@ -485,7 +486,7 @@ void write_steps(const std::vector<Match> &products, const std::vector<StepValue
       made.body.push_back(stmt);
   }
   if (values.empty()) return build.append({std::move(made), build.where()});
-  std::vector<StepValues> own;  // whose loads are in the loop that was made
+  std::vector<StepValues> own;  // whose loads are in the new loop
   for (const Stmt &stmt : made.body)
     for (const StepValues &each : values)
       if (const auto *load = stmt.as<TileCall>();
@@ -494,7 +495,7 @@ void write_steps(const std::vector<Match> &products, const std::vector<StepValue
   write_stages({}, own, made, stages, build);
 }
 
-// The same of windows of both factors, where several products share one, or other tiles come with them.
+// The same for windows of both factors, if several products share one, or other tiles come with them.
 void write_stages_of(const std::vector<Match> &products, const std::vector<StepValues> &values, const For &loop,
                      int stages, Builder &build) {
   std::vector<StepProduct> steps;
@@ -507,7 +508,7 @@ void write_stages_of(const std::vector<Match> &products, const std::vector<StepV
   write_stages(steps, values, loop, stages, build);
 }
 
-// Calls `see` with each product, and the loop that it is in; null where it is in none.
+// Calls `see` with each product, and its enclosing loop, which may be null.
 void for_each_product(const Block &block, const For *around,
                       const std::function<void(const Stmt &product, const For *loop)> &see) {
   for (const Stmt &stmt : block) {

@@ -36,7 +36,7 @@ class Promoter {
     return *known;
   }
 
-  // The locals that `blocks` assign and that exist already, in ascending order.
+  // The existing locals that `blocks` assign, in ascending order.
   std::vector<LocalId> assigned(std::initializer_list<const Block *> blocks) const {
     std::vector<LocalId> locals;
     for (const Block *block : blocks)
@@ -72,7 +72,7 @@ class Promoter {
         [&](const auto &) { out.push_back(map_operands(stmt, [&](const Value &v) { return value(v); })); });
   }
 
-  // Its blocks assign nothing from outside.
+  // Its blocks do not assign outer locals.
   void promote_custom(const CustomAdjoint &custom, SourceLocation where, Block &out) {
     CustomAdjoint promoted;
     promoted.replays = custom.replays;
@@ -131,7 +131,7 @@ class Promoter {
     for (std::size_t i = 0; i < locals.size(); ++i) environment_[locals[i]] = values[i];
   }
 
-  // Values that the loop carries already come first, then one for each of `locals`.
+  // Already carried values come first, then one for each of `locals`.
   std::vector<Carried> enter(const std::vector<Carried> &already, const std::vector<LocalId> &locals) {
     std::vector<Carried> carried;
     for (const Carried &c : already) {

@@ -20,7 +20,7 @@ namespace {
 
 using namespace ir;
 
-// Loops whose additions are to be gathered, and what they need that is computed before them.
+// Loops whose additions are to be gathered, and the values from before them that they need.
 class Splitter {
  public:
   explicit Splitter(const Kernel &adjoint) : adjoint_(adjoint), parameters_(adjoint.parameters) {
@@ -56,19 +56,19 @@ class Splitter {
     LocalId value;  // what is computed, and its type
     Type type;
     std::vector<Value> window;
-    std::set<LocalId> casts;  // in the loops, to the copy's type; none: the loops read the value as it is
+    std::set<LocalId> casts;  // in the loops, to the copy's type; empty: the loops read the value directly
   };
 
   static bool is_tile(const Value &value) { return value.type().is_tile(); }
 
-  // The additions to gradients of a loop that does nothing else; 0: it does more.
+  // The additions to gradients of a loop without other effects; 0: it has others.
   std::size_t additions_of(const For &loop) const {
     if (!loop.carried.empty()) return 0;
     std::size_t additions = 0;
     for (const Stmt &stmt : loop.body) {
       const auto *let = stmt.as<Let>();
       const auto *accumulate = stmt.as<Accumulate>();
-      // What is read comes before the additions or after them, and stays where it is.
+      // Reads come before or after the additions, and stay in place.
       if (accumulate && adjoint_.parameters[accumulate->array].role == Role::Gradient &&
           !read_.contains(accumulate->array))
         ++additions;
@@ -78,7 +78,7 @@ class Splitter {
     return additions;
   }
 
-  // Without effects, and of nothing that changes while the adjoint runs.
+  // Has no effects, and no operands that change while the adjoint runs.
   bool is_value(const Operation &operation) const {
     return info(operation.op).pure || (operation.op == Op::Load && !written_.contains(operation.array));
   }
@@ -93,7 +93,7 @@ class Splitter {
     for (const Value &operand : adjoint_.body[place].as<Let>()->value.operands) compute_again(operand);
   }
 
-  // False where the loops need something that is neither in an array nor can be put into one.
+  // False if the loops need a value that neither is in an array nor can be stored in one.
   bool find_needed() {
     std::map<LocalId, Type> needed;
     std::set<LocalId> own;
@@ -138,7 +138,7 @@ class Splitter {
     return false;
   }
 
-  // The type that the loops read a value in, and the casts to it.
+  // The type in which the loops read a value, and the casts to it.
   std::pair<ScalarType, std::set<LocalId>> as_read(const Value &value) const {
     std::set<LocalId> casts;
     std::set<ScalarType> types;
@@ -217,7 +217,7 @@ class Splitter {
   const Kernel &adjoint_;
   std::vector<Parameter> parameters_;
   std::set<std::uint32_t> read_, written_;
-  std::map<LocalId, std::size_t> definitions_;  // of what can be computed again: by the outermost statements
+  std::map<LocalId, std::size_t> definitions_;  // of recomputable values: by the outermost statements
   std::set<std::size_t> loops_, again_;         // of these statements
   std::vector<Copy> copies_;
 };

@@ -17,11 +17,11 @@ using namespace ir;
 
 using Names = std::map<LocalArrayId, LocalArrayId>;
 
-// Which tiles in registers a loop over elements loads and stores, at its own index alone.
+// The register tiles that a loop over elements accesses only at its own index.
 struct Own {
   std::set<LocalArrayId> loaded, stored;
-  std::set<LocalArrayId> elsewhere;      // also at another index
-  std::set<LocalArrayId> loaded_behind;  // behind a store to any
+  std::set<LocalArrayId> elsewhere;      // also accessed at another index
+  std::set<LocalArrayId> loaded_behind;  // after any store
 };
 Own own_of(const For &loop) {
   Own own;
@@ -64,7 +64,7 @@ class Reuse {
   }
 
  private:
-  // Whose registers a tile takes that a loop, the `at`-th statement, makes.
+  // The tile whose registers a tile of the loop, the `at`-th statement, can reuse.
   std::optional<LocalArrayId> place_for(LocalArrayId made, const Own &own, std::size_t at) const {
     const auto mine = allocated_.find(made);
     if (mine == allocated_.end() || own.elsewhere.contains(made) || own.loaded.contains(made) ||

@@ -24,7 +24,7 @@ class RowFinder {
 
   bool any() const { return !loads_.empty(); }
 
-  // The loads, and what they need of the loop's own, in order.
+  // The loads, and the loop's statements that they need, in order.
   Block of_rows() const {
     std::set<LocalId> needed;
     Block backwards;
@@ -38,7 +38,7 @@ class RowFinder {
     return {backwards.rbegin(), backwards.rend()};
   }
 
-  // The others, without what they no longer need.
+  // The other statements, without those that became unused.
   Block others(std::vector<std::pair<LocalId, Type>> &results) const {
     std::set<LocalId> needed;
     Block backwards;
@@ -67,7 +67,7 @@ class RowFinder {
            operation.operands[1].is_constant() && operation.operands[1].as_int() == columns_;
   }
 
-  // Whether a statement computes the same for all elements of a row, and whether it loads.
+  // Whether a statement's result depends only on the row, and whether it loads.
   struct Kind {
     bool of_row = false, loads = false;
   };
@@ -122,10 +122,10 @@ class RowFinder {
 
 std::optional<RowValues> row_values(const For &loop, const FragmentLayout &layout) {
   const FragmentPiece piece = piece_of(layout.unit);
-  // All elements are of the tile.
+  // All elements are inside the tile.
   if (layout.rows % (piece.rows * layout.down) != 0 || layout.columns % (piece.columns * layout.across) != 0)
     return std::nullopt;
-  // How the elements of a thread go through its rows: of each piece, so many one after another are of one row.
+  // The rows of a thread's elements: in each fragment, so many consecutive ones are in one row.
   std::int64_t in_row = 1;
   while (in_row < piece.registers && layout.row(0, in_row) == layout.row(0, 0)) ++in_row;
   const std::int64_t elements = layout.columns / (piece.columns * layout.across) * piece.registers;

@@ -49,7 +49,7 @@ class LoadSharer {
     return operation.op == Op::Load && constant_[operation.array] && !elements_ahead(operation);
   }
 
-  // Of memory of the block or of a thread, to which nothing is stored in this loop over threads.
+  // Loads of memory of the block or of a thread that this thread loop does not store to.
   bool steady_load(const Operation &operation) const {
     return operation.op == Op::LocalLoad && stored_ && !stored_->contains(operation.array);
   }
@@ -128,7 +128,7 @@ class LoadSharer {
       of_loop.erase(let->local);
       add_operation(*let, stmt.where(), made);
     }
-    // What was put in front may be what something there was already.
+    // A hoisted operation may equal an earlier one there.
     if (runs) copy.body = map_operands(copy.body, [&](const Value &value) { return replaced(value); });
     made.emplace_back(std::move(copy), where);
   }
@@ -137,7 +137,7 @@ class LoadSharer {
   std::map<Key, Value> known_;
   std::vector<std::map<Key, Value>::iterator> added_;
   std::unordered_map<LocalId, Value> replaced_;
-  std::optional<std::set<LocalArrayId>> stored_;  // in the loop over threads
+  std::optional<std::set<LocalArrayId>> stored_;  // in the thread loop
 };
 
 }  // namespace

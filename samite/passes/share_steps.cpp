@@ -22,14 +22,14 @@ std::map<LocalArrayId, const Allocate *> memory_of(const Kernel &kernel) {
   return memory;
 }
 
-// Whether several blocks may do what one has to.
+// Whether several blocks may run a statement redundantly.
 bool may_repeat(const Stmt &stmt) {
   bool may = true;
   for_each_statement({stmt}, [&](const Stmt &own) { may = may && !has_effect(own); });
   return may;
 }
 
-// Whether a statement sets memory to zero, or has nothing to do with it.
+// Whether a statement zeroes the memory, or does not access it.
 bool leaves_zero(const Stmt &stmt, LocalArrayId array) {
   bool zero = true;
   for_each_statement({stmt}, [&](const Stmt &own) {
@@ -71,18 +71,18 @@ std::optional<LocalArrayId> memory_for_sums(const Kernel &kernel, const TileCall
 
 Kernel share_steps(Kernel with_roles, const Architecture &architecture, std::int64_t parts) {
   if (!architecture.clusters || with_roles.teams != 0 || with_roles.cluster_blocks != 0) return with_roles;
-  // Blocks that take several indices each.
+  // Excludes blocks that take several indices each.
   if (uses_workspace(with_roles) || sums_over_launch(with_roles)) return with_roles;
   if (parts > 1 && parts <= most_step_parts && may_share(with_roles)) with_roles.step_parts = static_cast<int>(parts);
   return with_roles;
 }
 
 std::int64_t parts_of_steps(std::int64_t blocks, std::int64_t steps, int multiprocessors) {
-  // Of the multiprocessors, clusters of 2, 3, … blocks find room on so many in a hundred: they lie in one part of the
-  // device, whose parts have different numbers of them. On an H200 of 132 there is room for 66, 39, 30, 22, 17, 15 and
-  // 15 clusters. One too many would wait until the others are done.
+  // The percentage of multiprocessors on which clusters of 2, 3, … blocks find room: a cluster is in one part of the
+  // device, and parts differ in size. An H200 with 132 has room for 66, 39, 30, 22, 17, 15 and 15 clusters. One too
+  // many would wait for the others to finish.
   constexpr std::int64_t with_room[most_step_parts - 1] = {100, 86, 88, 80, 75, 70, 85};
-  // What clusters take longer to start, and to add up the sums, is some 15 steps of a loop.
+  // Clusters take about 15 steps of a loop longer to start and to reduce the sums.
   constexpr std::int64_t least_saved = 16;
   for (std::int64_t parts = most_step_parts; parts > 1; --parts) {
     const std::int64_t each = (steps + parts - 1) / parts;

@@ -23,9 +23,8 @@ namespace {
 
 constexpr std::size_t largest_alone = 8;
 
-// A few operations that only compute and load. Each instance then asks for itself: a load that waits for nothing but
-// its condition is under way while earlier ones are, which it would not be behind a branch that all of them take
-// together.
+// Whether a branch contains only a few operations that compute and load. Then each instance tests its own condition: a
+// load that waits only for its condition overlaps with earlier ones, which a branch taken together would prevent.
 bool each_may_ask(const If &branch) {
   for (const Block *side : {&branch.then_block, &branch.else_block}) {
     if (side->size() > largest_alone) return false;
@@ -40,7 +39,7 @@ bool each_may_ask(const If &branch) {
 }
 
 // Writes the body of the launch's innermost loop for several instances. A local of the body has a value for each of
-// them; where it is the same for all, they are one.
+// them, or a single one if it is the same for all.
 class Jam {
  public:
   Jam(const Kernel &lowered, const For &loop, const SideBySide &choice)
@@ -110,7 +109,7 @@ class Jam {
     for_each_copy([&](std::size_t copy) { own_[copy][local] = Value::local(type, made); });
   }
 
-  // The first instance's index and a constant. Written as that, a sum is part of the address in an access.
+  // The first instance's index plus a constant. In this form, a sum is part of the address in an access.
   Value behind_first(std::int64_t by) {
     if (by == 0) return first_;
     const LocalId local = builder_.new_local();
@@ -132,7 +131,7 @@ class Jam {
             [this, copy](const Stmt &before, const Stmt &renamed) { return simpler(before, renamed, copy); }};
   }
 
-  // An element of a unit that is loaded already has a name. A sum is written as one of the first instance's index.
+  // An element of a loaded unit already has a name. A sum is written as one of the first instance's index.
   Block simpler(const Stmt &before, const Stmt &renamed, std::size_t copy) {
     const Let *let = renamed.as<Let>();
     if (!let) return {renamed};
@@ -204,7 +203,7 @@ class Jam {
     return true;
   }
 
-  // Where all instances go the same way, they stay together.
+  // If all instances go the same way, they stay together.
   void jam(const If &branch, SourceLocation where) {
     const bool together = same(branch.condition);
     Value all = own(branch.condition, 0);
@@ -248,7 +247,7 @@ class Jam {
     builder_.append({std::move(jammed), where});
   }
 
-  // All of them go round together, so that what is loaded for one iteration serves them all.
+  // All of them iterate together, so that the loads of an iteration serve them all.
   void jam(const For &loop, SourceLocation where) {
     For jammed = loop;
     for (Value For::*bound : {&For::begin, &For::end, &For::step}) jammed.*bound = own(loop.*bound, 0);
@@ -276,8 +275,8 @@ class Jam {
     builder_.append({std::move(jammed), where});
   }
 
-  // One step for all of them, instead of one after another at the same element. Not in 16 bits, where each sum would be
-  // rounded, nor of the launch, whose sum each thread keeps.
+  // One step for all of them, instead of consecutive ones on the same element. Not in 16 bits, where each sum would be
+  // rounded, nor for sums of the launch, which each thread keeps.
   bool jam_sum(const Accumulate &add, SourceLocation where) {
     const bool rounds = is_floating(add.value.type()) && size_of(add.value.type()) < 4;
     if (!add.atomic || add.over_launch || rounds || !same(add.indices)) return false;
@@ -290,7 +289,7 @@ class Jam {
     return true;
   }
 
-  // The place of the first instance's element, where all of theirs are in one row.
+  // The place of the first instance's element, if all elements are in one row.
   std::optional<PlaceInRow> place_of(std::uint32_t array, std::span<const Value> indices) const {
     return same(indices.first(indices.size() - 1)) ? rows_(array, indices) : std::nullopt;
   }
@@ -303,7 +302,7 @@ class Jam {
     return unit[static_cast<std::size_t>(place.from_index + copy - place.unit(copy, count()))];
   }
 
-  // The indices of the element that is `by` behind the one with the first instance's index.
+  // The indices of the element `by` after the one with the first instance's index.
   std::vector<Value> indices_in_row(std::span<const Value> indices, std::int64_t by) {
     std::vector<Value> made;
     for (const Value &index : indices.first(indices.size() - 1)) made.push_back(own(index, 0));
@@ -334,7 +333,7 @@ class Jam {
       for_each_copy([&](std::size_t copy) { own_[copy][let.local] = unit[copy]; });
       return true;
     }
-    // Units that nothing else needs are not worth their registers: the last of their elements are loaded alone.
+    // Units with few used elements are not worth their registers: the last of their elements are loaded singly.
     for_each_copy([&](std::size_t copy) {
       const UnitKey unit = key(*place, static_cast<std::int64_t>(copy));
       if (coming_.contains(unit) && !units_.contains(unit))
@@ -348,7 +347,7 @@ class Jam {
     const Store *store = stmt.as<Store>();
     const Accumulate *add = stmt.as<Accumulate>();
     if (!store && !add) return false;
-    // The machine adds to several f32 at once.
+    // The hardware adds several f32 at once.
     if (add && add->atomic && (add->value.type() != ScalarType::Float32 || add->over_launch)) return false;
     const std::uint32_t array = store ? store->array : add->array;
     const std::vector<Value> &indices = store ? store->indices : add->indices;
@@ -366,12 +365,13 @@ class Jam {
 
   const SideBySide &choice_;
   NeighboursInRows rows_;
-  Value first_;                                             // the first instance's index
-  std::vector<std::vector<std::optional<Value>>> own_;      // by copy and local of the body
-  std::vector<std::vector<LocalArrayId>> own_arrays_;       // by copy and local array
-  std::unordered_map<LocalId, std::int64_t> behind_first_;  // locals that are the first instance's index and a constant
-  std::map<UnitKey, Units> units_;                          // of constant arrays: what is loaded where the pass stands
-  std::set<UnitKey> coming_;                                // and what will be, in the blocks that are open
+  Value first_;                                         // the first instance's index
+  std::vector<std::vector<std::optional<Value>>> own_;  // by copy and local of the body
+  std::vector<std::vector<LocalArrayId>> own_arrays_;   // by copy and local array
+  std::unordered_map<LocalId, std::int64_t>
+      behind_first_;                // locals that are the first instance's index plus a constant
+  std::map<UnitKey, Units> units_;  // of constant arrays: currently loaded ones
+  std::set<UnitKey> coming_;        // and later ones, in the open blocks
   Builder builder_;
   LocalArrayId local_array_count_;
 };

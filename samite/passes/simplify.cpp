@@ -16,7 +16,7 @@ namespace {
 
 using namespace ir;
 
-// Which memory is written. Array parameters and local arrays never share memory.
+// The written memory. Array parameters and local arrays never share memory.
 struct Writes {
   bool arrays = false, local_arrays = false;
 };
@@ -33,8 +33,8 @@ Writes writes(std::initializer_list<const Block *> blocks) {
   return found;
 }
 
-// Whether each value of a type is one of another, so that a cast there and back is the value itself. 8-bit floating
-// types are left out: infinity does not come back from a cast that saturates.
+// Whether a type represents all values of another one, so that a cast there and back is the identity. 8-bit floating
+// types are excluded: casts to them saturate, which does not preserve infinity.
 bool holds_all(ScalarType type, ScalarType of) {
   if (size_of(type) <= size_of(of)) return false;
   const ScalarClass kind = class_of(type), kind_of = class_of(of);
@@ -103,14 +103,14 @@ class Simplifier {
         });
   }
 
-  // Values that were loaded from this memory before may have changed.
+  // Values loaded from this memory before may have changed.
   void note(const Writes &written) {
     epoch_ += written.arrays;
     local_epoch_ += written.local_arrays;
   }
 
   void simplify_let(const Let &let, SourceLocation where, Block &out) {
-    // Reused for all operations that turn out to be known, so that most of them do not allocate.
+    // Reused for all operations, so that operations that turn out to be known do not allocate.
     Operation &operation = operation_;
     operation = let.value;
     for (Value &operand : operation.operands) operand = value(operand);
@@ -147,7 +147,7 @@ class Simplifier {
     Value condition = value(branch.condition);
     if (condition.is_constant()) {
       bool taken = condition.bits() != 0;
-      // What the other side writes was taken into account around it.
+      // The other side's writes were accounted for around it.
       const Writes dropped = writes({taken ? &branch.else_block : &branch.then_block});
       left_work_ = left_work_ || dropped.arrays || dropped.local_arrays;
       statements(taken ? branch.then_block : branch.else_block, out);
@@ -159,7 +159,7 @@ class Simplifier {
     If simplified{condition, block(branch.then_block), {}, {}};
     std::vector<Value> then_values;
     for (const BranchResult &result : branch.results) then_values.push_back(value(result.then_value));
-    note(written);  // what the other side wrote is not here, but neither is it known
+    note(written);  // the other side's writes are not here, but memory is unknown
     simplified.else_block = block(branch.else_block);
     note(written);
     std::vector<LocalId> opposites;
@@ -182,7 +182,7 @@ class Simplifier {
       simplify_let({opposite, {Op::Not, ScalarType::Bool, {branch.condition}}}, where, out);
   }
 
-  // The replay and the adjoint run later than they stand: values that were loaded before may have changed by then.
+  // The replay and the adjoint run later than their position: loaded values may have changed by then.
   void simplify_custom(const CustomAdjoint &custom, SourceLocation where, Block &out) {
     constexpr Writes anything{true, true};
     CustomAdjoint simplified;
@@ -215,7 +215,7 @@ class Simplifier {
     out.push_back({std::move(simplified), where});
   }
 
-  // A value carried unchanged is the value it started with, inside and after.
+  // A value carried unchanged equals its initial value, inside and after.
   std::vector<Carried> enter(const std::vector<Carried> &carried) {
     std::vector<Carried> kept;
     for (const Carried &old : carried) {
@@ -267,7 +267,7 @@ class Simplifier {
   bool merge_scales_;
   std::vector<std::optional<Value>> value_of_;
   Scales scales_;
-  std::map<LocalId, Value> widened_;  // what a cast to a wider type is of
+  std::map<LocalId, Value> widened_;  // the operand of a cast to a wider type
   Computed computed_;
   Operation operation_{Op::Copy, ScalarType::Bool, {}};
   std::vector<LocalArrayId> array_of_;
@@ -278,8 +278,8 @@ class Simplifier {
 };
 
 Kernel simplify(const Kernel &structured, bool merge_scales) {
-  // Dead code first, so that nothing is folded in vain and the numbering that comes out is dense. A walk may make work
-  // for the next: a value turns out to be carried unchanged, say, once what it becomes is folded.
+  // Dead code first, to avoid useless folding and to number densely. A walk may enable the next one, for example when a
+  // carried value turns out to be unchanged after folding.
   Kernel simplified = structured;
   std::optional<Block> alive = without_dead_code(simplified);
   for (bool again = true; again;) {

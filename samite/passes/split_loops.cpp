@@ -28,7 +28,7 @@ bool is_value(const Let &let) {
   return (info(let.value.op).pure || let.value.op == Op::Load) && let.value.op != Op::LocalLoad;
 }
 
-// Whether it has no effect but on arrays of the launch, and does not count on what was before or for what comes after.
+// Whether it only affects arrays of the launch, and is independent of the code before and after it.
 bool stands_alone(const For &loop) {
   bool multiplies = false, alone = loop.carried.empty();
   for_each_statement(loop.body, [&](const Stmt &stmt) {

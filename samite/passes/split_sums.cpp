@@ -43,7 +43,7 @@ class Splitter {
     return found;
   }
 
-  // Without effects, and of nothing that the kernel changes.
+  // Has no effects, and no operands that the kernel changes.
   bool is_value(const Stmt &stmt) const {
     const auto *let = stmt.as<Let>();
     return let && (info(let->value.op).pure || (let->value.op == Op::Load && !written_.contains(let->value.array)));
@@ -61,9 +61,9 @@ class Splitter {
            std::ranges::all_of(loop_->body, [&](const Stmt &stmt) { return is_value(stmt); });
   }
 
-  // What depends on a carried value is on the way to the same value of the next iteration, and adds to it.
+  // Values that depend on a carried value lead to the same carried value of the next iteration, and add to it.
   bool carries_sums() {
-    std::map<LocalId, LocalId> sum_of;  // the carried value that a local is a sum of
+    std::map<LocalId, LocalId> sum_of;  // the carried value of which a local is a partial sum
     for (const Carried &carried : loop_->carried) {
       if (!carried.type.is_tile() || carried.type.shape().rank() != 2) return false;
       sum_of.emplace(carried.inner, carried.inner);
@@ -87,7 +87,7 @@ class Splitter {
     });
   }
 
-  // Adds the statements before the loop that a value needs; false where one of them cannot be computed again.
+  // Adds the statements before the loop that a value needs; false if one of them cannot be recomputed.
   bool compute_again(const Value &value, std::set<std::size_t> &again) const {
     if (!value.is_local()) return true;
     const auto found = definitions_.find(value.id());
@@ -131,7 +131,7 @@ class Splitter {
     return kernel;
   }
 
-  // Where the tile of a part and this block is. `first`: of the launch's dimensions, that of the block's.
+  // The position of the tile of this part and block. `first`: the launch dimension of the block's first one.
   std::vector<Value> window(const PartialSums &sums, const Value &part, int first, Builder &build) const {
     const auto index = [&](int dimension) {
       return build.operation({Op::ThreadIndex, ScalarType::Int32, {}, 0, first + dimension});
@@ -235,7 +235,7 @@ class Splitter {
   const For *loop_ = nullptr;
   std::size_t place_ = 0;                     // of the loop
   std::set<LocalId> last_of_{};               // sums that have been added to
-  std::set<std::size_t> of_end_{}, again_{};  // of the statements before the loop: what its end needs, and all of it
+  std::set<std::size_t> of_end_{}, again_{};  // statements before the loop: needed after it, and needed in total
   std::vector<PartialSums> sums_;
 };
 
@@ -256,8 +256,8 @@ std::optional<SplitSums> split_sums(const Kernel &kernel, std::int64_t parts) {
 }
 
 std::int64_t parts_of_sums(std::int64_t blocks, std::int64_t iterations, std::int64_t bytes, int multiprocessors) {
-  // An iteration takes some 0.3 us. A further launch takes 3 us, and in it the block that adds the parts up takes 0.7
-  // us for each, or longer where a multiprocessor reads much.
+  // An iteration takes about 0.3 us. Another launch takes 3 us, and in it the block that reduces the parts takes 0.7 us
+  // for each, or longer if a multiprocessor reads much.
   constexpr std::int64_t least_iterations = 64, least_of_part = 8, most_bytes = 128 << 10, most_parts = 16;
   if (blocks <= 0 || 2 * blocks > multiprocessors || iterations < least_iterations) return 1;
   const std::int64_t parts = std::min({multiprocessors / blocks, iterations / least_of_part,

@@ -22,13 +22,13 @@ const Let *plain_exchange(const Stmt &stmt) {
   return let && is_plain_exchange(let->value) ? let : nullptr;
 }
 
-// Of one of the loop's statements, or of the only statement of one of its branches.
+// An exchange among the loop's statements, or as the only statement of one of its branches.
 struct Taken {
   const Let *exchange;
   std::optional<Value> condition;
 };
 
-// What a loop takes, where the zeros can be stored behind it; empty otherwise.
+// The exchanges of a loop, if their zeros can be stored after it; otherwise empty.
 class Takes {
  public:
   Takes(const For &loop, const FactsOfArrays &arrays) : loop_(loop) {
@@ -76,7 +76,7 @@ class Takes {
   }
 
  private:
-  // What computes the places and the conditions, of the loop's index and of what is from before it.
+  // The computation of places and conditions, from the loop's index and earlier values.
   bool find_places() {
     std::set<LocalId> needed;
     const auto need = [&](const Value &value) {

@@ -15,13 +15,13 @@ namespace {
 using namespace ir;
 
 constexpr std::int64_t most_spread_registers = 128, most_of_one_tile = 64, together = 4;
-// Of each thread, that are among what it needs beside its tiles. More of them take registers, which come by eights.
+// Values of each thread that count among its other needs. More of them take registers, in units of eight.
 constexpr std::int64_t few_values = 2;
-// A loop's body is there once for each register.
+// A loop's body is copied for each register.
 constexpr std::int64_t most_copied_statements = 4096;
 
 struct Candidate {
-  bool elementwise;                // by loops over its own elements, loads and reductions alone
+  bool elementwise;                // only by loops over its own elements, loads and reductions
   std::optional<TileShape> shape;  // that of loads and reductions
   std::set<LocalId> loops;
   TileLife life;
@@ -56,8 +56,8 @@ class Spreader {
     return spread_;
   }
 
-  // What tiles that are spread are reduced to as a whole, which each thread then has; and what loops over one element
-  // make of that, and of nothing else.
+  // Total reductions of spread tiles, which each thread then has; and values that loops over one element compute only
+  // from these.
   const std::set<LocalArrayId> &find_values_of_every_thread() {
     std::set<LocalArrayId> &may = in_every_thread_;
     for (const auto &[array, use] : uses_.arrays)
@@ -73,11 +73,11 @@ class Spreader {
     return may;
   }
 
-  // Of a thread, that all tiles take at one time.
+  // The largest number of a thread's registers for all tiles.
   std::int64_t registers_at_one_time() const { return registers_beside({0, uses_.end}); }
 
  private:
-  // The same while a tile is needed.
+  // The same during a live range.
   std::int64_t registers_beside(TileLife life) const {
     std::int64_t most = 0;
     for (int time = life.first + 1; time <= life.last; ++time) {
@@ -97,7 +97,7 @@ class Spreader {
   std::int64_t count_of(LocalArrayId array) const { return uses_.arrays.at(array).count(); }
 
   static Candidate candidate(const TileUse &use, TileLife life) {
-    // What loops make, though not what others load, may have 16 bits.
+    // Computed tiles may have 16 bits, but not those that others load.
     const bool wide = size_of(use.type()) >= (use.operands.empty() ? 2 : 4);
     Candidate own{use.by_own_elements() && wide && !use.is_brought(), {}, use.loops(), life};
     for (const TileOperand &operand : use.operands) call(operand, own);
@@ -119,7 +119,7 @@ class Spreader {
     return use.allocation->stages == 1 && std::holds_alternative<LinearLayout>(use.allocation->layout) &&
            use.allocation->space == MemorySpace::shared && !use.is_brought();
   }
-  // Whether all threads may do what a loop over one element has one of them do.
+  // Whether all threads may run a loop over one element redundantly.
   static bool each_thread_may(const For &loop, const std::set<LocalArrayId> &in_every_thread) {
     return std::ranges::all_of(loop.body, [&](const Stmt &stmt) {
       if (const auto array = local_array_touched(stmt)) return in_every_thread.contains(*array);
@@ -141,7 +141,7 @@ class Spreader {
     return {shape.count() / columns, columns};
   }
 
-  // Of all ways to lay the warps that with the fewest registers, and then with the fewest warps to a row.
+  // Of all arrangements of the warps, that with the fewest registers, and then with the fewest warps in a row.
   FragmentLayout layout_of(const TileShape &shape) const {
     const auto [rows, columns] = rows_and_columns(shape);
     const std::int64_t warps = threads_ / 32;

@@ -16,7 +16,7 @@ namespace {
 
 using namespace ir;
 
-// Those of an iteration that others need and that need no memory.
+// Definitions of an iteration that others need and that access no memory.
 std::set<LocalId> ready_lets(const For &loop) {
   std::set<LocalId> defined, ready;
   for_each_statement(loop.body, [&](const Stmt &stmt) {
@@ -33,7 +33,7 @@ std::set<LocalId> ready_lets(const For &loop) {
   return ready;
 }
 
-// Whether a statement does nothing but set all elements of a tile to zero.
+// Whether a statement only sets all elements of a tile to zero.
 bool sets_to_zero(const Stmt &stmt, const TileMemory &tile) {
   const auto *loop = stmt.as<For>();
   const auto *store = loop && loop->body.size() == 1 ? loop->body[0].as<LocalStore>() : nullptr;
@@ -64,8 +64,8 @@ class StageWriter {
   }
 
  private:
-  // A tile of the loop's whose elements are in a ring. `first_column`: of the ring, that is the tile's one, where a box
-  // begins before it (`within`).
+  // A tile of the loop whose elements are in a ring. `first_column`: the ring's column that is the tile's only one, if
+  // a box begins before it (`within`).
   struct Ring {
     LocalArrayId array;
     std::int64_t own_columns, columns;
@@ -116,7 +116,7 @@ class StageWriter {
     gone_.insert(own.load);
   }
 
-  // What finds the windows comes first, then they are waited for.
+  // The windows' places are computed first, then the windows are waited for.
   Block body() {
     const std::set<LocalId> ready = ready_lets(loop_);
     const auto is_ready = [&](const Stmt &stmt) {
@@ -153,7 +153,7 @@ class StageWriter {
     }
   }
 
-  // Where an element of the tile lies in the ring's stage.
+  // The place of the tile's element in the ring's stage.
   Value place_in(const Ring &ring, const Value &element) {
     if (!ring.first_column && ring.own_columns == ring.columns) return element;
     const Value row = ring.own_columns == 1 ? element : build_(Op::Div, {element, index_number(ring.own_columns)});
@@ -184,7 +184,7 @@ class StageWriter {
     made.insert(last.base(), Stmt(ReleaseWindows{bring_.barriers.array}, build_.where()));
   }
 
-  // Sums that are zero before a product are what it sets.
+  // A product with zero initial sums sets them.
   static void set_sums(Block &made) {
     for (std::size_t i = 0; i < made.size(); ++i) {
       const auto *own = made[i].as<TileCall>();
@@ -200,8 +200,8 @@ class StageWriter {
     }
   }
 
-  // A product takes the tile of the one before it for its sums, where the iteration has done with that: of two tiles
-  // the compiler would have both in registers, as it puts off what is done with the first.
+  // A product reuses the previous product's tile for its sums, if the iteration no longer needs it: the compiler would
+  // keep both in registers, since it delays the uses of the first.
   static void share_sums(Block &made) {
     std::optional<TileMemory> before;
     for (bool more = true; more;) {
@@ -243,7 +243,7 @@ class StageWriter {
   std::map<const TileCall *, TileCall> calls_;
   std::map<LocalArrayId, LocalArrayId> factors_;  // the ring of each tile
   std::map<LocalArrayId, Ring> values_;           // likewise
-  std::set<const TileCall *> gone_;               // loads that copies take the place of
+  std::set<const TileCall *> gone_;               // loads replaced by copies
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 using namespace ir;
 
-// Where control may go from a block: to its end, and to the ends of labels around it.
+// The possible exits of a block: its end, and the ends of enclosing labels.
 struct Exits {
   bool falls_through = true;
   std::vector<LabelId> labels;  // ascending
@@ -57,7 +57,7 @@ Exits exits(const Block &block) {
   return result;
 }
 
-// Whether a block that computes a condition can be computed once more without harm.
+// Whether a block that computes a condition can be evaluated again safely.
 bool harmless(const Block &block) {
   return std::all_of(block.begin(), block.end(), [](const Stmt &stmt) {
     auto *let = stmt.as<Let>();
@@ -80,7 +80,7 @@ class Structurer {
   LocalId local_count() const { return build_.local_count(); }
 
  private:
-  // Statements still to come: the rest of a block, then what follows the block where that has become part of it.
+  // Statements still to come: the rest of a block, then the continuation of the enclosing block.
   struct Rest {
     Block::const_iterator next, end;
     const Rest *then = nullptr;
@@ -94,12 +94,12 @@ class Structurer {
     bool empty() const { return next == end && (!then || then->empty()); }
   };
 
-  // Appends what the statements do without jumps: they set the flags of the labels that they leave.
+  // Appends the statements without jumps: they set the flags of the labels that they leave.
   void rewrite(Rest rest) {
     while (const Stmt *stmt = rest.take()) {
       const Exits leaves = exits(*stmt);
       build_.at(stmt->where());
-      // Where only one side goes on, the rest belongs to that side.
+      // If only one side continues, the rest belongs to that side.
       if (auto *branch = stmt->as<If>(); branch && leaves.falls_through && !leaves.labels.empty()) {
         const bool then_stays = exits(branch->then_block).falls_through,
                    else_stays = exits(branch->else_block).falls_through;
@@ -158,7 +158,7 @@ class Structurer {
     return build_(Op::Not, {left});
   }
 
-  // No label is left where an iteration begins. Stating that here keeps the loop from carrying the flags.
+  // No label is left at the start of an iteration. Stating that here keeps the loop from carrying the flags.
   void clear(const std::vector<LabelId> &labels) {
     for (LabelId label : labels) build_.assign(flag_.at(label), Value::boolean(false));
   }
@@ -233,7 +233,7 @@ class Structurer {
 
   Builder build_;
   std::unordered_map<LabelId, LocalId> flag_;
-  int depth_ = 0;  // of the blocks that are being rewritten
+  int depth_ = 0;  // of the blocks being rewritten
 };
 
 }  // namespace

@@ -80,7 +80,7 @@ bool adds(const For &loop) {
   return std::ranges::any_of(loop.body, [](const Stmt &stmt) { return stmt.as<Accumulate>() != nullptr; });
 }
 
-// The loops in thread loops that add to arrays, and whose iterations lanes go through in step.
+// The loops in thread loops that add to arrays and that lanes run in step.
 std::set<LocalId> loops_in_step(const Kernel &lowered, const Uniformity &lanes) {
   std::set<LocalId> found;
   for_each_statement(lowered.body, [&](const Stmt &stmt) {

@@ -12,7 +12,7 @@ using namespace ir;
 
 namespace {
 
-// What the outermost loop over the launch defines: an index that is none of it is the same for all instances.
+// Definitions in the outermost loop over the launch: all other indices are the same for all instances.
 std::set<LocalId> defined_in_launch(const Kernel &lowered) {
   std::set<LocalId> inside;
   for (const Stmt &stmt : lowered.body) {

@@ -12,7 +12,7 @@ using namespace ir;
 
 constexpr int group = 128;
 
-// The loop with turns; nothing where it is no such loop.
+// The loop with turns; empty if it does not qualify.
 std::optional<For> in_turns(const For &loop) {
   std::vector<std::size_t> products;
   for (std::size_t i = 0; i < loop.body.size(); ++i)
@@ -21,7 +21,7 @@ std::optional<For> in_turns(const For &loop) {
   const std::size_t before = products.front(), last = products.back();
   bool between = false, all_meet = false;
   for (std::size_t i = before + 1; i < last; ++i) between = between || loop.body[i].as<For>();
-  // A group would wait for all others to come, and they for its turn.
+  // A group would wait at the barrier for the others, and they for its turn.
   for_each_statement(loop.body, [&](const Stmt &stmt) { all_meet = all_meet || stmt.as<Barrier>(); });
   if (!between || all_meet) return std::nullopt;
   For made = loop;

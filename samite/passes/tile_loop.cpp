@@ -44,7 +44,7 @@ Value TileLoop::coordinate(int dimension, const Type &type) {
   return value;
 }
 
-// Row by row, in a tile of these extents. Each term is computed as far outside as it can be.
+// The row-major place in a tile of these extents. Each term is hoisted as far as possible.
 Value TileLoop::place_in(const TileShape &shape, const std::function<Value(int)> &index) {
   Value place = index_number(0);
   std::int64_t stride = shape.count();
@@ -86,7 +86,7 @@ Value TileLoop::element(const Value &tile) {
   return value;
 }
 
-// Which element of its operand an operation that moves elements reads.
+// The element of its operand that an operation that moves elements reads.
 Value TileLoop::operand_element(const Operation &operation, std::size_t i) {
   const Value &operand = operation.operands[i];
   if (!operand.type().is_tile() || operand.is_constant()) return element(operand);
@@ -128,13 +128,13 @@ TileLoop::Element TileLoop::array_element(std::uint32_t array, const std::vector
     const Value reached = at(level, Op::GreaterEqual, {own, Value::zero(own.type())});
     const Value inside = at(level, Op::And, {reached, at(level, Op::Less, {own, extent})});
     element.indices.push_back(own);
-    // Dimensions come in order, so that what is known outside is joined there.
+    // Dimensions come in order, so that outer conditions are combined outside.
     element.inside = at(gather ? innermost() : level, Op::And, {element.inside, inside});
   }
   return element;
 }
 
-// Zero where the element is outside.
+// Zero if the element is outside.
 Value TileLoop::guarded(const Element &element, const Operation &access) {
   Block outer = build_.close({});
   const Value taken =
@@ -176,7 +176,7 @@ Value TileLoop::take(const Operation &operation) {
   return element_inside(operand, inside, place);
 }
 
-// Zero where it is not inside.
+// Zero if it is not inside.
 Value TileLoop::element_inside(const Value &operand, const Value &inside, const Value &place) {
   const ScalarType type = operand.type().element();
   Value taken = element(operand.is_constant() ? operand : Value::zero(operand.type()));

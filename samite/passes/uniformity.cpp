@@ -18,10 +18,10 @@ bool can_be_linear(ScalarType type) {
   return type == ScalarType::Int32 || type == ScalarType::Int64 || type == ScalarType::UInt64;
 }
 
-// What is known of a Linear value beside its shape.
+// Facts about a Linear value besides its shape.
 struct Lanes {
-  bool steady = false;                   // no lane wraps where its neighbour does not
-  std::optional<std::int64_t> distance;  // at most so far from the index of a thread loop
+  bool steady = false;                   // no lane wraps unless its neighbour does
+  std::optional<std::int64_t> distance;  // the largest distance from the index of a thread loop
 
   friend bool operator==(const Lanes &, const Lanes &) = default;
 };
@@ -35,14 +35,14 @@ Lanes join(const Lanes &a, const Lanes &b) {
   return both;
 }
 
-// All lanes run the same number of iterations: the bounds are equally far apart in each lane.
+// All lanes run the same number of iterations: their bounds are equally far apart.
 bool same_trips(const Uniformity &shapes, const For &loop) {
   const Shape begin = shapes.of(loop.begin), end = shapes.of(loop.end);
   if (shapes.of(loop.step) != Shape::Uniform || begin != end || begin == Shape::Varying) return false;
   return begin == Shape::Uniform || (shapes.steady(loop.begin) && shapes.steady(loop.end));
 }
 
-// Lanes count in steps of one, from begins that differ to one end: all can follow the lane that starts first, each from
+// Lanes count in steps of one, from different begins to one end: all can follow the lane that starts first, each from
 // its own begin on. That lane runs to the end, so no iteration is added.
 bool can_start_late(const For &loop, Shape begin, Shape end) {
   if (loop.kind == LoopKind::Thread || begin != Shape::Varying || end != Shape::Uniform) return false;
@@ -60,7 +60,7 @@ class UniformityAnalysis {
         shared_(kernel.local_array_count),
         lane_dimension_(kernel.launch_rank - 1),
         in_lanes_(!is_tile_kernel(kernel)) {
-    // Before lowering, the whole body is what one lane runs.
+    // Before lowering, a lane runs the whole body.
     for_each_statement(kernel.body, [&](const Stmt &stmt) {
       const For *loop = stmt.as<For>();
       if (loop && loop->kind == LoopKind::Thread) in_lanes_ = false;
@@ -192,7 +192,7 @@ class UniformityAnalysis {
         const Value inner = Value::local(value.type, value.inner);
         const Shape joined = join(of(inner), of(value.next));
         const Lanes before = lanes(inner), after = join(before, lanes(value.next));
-        // A distance that grows from one iteration to the next has no bound.
+        // A distance that grows between iterations is unbounded.
         const Lanes kept = after.distance == before.distance ? after : Lanes{};
         changed = changed || joined != of(inner) || (joined == Shape::Linear && kept != before);
         set(value.inner, joined, kept);
@@ -217,7 +217,7 @@ class UniformityAnalysis {
     } else if (late) {
       set(loop.index, Shape::Uniform, {});
     } else {
-      // Between bounds that are near the index of a thread loop, it is near that, too.
+      // Between bounds near the index of a thread loop, it is near that index, too.
       Lanes index = join(lanes(loop.begin), lanes(loop.end));
       index.steady = lanes(loop.begin).steady;
       set(loop.index, of(loop.step) == Shape::Uniform ? of(loop.begin) : Shape::Varying, index);
@@ -239,7 +239,7 @@ class UniformityAnalysis {
   std::vector<Shape> &shapes_;  // of the result, as are the next
   std::vector<bool> &steady_;
   std::vector<std::optional<std::int64_t>> distance_;
-  std::vector<bool> shared_;  // local arrays that all instances of a thread loop share
+  std::vector<bool> shared_;  // local arrays shared by all instances of a thread loop
   int lane_dimension_;
   bool in_lanes_;
 };

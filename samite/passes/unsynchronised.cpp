@@ -16,10 +16,10 @@ namespace {
 
 using namespace ir;
 
-// How a loop over elements deals them to the threads: one after another, or as a layout of registers has them.
+// The distribution of a loop's elements over the threads: consecutive, or by a register layout.
 using Deal = std::optional<FragmentLayout>;
 
-// Of a copy: started; in a group; waited for by the thread that started it. Nothing of any other access.
+// The state of a copy: started; in a group; waited for by its thread. Empty for other accesses.
 struct Copy {
   enum class State : std::uint8_t { started, in_group, arrived } state = State::started;
   int group = 0;
@@ -29,14 +29,14 @@ struct Copy {
 struct Access {
   enum class By : std::uint8_t { any, own_element, first_thread };
 
-  bool array;           // of the kernel's parameters, else memory of the block
+  bool array;           // a parameter of the kernel, else memory of the block
   std::uint32_t which;  // parameter or local array
   bool writes;
   By by;
   Deal deal = {};
   std::optional<Copy> copy = {};
   SourceLocation where;
-  // In shared memory: from where on, up to where. Nothing in device memory.
+  // The byte range in shared memory. Empty in device memory.
   std::optional<std::pair<std::int64_t, std::int64_t>> bytes = {};
 
   bool same_but_place(const Access &other) const {
@@ -46,7 +46,7 @@ struct Access {
   }
 };
 
-// The values that locals have where they are constants in the iteration that is gone through.
+// The locals' values if they are constants in the current iteration.
 class Known {
  public:
   Value operator()(const Value &value) const {
@@ -83,7 +83,7 @@ class Checker {
       if (!allocate || !allocate->of_block()) return;
       memory_.emplace(allocate->array, *allocate);
       if (allocate->space == MemorySpace::registers) registers_.insert(allocate->array);
-      // As many as bring each buffer into use twice.
+      // Enough to use each buffer twice.
       turns_ = std::max(turns_, 2 * allocate->stages + 1);
     });
   }
@@ -114,7 +114,7 @@ class Checker {
     return {false, array, writes, by, deal, {}, where_, bytes(array)};
   }
 
-  // Where an array begins and ends in shared memory.
+  // The range of an array in shared memory.
   std::optional<std::pair<std::int64_t, std::int64_t>> bytes(LocalArrayId array) const {
     const auto known = memory_.find(array);
     if (known == memory_.end()) return std::nullopt;
@@ -144,11 +144,11 @@ class Checker {
         access.copy = Copy{Copy::State::arrived, 0};
   }
 
-  // What is outside of loops over elements is done by every thread.
+  // Every thread runs the code outside of loops over elements.
   void of_every_thread(const Let &let) {
     known_.compute(let);
     const Operation &operation = let.value;
-    // One thread does it for all, between barriers of its own.
+    // One thread runs it for all, between its own barriers.
     if (operation.op == Op::Exchange || info(operation.op).typing == Typing::Atomic) return barrier();
     if (operation.op == Op::LocalLoad && in_memory(operation.array)) touch(of_block(operation.array, false));
     if (operation.op == Op::Load) touch(of_array(operation.array, false));
@@ -162,8 +162,8 @@ class Checker {
       copy.copy = Copy{};
       return touch(copy);
     }
-    // Bulk copies write to the buffers of its factors. Where others start them, nothing else uses these buffers, whose
-    // own barriers say when they are full and when they are free.
+    // Bulk copies write to the rings of its factors. If producers start them, only the loop uses these rings, whose
+    // barriers order the accesses.
     for (const LoopWindows &windows : call.windows) touch(of_array(windows.array, false));
     const Typing typing = info(call.op).typing;
     const bool scratch = typing == Typing::Reduce || typing == Typing::Fourier;
@@ -172,14 +172,14 @@ class Checker {
       if (in_memory(call.operands[i].array) && !(filled && call.part == TileCall::Part::products))
         touch(of_block(call.operands[i].array, filled || (scratch && i != 0)));
     }
-    // Each thread reads what all have written.
+    // Each thread reads all threads' writes.
     if (exchanges_parts(call, registers_)) {
       barrier();
       touch(of_block(call.operands[1].array, false));
     }
-    // A call reads what it writes over by itself, such as the sums of a product.
+    // A call orders its own reads and writes of one tile, such as the sums of a product.
     const auto own = [&](const TileMemory &operand) { return operand.array == call.result.array; };
-    // At its end, after which nothing is in its buffers.
+    // At its end all of its copies have been used.
     if (!call.windows.empty() && call.part == TileCall::Part::whole) barrier();
     if (in_memory(call.result.array) && std::ranges::none_of(call.operands, own))
       touch(of_block(call.result.array, true));
@@ -219,11 +219,11 @@ class Checker {
 
   void loops(const For &loop) {
     if (loop.kind == LoopKind::Thread) return elements(loop);
-    // What another block does is in no order anyway.
+    // Accesses of different blocks are unordered anyway.
     if (loop.kind == LoopKind::Block) return walk(loop.body);
     const Value first = known_(loop.begin), end = known_(loop.end);
     const bool constant = first.is_constant() && loop.step.is_constant(), ends = constant && end.is_constant();
-    std::vector<Access> left = open_;  // where the loop ends, after any of its turns or none
+    std::vector<Access> left = open_;  // at the loop's end, after any number of iterations
     begin(loop.carried, constant);
     for (int turn = 0; turn < turns_; ++turn) {
       known_.forget(loop.index);
@@ -266,7 +266,7 @@ class Checker {
         const Access::By by = first_thread ? Access::By::first_thread : own ? Access::By::own_element : Access::By::any;
         all.push_back(of_block(*array, store != nullptr, by, deal));
       }
-      // Another loop may have the element at another index.
+      // Another loop may access the element at another index.
       const Access::By by = first_thread ? Access::By::first_thread : Access::By::any;
       if (const auto array = array_read(stmt)) all.push_back(of_array(*array, false, by, deal));
       if (const auto array = array_written(stmt)) all.push_back(of_array(*array, true, by, deal));
@@ -281,7 +281,7 @@ class Checker {
     for (const Access &access : all) remember(access);
   }
 
-  // Loads from an array that the loop stores to, at other indices.
+  // Loads, at other indices, from an array that the loop stores to.
   void note_assumptions(const For &loop) {
     std::map<std::uint32_t, std::vector<Value>> stored;
     for_each_statement(loop.body, [&](const Stmt &stmt) {
@@ -337,7 +337,7 @@ class Checker {
   std::vector<Access> open_;  // since the last barrier
   Known known_;
   int groups_ = 0;                           // of copies, so far
-  int turns_ = 2;                            // of a loop that are gone through
+  int turns_ = 2;                            // number of simulated iterations of a loop
   std::map<LocalArrayId, Allocate> memory_;  // of the block
   std::set<LocalArrayId> registers_;
   SourceLocation where_;

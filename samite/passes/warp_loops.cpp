@@ -20,10 +20,10 @@ namespace {
 
 // Limits in instructions: enough to keep a multiprocessor busy, and few enough to compile quickly.
 constexpr std::size_t most_iterations = 8, most_in_pieces = 640, most_of_tile = 1024;
-// With fewer iterations at once, the shuffles that they share save little.
+// With fewer iterations at once, sharing the shuffles saves little.
 constexpr std::size_t least_iterations = 4;
-// Bytes for each thread: of a row, and of all rows of a kernel. With no more, shared memory does not limit how many
-// threads a multiprocessor runs.
+// Bytes of each thread: for a row, and for all rows of a kernel. Within this limit shared memory does not limit the
+// concurrent threads of a multiprocessor.
 constexpr std::size_t most_row_bytes = 64, most_bytes = 64;
 
 class Decider {
@@ -57,11 +57,11 @@ class Decider {
   }
 
  private:
-  // Where threads run several instances at a time, warps are together in the loops that all of them go through, not in
-  // those of the last instances.
+  // If threads run several instances together, warps are complete in the loops of all instances, not in those of the
+  // last ones.
   bool whole_warps(const For &loop) const { return loop.instances == instances_ && !loop.rolled; }
 
-  // Sums of one type are done together, and of so many.
+  // Sums of one type are combined, up to so many.
   std::vector<std::size_t> sums_of(const For &loop) const {
     std::vector<std::size_t> sums = sums_.of(loop);
     if (sums.empty()) return sums;
@@ -71,7 +71,7 @@ class Decider {
     return sums;
   }
 
-  // Of what nothing writes: by their place in the loop's body.
+  // Loads of constant arrays, by their positions in the loop's body.
   std::vector<std::size_t> loads_of(const For &loop) const {
     std::vector<std::size_t> places;
     if (!loop.step.is_constant()) return places;
@@ -133,10 +133,10 @@ class Decider {
   bool constant(std::uint32_t array) const { return !written_[array] && facts_of(arrays_, array).unaliased; }
 
   const FactsOfArrays &arrays_;
-  const Uniformity lanes_;  // where a warp lies along the last dimension
+  const Uniformity lanes_;  // if a warp spans the last dimension
   const LaneSums sums_;
   const std::int64_t instances_;
-  std::vector<bool> used_;     // by LocalId: whether anything reads it
+  std::vector<bool> used_;     // by LocalId: whether it is read
   std::vector<bool> written_;  // by parameter
   std::size_t bytes_ = 0;      // of a thread, in all rows so far
 };
@@ -148,7 +148,7 @@ std::unordered_map<LocalId, const Operation *> lets_of(const Block &block) {
   return lets;
 }
 
-// Adds the locals from before the loop from which an index is computed.
+// Adds the locals from before the loop on which an index depends.
 void add_sources(const Value &value, LocalId loop_index, const std::unordered_map<LocalId, const Operation *> &inside,
                  std::set<LocalId> &sources) {
   if (!value.is_local() || value.id() == loop_index) return;
@@ -163,15 +163,15 @@ void add_sources(const Value &value, LocalId loop_index, const std::unordered_ma
 }  // namespace
 
 Kernel warp_loops(Kernel planned, const FactsOfArrays &arrays) {
-  // A thread that gets no memory may end within a loop: the other threads of the warp would wait for it.
+  // A thread that gets no memory may end within a loop: the other threads of its warp would wait for it.
   if (is_tile_kernel(planned) || uses_workspace(planned)) return planned;
   Decider decide(planned, arrays);
   planned.body = rewrite(planned.body, [&](const Stmt &stmt) { return decide(stmt); });
   return planned;
 }
 
-// A value that is the same along the launch's last dimension may differ in a warp that spans several rows. Threads that
-// disagree about the loop would wait for each other.
+// A value that is constant along the launch's last dimension may differ in a warp that spans several rows. Threads with
+// different trip counts would deadlock.
 std::set<LocalId> same_in_warp(const For &loop) {
   std::set<LocalId> shared;
   for (const Value &bound : {loop.begin, loop.end})

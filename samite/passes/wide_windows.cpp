@@ -29,7 +29,7 @@ class Widener {
       if (type.shape().rank() != 2) return std::nullopt;
     const MatMulExtents e = matmul_extents(factors[0], multiply.type, multiply.attribute);
     const std::array transposed{(multiply.attribute & transposed_a) != 0, (multiply.attribute & transposed_b) != 0};
-    // Of the factors' tiles, the dimension of the product's rows or columns, and that of its terms.
+    // For the factors' tiles, the dimension of the product's rows or columns, and that of its terms.
     const std::array along_lines{transposed[0] ? 1 : 0, transposed[1] ? 0 : 1};
 
     const auto rank = static_cast<int>(added.indices.size());
@@ -72,7 +72,7 @@ class Widener {
 
   bool selects(const Along &along) const { return along.index && along.index->kind != Symbol::Kind::ThreadIndex; }
 
-  // The one dimension of the gradient that the loop selects.
+  // The gradient's only dimension that the loop selects.
   std::optional<Selected> widened_dimension(const Accumulate &added, int rank) const {
     std::optional<Selected> found;
     for (int d = 0; d < rank; ++d) {
@@ -85,7 +85,7 @@ class Widener {
     return found;
   }
 
-  // The load that a factor is, but for casts, which all get the new shape.
+  // The load of a factor, through casts, which all get the new shape.
   const Let *change(const Value &factor, const TileShape &shape, std::map<LocalId, Type> &types) const {
     Value at = factor;
     while (at.is_local()) {
@@ -101,8 +101,8 @@ class Widener {
     return nullptr;
   }
 
-  // Whether the terms of the next block follow those of a block, and the lines of the loop's next window those of its
-  // own where they are widened; and whether nothing else differs.
+  // Whether the terms of consecutive blocks are adjacent, and so are the lines of the loop's consecutive windows if
+  // they are widened; and whether nothing else differs.
   bool steps_by_terms(const Let &load, int terms, int lines, bool widened, std::int64_t inner,
                       std::int64_t extent) const {
     for (int d = 0; d < static_cast<int>(load.value.operands.size()); ++d) {

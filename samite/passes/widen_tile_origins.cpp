@@ -67,7 +67,7 @@ class Widening {
         [&](const auto &) { build_.append(stmt); });
   }
 
-  // An index that is a tile gives the index of each element, and stays as the program computed it.
+  // An index that is a tile has the index of each element, and stays unchanged.
   void widen(std::vector<Value> &values, std::size_t indices) {
     for (std::size_t d = 0; d < indices; ++d)
       if (values[d].type() == ScalarType::Int32) values[d] = widened(values[d]);
@@ -81,7 +81,7 @@ class Widening {
 
   Builder build_;
   const std::vector<bool> &wide_;
-  std::vector<const Operation *> product_;  // by local: what it is, if that is a product
+  std::vector<const Operation *> product_;  // by local: its product, if it is one
 };
 
 }  // namespace
