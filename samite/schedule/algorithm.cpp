@@ -18,7 +18,7 @@ namespace {
 
 using namespace ir;
 
-// One definition as it stands in the trace: the stores of all values of a Func.
+// One definition in the trace: the stores of all values of a Func.
 struct Stores {
   std::uint32_t func;
   std::vector<const Store *> stores;
@@ -114,8 +114,8 @@ class Reader {
     return found;
   }
 
-  // Statements of the trace before `end` that the values may depend on, in order: a local that is assigned depends on
-  // all that it has been.
+  // Statements of the trace before `end` on which the values may depend, in order: a local that is assigned depends on
+  // all of its earlier values.
   std::vector<const Stmt *> leading_to(const std::vector<Value> &values, std::size_t end) const {
     std::unordered_set<LocalId> read;
     const auto add = [&](const Value &value) {
@@ -136,7 +136,7 @@ class Reader {
   }
 
   // The kernel that computes what these values need, from the start of the trace to `end`, in structured form: its last
-  // statements store them. Variables are parameters while it is made.
+  // statements store them. Variables are temporarily parameters.
   Block computed(const std::vector<Value> &values, std::size_t end, SourceLocation where) const {
     Kernel kernel;
     kernel.name = trace_.name;
@@ -160,7 +160,7 @@ class Reader {
     return passes::simplify(passes::promote(kernel)).body;
   }
 
-  // The same with locals that differ from all others of the algorithm.
+  // The same with locals that are unique in the algorithm.
   struct Computed {
     Block body;
     std::vector<Value> values;
@@ -298,7 +298,7 @@ class Reader {
     return nullptr;
   }
 
-  // f(i, j) += value, where f has no definition yet, begins with zeros; f(i, j) *= value with ones.
+  // f(i, j) += value, if f has no definition yet, begins with zeros; f(i, j) *= value with ones.
   Definition implied(const Stores &stores, const Definition &update) {
     const Function &function = made_.functions[stores.func];
     Definition pure;
@@ -335,7 +335,7 @@ class Reader {
     return pure;
   }
 
-  // An update goes through all of a dimension in any order: what it reads of itself must be at the same index there.
+  // An update runs over a dimension in any order: its reads of its own Func must have the same index there.
   void check_own_calls(const Definition &definition, std::uint32_t func) const {
     for (const Stmt &stmt : definition.body) {
       const Let *let = stmt.as<Let>();
@@ -403,7 +403,7 @@ class Order {
   enum class State : std::uint8_t { unseen, open, done };
   const Algorithm &algorithm_;
   std::vector<State> state_;
-  std::vector<std::uint32_t> open_;  // those that lead to the one that is visited
+  std::vector<std::uint32_t> open_;  // on the path to the current one
   std::vector<std::uint32_t> order_;
 };
 

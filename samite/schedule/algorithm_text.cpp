@@ -14,7 +14,7 @@ namespace {
 
 using namespace ir;
 
-// How C++ binds operators; what binds closer needs no parentheses inside of what binds less.
+// C++ operator precedence; operands that bind tighter need no parentheses.
 enum Binding : int { choice, either, both, comparison, shift, sum, product_of, prefix, leaf };
 
 struct Infix {
@@ -44,13 +44,13 @@ constexpr Infix infixes[] = {
 struct Text {
   std::string text;
   Binding binding = leaf;
-  // In parentheses where it stands beside an operator that binds closer.
+  // Parenthesised beside an operator that binds tighter.
   std::string inside(Binding of) const { return binding < of ? "(" + text + ")" : text; }
 };
 
 class Expressions {
  public:
-  // `apart`: what is used several times has lines of its own.
+  // `apart`: values with several uses have their own lines.
   Expressions(const Algorithm &algorithm, const Block &body, bool apart) : algorithm_(algorithm), apart_(apart) {
     for (const Stmt &stmt : body) {
       const Let *let = stmt.as<Let>();
@@ -82,7 +82,7 @@ class Expressions {
     return fmt::format("{}", fmt::join(all, ", "));
   }
 
-  // Of f(i) + value, where f(i) is what is defined: the value.
+  // For f(i) + value, where f(i) is being defined: the value.
   std::optional<Value> added(const Value &value, std::uint32_t array, const std::vector<Value> &indices) const {
     const Operation *of = operation(value);
     if (!of || of->op != Op::Add) return std::nullopt;
@@ -167,7 +167,7 @@ Expressions expressions_of(const Algorithm &algorithm, const Definition &definit
 DefinitionText text_of(const Algorithm &algorithm, const Function &function, const Definition &definition) {
   if (definition.undefined) return {{fmt::format("{} is undefined at first", function.name)}, definition.where};
   Expressions expressions = expressions_of(algorithm, definition, true);
-  // Of an update, the indices may be values.
+  // In an update, the indices may be values.
   const std::string element = fmt::format("{}({})", function.name, expressions.list(definition.indices));
   std::vector<std::string> values;
   bool sum = definition.values.size() == 1;
@@ -268,7 +268,7 @@ std::string to_string(const Directive &directive, const CapturedPipeline &captur
     return definition == 0 ? func(number) : fmt::format("{}.update({})", func(number), definition - 1);
   };
   std::vector<std::string> arguments;
-  std::string made;  // the Func that the directive makes
+  std::string made;  // the Func that the directive creates
   switch (directive.kind) {
     case Directive::Kind::in:
     case Directive::Kind::clone_in:
@@ -313,7 +313,7 @@ std::vector<FunctionText> text_of(const CapturedPipeline &captured, const std::s
     if (of_schedule != captured.schedules.end())
       for (const Directive &directive : of_schedule->directives)
         if (directive.func == f) text.directives.push_back(to_string(directive, captured));
-    // Another schedule's is of zeros that nothing calls.
+    // A Func of another schedule consists of zeros that are never read.
     const bool unused = f < captured.funcs.size() && captured.funcs[f].of_schedule && !is_called(algorithm, f);
     if (!unused) all.push_back(std::move(text));
   }

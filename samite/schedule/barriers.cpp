@@ -14,7 +14,7 @@ using namespace ir;
 
 struct Touched {
   std::set<LocalArrayId> read, written;  // since the last barrier
-  std::set<LocalArrayId> in_buffers;     // whose order load_ahead keeps
+  std::set<LocalArrayId> in_buffers;     // load_ahead orders their accesses
 
   void add(const Touched &other) {
     read.insert(other.read.begin(), other.read.end());
@@ -41,7 +41,7 @@ class Placer {
     });
   }
 
-  // The block with its barriers, and what has been touched since the last one when it ends.
+  // The block with its barriers, and the accesses after its last barrier.
   Block placed(const Block &block, Touched &since) const {
     Block made;
     for (const Stmt &stmt : block) add(stmt, since, made);
@@ -70,7 +70,7 @@ class Placer {
 
   void add(const Stmt &stmt, Touched &since, Block &made) const {
     if (const For *loop = stmt.as<For>(); loop && loop->kind != LoopKind::Thread) {
-      // What an iteration leaves meets the next one.
+      // Accesses at the end of an iteration precede those of the next one.
       Touched before = since;
       Block body;
       for (;;) {
@@ -115,7 +115,7 @@ class Placer {
     made.push_back(stmt);
   }
 
-  // Whether something lies where something else may have been, which others may still touch.
+  // Whether new memory overlaps memory that other threads may still access.
   bool takes_over(const Touched &here, const Touched &since) const {
     for (const LocalArrayId array : here.all())
       for (const LocalArrayId before : since.all()) {
@@ -126,7 +126,7 @@ class Placer {
   }
 
   const passes::TileMemoryPlan plan_;
-  std::map<LocalArrayId, LocalArrayId> shared_;  // of which memory each is, or a buffer
+  std::map<LocalArrayId, LocalArrayId> shared_;  // the allocation that each aliases, or itself
   std::set<LocalArrayId> several_buffers_;
 };
 

@@ -13,7 +13,7 @@ using passes::Affine;
 
 namespace {
 
-// By local of the definition: what has been computed of it.
+// By local of the definition: its computed value.
 using Made = std::map<LocalId, Value>;
 
 using Pairs = std::vector<std::pair<Affine, Affine>>;
@@ -213,7 +213,7 @@ Value evaluate(Lowering &lowering, const Site &site, const Value &value, Made &m
   return result;
 }
 
-// Of f(i) = f(i) + value: the sum and the value. Of the least and greatest of f(i) and a value, where it is atomic.
+// For f(i) = f(i) + value: the sum and the value. For minima and maxima of f(i) and a value, if it is atomic.
 std::optional<std::pair<Op, Value>> added_to_itself(const Lowering &lowering, const Site &site, std::size_t v) {
   const Operation *of = site.forms.operation(site.definition.values[v]);
   if (!of || site.number == 0) return std::nullopt;
@@ -232,7 +232,7 @@ std::optional<std::pair<Op, Value>> added_to_itself(const Lowering &lowering, co
   return std::nullopt;
 }
 
-// "f(y, …) +=": what is stored, by the names of its variables.
+// "f(y, …) +=": the stored element, by the names of its variables.
 std::string element_of(const Lowering &lowering, const Site &site) {
   std::vector<std::string> indices;
   for (const auto &pure : site.definition.pure) indices.push_back(pure ? pure->name : "…");
@@ -278,7 +278,7 @@ void store(Lowering &lowering, const Site &site, const std::optional<Value> &loa
                                 "updates are of device memory; compute '{1}' at the root, or keep that loop serial",
                                 site.schedule.meeting->name, of.name));
   // All values before any of them is stored: they may read each other's old ones.
-  std::vector<std::pair<Op, Value>> values;  // what is added, or `Copy` of what is stored
+  std::vector<std::pair<Op, Value>> values;  // the addend, or `Copy` for a stored value
   const auto compute = [&](Made &here) {
     for (std::size_t v = 0; v < site.definition.values.size(); ++v) {
       const auto added = added_to_itself(lowering, site, v);
@@ -355,7 +355,7 @@ void body_of_thread(Lowering &lowering, const Site &site) {
 }  // namespace
 
 void body(Lowering &lowering, const Site &site) {
-  // What stands outside of the threads' loops is done by each of them: one is enough, and more would update twice.
+  // Each thread runs the code outside of the thread loops: one suffices, and more would update twice.
   if (lowering.gpu && lowering.kernel.block_fills && !lowering.open.threads) {
     For one{lowering.write.new_local(), ScalarType::Int32, number(0), number(1), number(1), {}, {}};
     one.kind = LoopKind::Thread;

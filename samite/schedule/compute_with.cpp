@@ -36,7 +36,7 @@ std::string listed(const std::vector<Loop> &loops) {
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
-// How functions call each other from `from` to `to`, both included; empty where they do not.
+// The chain of calls from `from` to `to`, both included; empty if there is none.
 std::vector<std::uint32_t> path(const Algorithm &algorithm, std::uint32_t from, std::uint32_t to) {
   std::vector<bool> seen(algorithm.functions.size());
   std::vector<std::uint32_t> at;
@@ -91,7 +91,7 @@ class Check {
     same_loops(schedules_[f].definitions[n], own, other);
   }
 
-  // No function of those that share loops is computed of another one of them.
+  // No function that shares loops depends on another one of them.
   void independent(const std::vector<std::uint32_t> &functions, const Leader &leader) const {
     for (const std::uint32_t f : functions)
       for (const std::uint32_t g : functions) {
@@ -106,7 +106,7 @@ class Check {
       }
   }
 
-  // Definitions of one function are computed in their order.
+  // Definitions of one function run in order.
   void in_order(std::uint32_t f) const {
     const std::vector<DefinitionSchedule> &all = schedules_[f].definitions;
     for (std::size_t n = 0; n < all.size(); ++n)

@@ -20,7 +20,7 @@ constexpr std::int64_t most_index = std::numeric_limits<std::int32_t>::max();
 
 Value wide(std::int64_t of) { return Value::constant(ScalarType::Int64, of); }
 
-// `parts` says what is required; inside of a kernel that is unrolled it may come again and again.
+// `parts` identifies the requirement, which may recur in an unrolled kernel.
 bool is_new(Lowering &lowering, std::vector<Affine> parts) {
   return !lowering.kernel.open || lowering.kernel.countable.insert(std::move(parts)).second;
 }

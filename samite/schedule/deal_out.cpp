@@ -11,9 +11,9 @@ using passes::Symbol;
 
 namespace {
 
-constexpr std::int64_t elements_at_once = 4;  // that a thread fetches for its block
+constexpr std::int64_t elements_at_once = 4;  // loaded by a thread for its block
 
-// Whether the definition loads from an array along its last dimension, as the variable goes on.
+// Whether the definition's load follows an array's last dimension as the variable grows.
 bool goes_along_row(const Lowering &lowering, const Definition &definition, LocalId variable) {
   const Forms forms(definition.body);
   const Symbol symbol = Symbol::local(variable);
@@ -35,7 +35,7 @@ DefinitionSchedule dealt_out(const Lowering &lowering, std::uint32_t f, std::siz
   for (int d : std::views::reverse(schedule.storage_order))
     if (const auto &pure = definition.pure[static_cast<std::size_t>(d)])
       dealt.loops.push_back({pure->name, LoopType::gpu_thread, definition.where});
-  // A few neighbours at a time, which one load may then bring (passes/pack_accesses.h).
+  // A few neighbours at a time, which one load may combine (passes/pack_accesses.h).
   std::optional<Loop> neighbours;
   const auto row = region.empty() ? 0 : static_cast<std::size_t>(schedule.storage_order.front());
   if (const auto last = region.empty() ? std::nullopt : definition.pure[row];

@@ -41,7 +41,7 @@ class Scheduler {
 
   // The directive of this number.
   void apply(const ir::Directive &directive, std::size_t number) {
-    if (directive.func >= made_.size()) return;  // of a Func that nothing calls
+    if (directive.func >= made_.size()) return;  // of a Func that is never called
     const Function &function = algorithm_.functions[directive.func];
     if (directive.definition >= function.definitions.size())
       throw UserError(directive.where,
@@ -282,7 +282,7 @@ class Scheduler {
     schedule.loops[at].name = directive.names[1];
   }
 
-  // The innermost one first; loops that are not named stay where they are.
+  // The innermost one first; unnamed loops keep their positions.
   void reorder(const ir::Directive &directive) {
     DefinitionSchedule &schedule = of_definition(directive);
     std::vector<std::size_t> places;
@@ -396,7 +396,7 @@ class Scheduler {
     check_pipelined(f);
   }
 
-  // Each iteration of a serial loop has a buffer of shared memory of its own.
+  // Each iteration of a serial loop has its own buffer of shared memory.
   void check_pipelined(std::uint32_t f) const {
     const FunctionSchedule &schedule = made_[f];
     const std::string &name = algorithm_.functions[f].name;
@@ -418,7 +418,7 @@ class Scheduler {
           fmt::format("is not in shared memory, which is what can be filled ahead; say "
                       "{}.store_in(Memory::shared), or leave pipelined out",
                       name));
-    if (schedule.compute.level != Place::Level::at) return;  // which has been refused of shared memory
+    if (schedule.compute.level != Place::Level::at) return;  // shared memory was refused for others
     const Place &place = schedule.compute, &store = schedule.store;
     if (store.level != place.level || store.function != place.function || store.loop != place.loop)
       refuse(
@@ -434,7 +434,7 @@ class Scheduler {
       }
   }
 
-  // What is inlined has no loops and no memory; what is computed at the root is kept in device memory.
+  // Inlined functions have no loops and no memory; functions at the root are in device memory.
   void check_level(std::uint32_t f) const {
     const Function &function = algorithm_.functions[f];
     const FunctionSchedule &schedule = made_[f];
@@ -456,7 +456,7 @@ class Scheduler {
                   : fmt::format("compute it at a loop of what calls it: {}.compute_at(caller, loop)", function.name)));
   }
 
-  // Directives about memory that would change nothing.
+  // Directives about memory without an effect.
   void check_storage(std::uint32_t f) const {
     const Function &function = algorithm_.functions[f];
     const FunctionSchedule &schedule = made_[f];
@@ -497,11 +497,11 @@ class Scheduler {
     });
   }
 
-  // A function is kept at the loop where it is computed, or around that.
+  // A function's storage is at its compute loop, or outside of it.
   void check_store(std::uint32_t f) const {
     const Place &store = made_[f].store;
     if (store.level != Place::Level::at) return;
-    // Outwards, from where it is computed.
+    // Outwards from the compute loop.
     Place compute = made_[f].compute;
     while (compute.level == Place::Level::at && compute.function != store.function)
       compute = made_[compute.function].compute;
@@ -651,8 +651,8 @@ class Scheduler {
     return false;
   }
 
-  // An update that is no sum, least or greatest value goes through its reductions in their order: only what has several
-  // iterations at an element counts.
+  // An update other than a sum, minimum or maximum runs its reductions in order: only reductions with several
+  // iterations at an element matter.
   void check_order(std::uint32_t f, std::size_t d, const DefinitionSchedule &of) const {
     const Function &function = algorithm_.functions[f];
     const Definition &definition = function.definitions[d];
@@ -700,7 +700,7 @@ class Scheduler {
                           function.name));
   }
 
-  // Whether each value is the sum, the least or the greatest of the element and of what does not depend on the Func.
+  // Whether each value is the sum, minimum or maximum of the element and an operand that does not depend on the Func.
   bool in_any_order(std::uint32_t f, std::size_t d) const {
     const Function &function = algorithm_.functions[f];
     const Definition &definition = function.definitions[d];
@@ -815,12 +815,12 @@ class Scheduler {
 
   const Algorithm &algorithm_;
   std::vector<FunctionSchedule> made_;
-  std::set<std::uint32_t> stored_;  // whose place in memory was given
-  // By function the first directive about its loops, or about its memory.
+  std::set<std::uint32_t> stored_;  // with a given place in memory
+  // By function: the first directive about its loops, or about its memory.
   std::map<std::uint32_t, ir::Directive> said_;
-  // By function and kind the last directive about its memory.
+  // By function and kind: the last directive about its memory.
   std::map<std::pair<std::uint32_t, DirectiveKind>, SourceLocation> storage_said_;
-  // By the number of its directive: which of the specializations, of which of its specializations, and so on.
+  // By the number of its directive: the path of specializations.
   std::map<std::size_t, std::vector<std::size_t>> specializations_;
 };
 
@@ -890,9 +890,9 @@ DefinitionSchedule loops_of(const Algorithm &algorithm, const std::vector<ir::Di
 
 namespace {
 
-// A thread for each element on a GPU; tasks and vectors on the CPU. Of the loops that `about` is about. A loop that the
-// schedule names as a place stays serial, and so do those around it: what is kept outside of it is there for the next
-// iteration. Inside of it, the CPU has vectors.
+// A thread for each element on a GPU; tasks and vectors on the CPU, for the loops of `about`. A loop that the schedule
+// names as a place stays serial, and so do those around it: later iterations reuse storage outside of it. Inside it,
+// the CPU has vectors.
 void add_default_loops(const Function &function, const ir::Directive &about, const std::set<std::string> &places,
                        bool gpu, std::vector<ir::Directive> &directives) {
   std::vector<std::string> pure;
@@ -929,7 +929,8 @@ void add_default_loops(const Function &function, const ir::Directive &about, con
   if (has_place) {
     direct(DirectiveKind::vectorize, {last});
   } else if (gpu) {
-    // 512 elements a block: a GPU starts some 1.6 blocks a nanosecond, and less of them would be slower than memory.
+    // 512 elements in a block: a GPU starts about 1.6 blocks in a nanosecond, and smaller ones would be slower than
+    // memory.
     std::vector<std::string> threads{inner};
     direct(DirectiveKind::split, {last, last, inner}, pure.size() > 1 ? 64 : 512);
     if (pure.size() > 1) {
@@ -962,7 +963,7 @@ std::vector<FunctionSchedule> scheduled(const Algorithm &algorithm, const std::v
   for (std::uint32_t f = 0; f < algorithm.functions.size(); ++f)
     for (std::uint32_t d = 0; d < algorithm.functions[f].definitions.size(); ++d) all.insert({f, d, std::nullopt});
   std::set<std::uint32_t> inside;
-  std::map<std::uint32_t, std::set<std::string>> places;  // loops where others are computed or kept, by function
+  std::map<std::uint32_t, std::set<std::string>> places;  // loops where others are computed or stored, by function
   for (std::size_t i = 0; i < directives.size(); ++i) {
     const ir::Directive &directive = directives[i];
     scheduler.apply(directive, i);
@@ -977,7 +978,7 @@ std::vector<FunctionSchedule> scheduled(const Algorithm &algorithm, const std::v
     if (directive.kind == DirectiveKind::compute_at || directive.kind == DirectiveKind::store_at)
       places[directive.other.value()].insert(directive.names.at(0));
   }
-  // What is computed at the root and has no loops of the user's.
+  // Functions at the root without loops from the user.
   std::vector<ir::Directive> more;
   for (const auto &[f, d, specialization] : all)
     if (!inside.contains(f) && scheduler.level(f) == Place::Level::root && !mentioned.contains({f, d, specialization}))
@@ -990,7 +991,7 @@ std::vector<FunctionSchedule> scheduled(const Algorithm &algorithm, const std::v
 
 namespace {
 
-// What default_schedule asks about the calls of a function by all others.
+// The facts about a function's calls that default_schedule needs.
 class Calls {
  public:
   explicit Calls(const Algorithm &algorithm) : algorithm_(algorithm), of_(algorithm.functions.size()) {
@@ -1000,12 +1001,12 @@ class Calls {
 
   struct Of {
     int count = 0;
-    bool repeated = false;   // in a definition that goes through a Reduction
-    bool unbounded = false;  // at an index whose bounds are not known: it cannot be told how much to compute before
+    bool repeated = false;   // in a definition with a Reduction
+    bool unbounded = false;  // at an index without bounds: the required region is unknown in advance
   };
   const Of &of(std::uint32_t function) const { return of_[function]; }
 
-  // Operations of an element of a definition, with those of what it calls where that is inlined.
+  // Operations for an element of a definition, including those of inlined callees.
   std::int64_t cost(const Definition &definition, const std::vector<std::int64_t> &inlined) const {
     auto cost = static_cast<std::int64_t>(definition.body.size());
     for (const ir::Stmt &stmt : definition.body)
@@ -1055,7 +1056,7 @@ class Calls {
 std::vector<FunctionSchedule> default_schedule(const Algorithm &algorithm, bool gpu) {
   constexpr std::int64_t cheap = 16, most = 256;
   const Calls calls(algorithm);
-  std::vector<std::int64_t> inlined(algorithm.functions.size());  // the cost of a call; 0 where it is a load
+  std::vector<std::int64_t> inlined(algorithm.functions.size());  // the cost of a call; 0 if it is a load
   std::vector<ir::Directive> directives;
   for (const std::uint32_t f : algorithm.order) {
     const Function &function = algorithm.functions[f];

@@ -22,13 +22,13 @@ using passes::Affine;
 using passes::Symbol;
 using DirectiveKind = Directive::Kind;
 
-// Of f(i) = f(i) op value.
+// For f(i) = f(i) op value.
 struct Combining {
   Op op;
   Value value;
 };
 
-// Operations on 32-bit integers, written into a block.
+// Appends operations on 32-bit integers to a block.
 class IndexOperations {
  public:
   IndexOperations(Block &block, LocalId &next, SourceLocation where) : block_(block), next_(next), where_(where) {}
@@ -37,7 +37,7 @@ class IndexOperations {
   Value index(const Value &value) {
     return value.type() == Type(ScalarType::Int32) ? value : made({Op::Cast, ScalarType::Int32, {value}});
   }
-  // Of numbers that are not negative.
+  // For non-negative numbers.
   Value quotient(const Value &a, std::int64_t by) {
     if ((by & (by - 1)) == 0 && by > 1)
       return (*this)(Op::ShiftRight, a, number(__builtin_ctzll(static_cast<unsigned long long>(by))));
@@ -97,7 +97,7 @@ class Factoring {
   std::size_t rank() const { return old_.indices.size(); }
   const std::string &root_of(std::size_t reduction) const { return schedule_.roots[rank() + reduction]; }
 
-  // The variables that a loop, or one that there was, is made of.
+  // The variables from which a loop, current or former, was made.
   std::set<std::string> roots_of(const std::string &loop) const {
     const std::set<std::string> names = schedule_.made_of(loop);
     std::set<std::string> roots;
@@ -113,7 +113,7 @@ class Factoring {
   bool is_affected(const std::string &loop) const { return meet(roots_of(loop), affected_); }
   bool is_pure(const std::string &loop) const { return meet(roots_of(loop), pure_); }
 
-  // Which loops f keeps, and of which reduction variables the loops are variables of their own from here on.
+  // Finds the loops that f keeps, and the reduction variables whose loops become separate variables.
   void find_loops() {
     std::set<std::string> reductions, taken;
     for (std::size_t d = 0; d < rank(); ++d) {
@@ -159,7 +159,7 @@ class Factoring {
     return nullptr;
   }
 
-  // Whether f goes through its loops of the reduction as they come in the reduction's own order, the kept ones first.
+  // Whether f iterates over its loops of the reduction in the reduction's own order, the kept ones first.
   bool parts_follow_each_other() const {
     std::vector<std::string> order;
     for (std::size_t r = 0; r < old_.reductions.size(); ++r) order.push_back(root_of(r));
@@ -220,7 +220,7 @@ class Factoring {
     refuse_own_calls(std::move(others));
   }
 
-  // What the steps are made of does not depend on the Func.
+  // The operands of the steps must not depend on the Func.
   void refuse_own_calls(std::vector<Value> others) const {
     if (old_.predicate) others.push_back(*old_.predicate);
     for (const Stmt &stmt : needed_for(old_.body, others))
@@ -231,7 +231,7 @@ class Factoring {
             described(), function_.name));
   }
 
-  // By loop, or by what loops were split of: how many iterations it has.
+  // By loop, or by the loop it was split from: the number of iterations.
   using Numbers = std::map<std::string, Value>;
 
   Numbers extents_in(Block &block, StatementCopy &copy) {
@@ -265,7 +265,7 @@ class Factoring {
     return std::nullopt;
   }
 
-  // A reduction variable for a loop of f's update, from 0 on where it is no variable of f's itself.
+  // A reduction variable for a loop of f's update, starting at 0 unless it is f's own variable.
   ReductionVariable variable_of(const std::string &loop, const Numbers &extents, const StatementCopy &bounds) {
     const Variable variable{loop, algorithm_.local_count++, rfactor_.where};
     const auto root = reduction_of(loop);
@@ -379,8 +379,7 @@ class Factoring {
     return result;
   }
 
-  // From loops back to the variables that they were split of. Where the last piece may be shorter, what lies beyond is
-  // left out.
+  // Maps loops back to the variables that they were split from. Iterations beyond a shorter last chunk are skipped.
   void join(std::map<std::string, Affine> values, const Numbers &extents, const StatementCopy &bounds,
             Definition &update) const {
     for (const auto &relation : std::views::reverse(schedule_.relations)) {
@@ -390,7 +389,7 @@ class Factoring {
           const Affine outer = values.at(relation.outer), value = outer * relation.factor + values.at(relation.inner);
           const Value &extent = extents.at(relation.whole);
           const bool divides = extent.is_constant() && extent.as_int() % relation.factor == 0;
-          // Also where the tail is rounded up: what is beyond the range of a reduction is no part of it.
+          // Even if the tail is rounded up: values beyond the range of a reduction do not belong to it.
           if (!divides) update.guards.push_back({value, outer, relation.factor, extent});
           values.insert_or_assign(relation.whole, value);
           break;
@@ -426,7 +425,7 @@ class Factoring {
     StatementCopy bounds(algorithm_.local_count), body(algorithm_.local_count);
     const Numbers extents = extents_in(rest.bounds, bounds);
     std::vector<Value> through(kept_.size(), Value::zero(ScalarType::Int32));
-    std::set<LocalId> left;  // variables of f's reduction that it goes through as before
+    std::set<LocalId> left;  // variables of f's reduction that it still iterates over
     for (const Loop &loop : schedule_.loops) {
       const auto kept = kept_.find(loop.name);
       if (kept == kept_.end()) continue;
@@ -541,7 +540,7 @@ class Factoring {
     if (any_order)
       for (const Directive &directive : of_order) of_partial(directive);
     if (reordered) {
-      // The order that the loops have now, as far as both have them.
+      // The current order of the loops, restricted to each.
       Directive of_f = more, of_other = more;
       for (const auto &loop : std::views::reverse(schedule_.loops)) {
         const auto kept = kept_.find(loop.name);
@@ -568,11 +567,11 @@ class Factoring {
   Function &partial_;
   const Definition old_;
   const DefinitionSchedule schedule_;        // of the update so far
-  std::map<std::string, std::size_t> kept_;  // loops that f goes through from here on, and which of the pairs they are
-  std::set<std::string> affected_;           // reduction variables of which kept loops are made
+  std::map<std::string, std::size_t> kept_;  // loops that f iterates over from here on, with the number of their pair
+  std::set<std::string> affected_;           // reduction variables from which kept loops are made
   std::set<std::string> pure_;
   std::vector<Combining> steps_;    // by value
-  std::optional<JointStep> joint_;  // in place of these
+  std::optional<JointStep> joint_;  // instead of these
 };
 
 }  // namespace

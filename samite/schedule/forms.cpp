@@ -47,7 +47,7 @@ Affine Forms::made(const Operation &operation) const {
   switch (operation.op) {
     case Op::Copy: return of[0];
     case Op::Cast:
-      // Of what fits anyway: an index.
+      // For values that fit anyway: indices.
       return is_integer(operation.operands[0].type().element()) && size_of(operation.type.element()) >= 4
                  ? of[0]
                  : Affine::unknown();
@@ -99,9 +99,9 @@ std::optional<std::int64_t> smaller(std::optional<std::int64_t> a, std::optional
 
 std::optional<std::int64_t> bound_above(const Affine &form, const passes::RangeOfSymbol &of, int depth);
 
-// Nothing of a form without a least or greatest of two in it. Such a one is replaced by each of the two. First come
-// those for which both have to do. Of the others the better one may be chosen, and which of several is replaced first
-// matters: all are tried.
+// Empty for a form without a minimum or maximum. Otherwise it is replaced by each of its two operands. First come those
+// for which both must hold. For the others the better one may be chosen, and the order of replacements matters: all are
+// tried.
 std::optional<std::optional<std::int64_t>> bound_of_extreme(const Affine &form, const passes::RangeOfSymbol &of,
                                                             int depth) {
   bool found = false;

@@ -35,7 +35,7 @@ std::vector<Directive> define_functions_of_schedule(Algorithm &algorithm, const 
   }
   if (changed) put_in_order(algorithm);
 
-  // A specialization is the number of its directive, which may be another one now.
+  // A specialization is identified by its directive's number, which may have changed.
   std::map<std::size_t, std::size_t> numbers;
   for (std::size_t d = 0; d < left.size(); ++d) {
     Directive &directive = left[d];

@@ -47,7 +47,7 @@ class Inliner {
     return found == renamed_.end() ? value : found->second;
   }
 
-  // An operation of equal operands is computed once.
+  // Operations with equal operands are computed once.
   Value copied(Operation operation, SourceLocation where) {
     for (Value &operand : operation.operands) operand = rename(operand);
     if (operation.op == Op::Load)
@@ -110,7 +110,7 @@ class Inliner {
 }  // namespace
 
 Algorithm with_inlined_calls(Algorithm algorithm, const std::vector<FunctionSchedule> &schedules) {
-  // Those that are called come first, so that what is inlined calls nothing that is.
+  // Callees first, so that inlined bodies contain no calls of inlined functions.
   for (const std::uint32_t f : algorithm.order)
     for (Definition &definition : algorithm.functions[f].definitions)
       Inliner(algorithm, schedules).inline_into(definition, algorithm.functions[f].name);

@@ -62,7 +62,7 @@ std::optional<Value> Integers::known_here(const Symbol &symbol) const {
   return found == values_.end() ? std::nullopt : std::optional(found->second);
 }
 
-// Whether a form has numbers so large that 32 bits may not hold it.
+// Whether a form's numbers may exceed 32 bits.
 bool Integers::is_large(const Affine &a) const {
   constexpr std::int64_t large = 1 << 24;
   return !of_32_bits.contains(range_of(a, symbols_.range())) &&
@@ -70,8 +70,8 @@ bool Integers::is_large(const Affine &a) const {
           std::ranges::any_of(a.terms(), [](const AffineTerm &term) { return std::abs(term.coefficient) >= large; }));
 }
 
-// A division needs its operand whole, where sums and products may wrap round on the way. Inside of loops, 64 bits would
-// cost every iteration: there the operand is an index, which 32 bits hold, unless its numbers are large.
+// A division needs its exact operand, while sums and products may wrap around on the way. Inside loops, 64 bits would
+// cost every iteration: there the operand is an index, which fits 32 bits, unless its numbers are large.
 bool Integers::divides_64_bits(const Affine &a, std::int64_t by) const {
   if (by > of_32_bits.upper || is_large(a)) return true;
   if (of_32_bits.contains(range_of(a, symbols_.range()))) return false;
@@ -80,7 +80,7 @@ bool Integers::divides_64_bits(const Affine &a, std::int64_t by) const {
   });
 }
 
-// Rounded down, as forms are; numbers that are not negative need no care.
+// Rounded down, like forms; non-negative numbers need no correction.
 Value Integers::divided(const Affine &a, std::int64_t by, bool remainder, ScalarType type) {
   if (type != ScalarType::Int64 && divides_64_bits(a, by))
     return write_.converted(divided(a, by, remainder, ScalarType::Int64), type);

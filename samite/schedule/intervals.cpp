@@ -1,4 +1,4 @@
-// Where the integers of a definition lie (Forms::interval), by the operation that makes them.
+// Intervals of a definition's integers (Forms::interval), by the operation that computes them.
 #include "samite/schedule/copy_statements.h"
 #include "samite/schedule/forms.h"
 
@@ -15,16 +15,16 @@ using passes::Interval;
 
 namespace {
 
-// Of two bounds of which each is one, the nearer; one may be unknown.
+// The tighter of two valid bounds; one may be unknown.
 Affine nearer_below(const Affine &a, const Affine &b) { return !a.known() ? b : !b.known() ? a : least(a, b); }
 Affine nearer_above(const Affine &a, const Affine &b) { return !a.known() ? b : !b.known() ? a : greatest(a, b); }
-// Of two bounds of which either may be needed.
+// The weaker of two bounds, either of which may apply.
 Affine both_least(const Affine &a, const Affine &b) { return a.known() && b.known() ? least(a, b) : Affine::unknown(); }
 Affine both_greatest(const Affine &a, const Affine &b) {
   return a.known() && b.known() ? greatest(a, b) : Affine::unknown();
 }
 
-// What a type of few values can hold.
+// The range of a small type.
 Interval of_type(ScalarType type) {
   switch (type) {
     case ScalarType::Bool: return {0, 1};
@@ -70,7 +70,7 @@ class Bounds {
     return {size.lower.known() ? times(size.lower, size.lower) : Affine(0), times(size.upper, size.upper)};
   }
 
-  // Rounded towards zero; by zero it is zero.
+  // Truncated; a division by zero gives zero.
   Interval quotient(const Interval &a, const Interval &b) const {
     if (b.lower.known() && b.lower == b.upper) {
       const Affine &by = b.lower;
@@ -86,7 +86,7 @@ class Bounds {
     return {most * -1, most};
   }
 
-  // It has the sign of `a`, and is no further from zero than `a` is, nor as far as `b`; by zero it is `a`.
+  // It has the sign of `a`, and its magnitude is at most that of `a`, and less than that of `b`; by zero it is `a`.
   Interval remainder(const Interval &a, const Interval &b) const {
     Interval result{natural(a) ? 0 : both_least(a.lower, 0), negative(a) ? 0 : both_greatest(a.upper, 0)};
     const Interval size = absolute(b);
@@ -100,7 +100,7 @@ class Bounds {
     if (!derive_ || !of.lower.known() || !of.upper.known()) return {};
     const Affine first = derive_({Op::Copy, of.lower, 0, {}, function}),
                  last = of.lower == of.upper ? first : derive_({Op::Copy, of.upper, 0, {}, function});
-    // A product and a sum may be rounded as one, or each for itself.
+    // A product and a sum may be rounded once or separately.
     const int more = may_be_contracted(*function) ? 1 : 0;
     return {least(first, last) - more, greatest(first, last) + more};
   }
@@ -123,7 +123,7 @@ class Bounds {
   Interval by_constant(const Interval &of, std::int64_t by) const {
     const Affine lower = passes::quotient(of.lower, by);
     if (natural(of)) return {lower, passes::quotient(of.upper, by)};
-    // Of a negative number it may be one more than rounded down.
+    // For a negative number it may be one more than rounding down gives.
     return {lower, greatest(passes::quotient(of.upper, by), least(passes::quotient(of.upper + (by - 1), by), 0))};
   }
 
@@ -160,7 +160,7 @@ class Bounds {
   const Derive &derive_;
 };
 
-// Whether a floating operation goes up with each of its operands, or down, so that it is least or greatest at the ends.
+// Whether a floating operation is monotonic in each of its operands, so that its extremes are at the ends.
 bool is_monotonic(const Operation &operation, bool first_is_fixed) {
   switch (operation.op) {
     case Op::Copy:
@@ -194,8 +194,8 @@ bool operator==(const IntegerFunction &a, const IntegerFunction &b) {
   return true;
 }
 
-// The cast of a floating number to an integer, where that number is made of one integer by operations that are
-// monotonic, and of what is the same for all elements.
+// For the cast of a floating number to an integer, if the number is a monotonic function of one integer, and of values
+// that are the same for all elements.
 std::optional<IntegerFunction> Forms::function_of_integer(const Value &value) const {
   std::optional<LocalId> leaf;
   std::set<LocalId> seen;

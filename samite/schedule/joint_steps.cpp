@@ -32,7 +32,7 @@ class JointSteps {
     return load && load->array == function_.array + v && load->operands == update_.indices;
   }
 
-  // The operation by which the new first value is compared with the old one; the new value.
+  // The operation that compares the new first value with the old one; the new value.
   std::optional<std::pair<Op, Value>> comparison(const Value &condition) const {
     for (const auto &[op, other] : {std::pair{Op::Less, Op::Greater}, {Op::Greater, Op::Less}}) {
       const Operation *of = made(condition, op);
@@ -60,7 +60,7 @@ class JointSteps {
     return is_first_value(step, *condition) ? std::optional(step) : std::nullopt;
   }
 
-  // Chosen by the same condition, or the least or greatest of both.
+  // Selected by the same condition, or the minimum or maximum of both.
   bool is_first_value(const JointStep &step, const Value &condition) const {
     const Value &value = update_.values[0], &with = step.with[0];
     if (const Operation *select = made(value, Op::Select))
@@ -70,7 +70,7 @@ class JointSteps {
                        (is_own(extreme->operands[1], 0) && extreme->operands[0] == with));
   }
 
-  // The factor of an own value in a product.
+  // The factor of one of the Func's own values in a product.
   std::optional<Value> factor(const Value &value, std::size_t v) const {
     const Operation *product = made(value, Op::Mul);
     if (!product) return std::nullopt;
@@ -79,7 +79,7 @@ class JointSteps {
     return std::nullopt;
   }
 
-  // (a x - b y, a y + b x), where a and b are the own values.
+  // (a x - b y, a y + b x), where a and b are the Func's own values.
   std::optional<JointStep> complex_product() const {
     if (update_.values.size() != 2) return std::nullopt;
     const Operation *real = made(update_.values[0], Op::Sub), *imaginary = made(update_.values[1], Op::Add);

@@ -37,7 +37,7 @@ bool known_by_host(const Lowering &lowering, const Symbol &symbol) {
   return value && (!value->is_local() || value->id() < lowering.kernel.first_local);
 }
 
-// In terms of loops and of what the host knows, where symbols stand for such.
+// In terms of loops and of host values, replacing derived symbols.
 Affine expanded(const Lowering &lowering, Affine form) {
   for (bool changed = true; changed && form.known();) {
     changed = false;
@@ -53,7 +53,7 @@ Affine expanded(const Lowering &lowering, Affine form) {
   return form;
 }
 
-// In terms of what the host knows, or nothing.
+// In terms of host values, or empty.
 std::optional<Affine> for_host(Lowering &lowering, const Affine &of) {
   Affine form = expanded(lowering, of);
   for (;;) {
@@ -77,7 +77,7 @@ std::optional<Affine> for_host(Lowering &lowering, const Affine &of) {
   }
 }
 
-// Memory that takes turns in one place.
+// Allocations that reuse one place.
 using Turns = std::vector<const passes::PlacedTile *>;
 
 std::vector<Turns> in_turn(const passes::TileMemoryPlan &plan) {
@@ -93,7 +93,7 @@ std::vector<Turns> in_turn(const passes::TileMemoryPlan &plan) {
   return places;
 }
 
-// How many units it takes.
+// The number of units that it takes.
 Value units_of(Lowering &lowering, const passes::PlacedTile &tile) {
   const std::int64_t in_one = Allocate::unit_bytes / static_cast<std::int64_t>(size_of(tile.type));
   return lowering.write(Op::Div, lowering.write(Op::Add, tile.size.value(), number(in_one - 1)), number(in_one));

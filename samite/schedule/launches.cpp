@@ -26,7 +26,7 @@ std::size_t dimension_of(const Site &site, std::size_t begin, std::size_t end, c
   return d - begin;
 }
 
-// The splits of a site whose pieces are counted by a loop of the launch.
+// The splits of a site whose chunks are counted by a loop of the launch.
 std::vector<Nest::Piece> pieces_of_launch(const Site &site, std::size_t begin, std::size_t end) {
   std::vector<Nest::Piece> found;
   for (const Nest::Piece &piece : site.nest.pieces)
@@ -34,7 +34,7 @@ std::vector<Nest::Piece> pieces_of_launch(const Site &site, std::size_t begin, s
   return found;
 }
 
-// With its threads, and where what its blocks share lies.
+// With its threads, and the offsets of its shared memory.
 std::string described(const Lowering &lowering, const Kernel &kernel) {
   std::string text = fmt::format("kernel {}, {} thread{} a block", kernel.name, kernel.block_threads,
                                  kernel.block_threads == 1 ? "" : "s");
@@ -50,7 +50,7 @@ std::string described(const Lowering &lowering, const Kernel &kernel) {
   return text;
 }
 
-// What became of what was to be loaded ahead.
+// Describes the prefetches that were requested.
 void describe(Lowering &lowering, const std::vector<LoadAhead> &all) {
   for (const LoadAhead &ahead : all)
     for (Kept &kept : lowering.kernel.kept) {
@@ -65,13 +65,13 @@ void describe(Lowering &lowering, const std::vector<LoadAhead> &all) {
     }
 }
 
-// What the host computes for the kernel comes before it.
+// The host's computations for the kernel come before it.
 void add(Lowering &lowering, KernelLaunch launch) {
   lowering.host.flush();
   lowering.host.steps->push_back({std::move(launch)});
 }
 
-// `whole`: pieces that are known to be whole, if any are. `begins`: by dimension, where the launch begins, if not at 0.
+// `whole`: chunks that are known to be full, if any. `begins`: by dimension, the start of the launch, if not 0.
 KernelLaunch kernel_over(Lowering &lowering, const Site &site, std::size_t i, std::size_t end,
                          const std::vector<Value> &extents, const WholePieces &whole,
                          const std::map<std::size_t, LocalId> &begins) {
@@ -164,8 +164,8 @@ void launch(Lowering &lowering, const Site &site, std::size_t i) {
   if (pieces.empty()) {
     return add(lowering, kernel_over(lowering, site, i, end, extents, {}, {}));
   }
-  // Blocks whose pieces are whole have a kernel of their own, which needs fewer registers without the other's code.
-  std::map<std::size_t, Value> whole;  // how many, by dimension
+  // Blocks with full chunks have their own kernel, which needs fewer registers without the code for the tail.
+  std::map<std::size_t, Value> whole;  // number of blocks, by dimension
   for (const Nest::Piece &piece : pieces) {
     const std::size_t d = dimension_of(site, i, end, piece);
     const Value count = lowering.write(
@@ -176,7 +176,7 @@ void launch(Lowering &lowering, const Site &site, std::size_t i) {
     else
       known->second = lowering.write(Op::Min, known->second, count);
   }
-  std::vector<std::vector<Value>> of_rest;  // extents: the pieces of one dimension that are not whole
+  std::vector<std::vector<Value>> of_rest;  // extents: the partial chunks of one dimension
   for (const auto &[rest, count] : whole) {
     std::vector<Value> over = extents;
     for (const auto &[d, count_of_d] : whole)

@@ -15,7 +15,7 @@ namespace {
 
 using namespace ir;
 
-// How a loop fills its memory: the loops over threads that do, and what of the loop's own operations these need.
+// The statements that fill a loop's memory: its thread loops, and the loop's own operations that these need.
 struct Fills {
   std::map<LocalArrayId, Allocate> memory;
   std::set<std::size_t> statements;  // of the loop's body
@@ -80,7 +80,7 @@ class Pipeliner {
     pipelined(plain, where, repeated, fills, made);
   }
 
-  // Why the memory cannot be filled ahead, or nothing.
+  // The reason that the memory cannot be prefetched, or empty.
   std::string reason_against(const For &loop, const Allocate &memory, Fills &fills) const {
     if (memory.sized_at_launch()) return "its size is known at launch only";
     if (!loop.carried.empty() || !loop.begin.is_constant(0) || !loop.step.is_constant(1))
@@ -110,7 +110,7 @@ class Pipeliner {
     return {};
   }
 
-  // Of the statements of a loop over threads that fills the memory, whose loads are `loads` so far.
+  // For the statements of a thread loop that fills the memory, whose loads are `loads` so far.
   std::string reason_against(const For &loop, const Block &block, LocalArrayId memory,
                              std::map<LocalId, Operation> &loads) const {
     for (const Stmt &stmt : block) {
@@ -158,7 +158,7 @@ class Pipeliner {
     return count;
   }
 
-  // Adds the operations of the loop's body that the statement needs. Whether these can be done at any time.
+  // Adds the operations of the loop's body that the statement needs. Returns whether these can run at any time.
   bool pure_before(const For &loop, std::size_t statement, std::set<LocalId> &needed) const {
     const auto need = [&](const Stmt &stmt) {
       for_each_operand(stmt, [&](const Value &value) {
@@ -194,7 +194,7 @@ class Pipeliner {
     }
     const Fill fill{loop, fills, all, where};
 
-    // Threads may still read what the loop has left here the time before.
+    // Threads may still read the loop's results from its previous run.
     if (repeated) made.emplace_back(Barrier{}, where);
     For first{new_local(), ScalarType::Int32, number(0), number(lead), number(1), {}, {}};
     const Value s = Value::local(ScalarType::Int32, first.index);
@@ -242,7 +242,7 @@ class Pipeliner {
     return own;
   }
 
-  // Starts the copies of an iteration, if there is such a one, into the buffer of that number, and ends their group.
+  // Starts the copies of an iteration, if it exists, into the buffer of that number, and commits their group.
   void start(const Fill &fill, const Value &iteration, const Value &number_of_buffer, Block &made) {
     const Value exists = operation(made, {Op::Less, ScalarType::Bool, {iteration, fill.loop.end}}, fill.where);
     If within{exists, {}, {}, {}};

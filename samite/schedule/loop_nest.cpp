@@ -56,7 +56,7 @@ void LoopNest::add_barriers(const ir::Block &body) {
   find_barriers(body, waits);
 }
 
-// A barrier waits for the next loop that is here.
+// A barrier is attributed to the next loop.
 void LoopNest::find_barriers(const ir::Block &block, bool &waits) {
   for (const ir::Stmt &stmt : block) {
     if (stmt.as<ir::Barrier>()) waits = true;
@@ -65,7 +65,7 @@ void LoopNest::find_barriers(const ir::Block &block, bool &waits) {
       find_barriers(loop->body, waits);
     }
     if (const ir::If *branch = stmt.as<ir::If>()) {
-      // The other block is the same once more.
+      // The other block repeats the same lines.
       bool again = waits;
       find_barriers(branch->then_block, waits);
       find_barriers(branch->else_block, again);
@@ -76,7 +76,7 @@ void LoopNest::find_barriers(const ir::Block &block, bool &waits) {
 bool LoopNest::put_barrier(ir::LocalId loop) {
   const auto found = loops_.find(loop);
   if (found == loops_.end()) return false;
-  // Outside of what only says what the loop is for.
+  // Skips headings.
   int line = found->second;
   for (int parent; (parent = lines_[static_cast<std::size_t>(line)].parent) != none;) {
     const Line &around = lines_[static_cast<std::size_t>(parent)];

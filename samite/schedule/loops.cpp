@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::int64_t most_unrolled = 1024;  // iterations of a loop
 constexpr std::int64_t most_copies = 8192;    // of a body inside of several
-// Of a loop: compilers take as long for hundreds of loops in one function as for tens of thousands of statements, and
-// the time grows with the square of their number.
+// For a loop: compilers take as long for hundreds of loops in one function as for tens of thousands of statements, and
+// the time is quadratic in their number.
 constexpr std::int64_t most_copied_loops = 256;
 
 bool must_be_unrolled(const Lowering &lowering, const Site &site, const Symbol &loop) {
@@ -80,7 +80,7 @@ void once(Lowering &lowering, const Site &site, std::size_t i, std::int64_t iter
   lowering.storages = outer;
 }
 
-// How many a loop has before its first one (schedule/sliding.h).
+// The number of warm-up iterations of a loop (schedule/sliding.h).
 std::int64_t iterations_before(Lowering &lowering, const Site &site, std::size_t i) {
   const std::optional<Sliding> slides = sliding(lowering, site, i);
   if (!slides) return 0;
@@ -94,7 +94,7 @@ std::int64_t iterations_before(Lowering &lowering, const Site &site, std::size_t
 
 void serial_loop(Lowering &lowering, const Site &site, std::size_t i) {
   const NestLoop &loop = site.nest.loops[i];
-  // One iteration is none.
+  // A single iteration needs no loop.
   const int line = lowering.nest.open(line_of(lowering, site, loop, "for"));
   if (loop.extent == Affine(1)) {
     once(lowering, site, i, 0);
@@ -155,7 +155,7 @@ void check_copied_loop(const Lowering &lowering, const Site &site, const NestLoo
                   loop.name, lowering.function(site.function).name, lowering.open.copies, most_copied_loops));
 }
 
-// Behind the last loop that followers share: what is inside of it, each for itself.
+// After the last loop that followers share: the inside of each, one after another.
 void one_after_another(Lowering &lowering, const Site &site, std::size_t i) {
   Site first = site;
   first.followers.clear();
@@ -193,7 +193,7 @@ void loops(Lowering &lowering, const Site &site, std::size_t i) {
     return host_loop(lowering, site, i);
   }
   if (i == all.size()) {
-    // What is computed for this body is no other one's, also where no loop is around it.
+    // Producers of this body are private to it, even without a loop around it.
     const auto outer = lowering.storages;
     produce(lowering, site, i);
     body(lowering, site);
@@ -209,7 +209,7 @@ void loops(Lowering &lowering, const Site &site, std::size_t i) {
   if (type == LoopType::gpu_thread && lowering.open.lanes && !lowering.open.threads)
     type = LoopType::serial;  // of the CPU: a lane's own
   if (type == LoopType::serial && must_be_unrolled(lowering, site, loop.symbol)) type = LoopType::unrolled;
-  // What a block does together it does in all of an iteration: neither in lanes nor under a test.
+  // Operations of the whole block run in all of an iteration: neither in lanes nor under a condition.
   if (lowering.open.threads && meets_inside(lowering, site, i) &&
       (type == LoopType::vectorized || (type == LoopType::unrolled && !loop.extent.is_constant())))
     type = LoopType::serial;
@@ -280,7 +280,7 @@ void opened(Lowering &lowering, const Site &site, std::size_t i, std::int64_t wa
       slides->warm_up = warm_up;
     }
     within_guards(lowering, here, i, i + 1, [&](const Site &within, bool tested) {
-      // The iteration before may have been beyond the whole, and have left nothing.
+      // The previous iteration may have been beyond the end, and have computed nothing.
       produce(
           lowering, within, i + 1,
           tested ? Earlier{} : Earlier{.before = &before, .symbol = symbol, .sliding = slides ? &*slides : nullptr});

@@ -45,7 +45,7 @@ void roll(std::vector<FunctionSchedule> &schedules) {
   }
 }
 
-// The arrays that functions fill, and what is needed of all functions.
+// The arrays that functions fill, and the required regions of all functions.
 Boxes needed_at_root(Lowering &lowering) {
   Boxes boxes;
   for (std::uint32_t f = 0; f < lowering.algorithm.functions.size(); ++f) {

@@ -23,7 +23,7 @@ bool in_any_order(LoopType type) {
          type == LoopType::gpu_thread;
 }
 
-// Whether the condition of the update leaves out iterations of this loop.
+// Whether the condition of the update excludes iterations of this loop.
 bool is_chosen(const Lowering &lowering, const Site &site, const NestLoop &loop) {
   if (!site.definition.predicate) return false;
   const std::set<LocalId> used = dependencies_of(site.definition.body, {*site.definition.predicate});
@@ -33,8 +33,8 @@ bool is_chosen(const Lowering &lowering, const Site &site, const NestLoop &loop)
   });
 }
 
-// An index while the loop is at one iteration: a number, or how it is made of what that iteration does not change. Two
-// that are written alike are one number.
+// An index in one iteration of the loop: a number, or an expression that this iteration does not change. Equal
+// expressions are equal numbers.
 class AtIteration {
  public:
   AtIteration(const Lowering &lowering, const Site &site, const Symbol &loop, int iteration)
@@ -80,7 +80,7 @@ class AtIteration {
   const int iteration_;
 };
 
-// Two iterations that update one element; nothing where none are seen.
+// Two iterations that update one element; empty if none are found.
 std::optional<std::pair<int, int>> meeting(const Lowering &lowering, const Site &site, const NestLoop &loop) {
   constexpr std::int64_t most_tried = 17;
   const std::int64_t count = loop.extent.is_constant() ? std::min(loop.extent.constant(), most_tried) : most_tried;

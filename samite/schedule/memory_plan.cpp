@@ -49,7 +49,7 @@ class Uses {
       } else if (const auto *loop = stmt.as<For>()) {
         walk(loop->body);
         ++end;
-        // What was made before the loop is there until its last iteration has ended.
+        // Memory from before the loop is live until its last iteration has ended.
         for (auto &[array, use] : arrays)
           if (use.first < here && use.last > here) use.last = end;
       }

@@ -61,7 +61,7 @@ class Maker {
         Affine all = inner.is_constant()   ? outer * inner.constant()
                      : outer.is_constant() ? inner * outer.constant()
                                            : Affine::unknown();
-        // Where nothing is to be done, both may be less than nothing.
+        // If there is nothing to do, both may be negative.
         if (!all.known()) {
           Affine some = greatest(inner, 0);
           if (!some.known()) some = needs_.derived({ir::Op::Max, inner, 0, {}});
@@ -77,7 +77,7 @@ class Maker {
     }
   }
 
-  // From the loops back to what they were split of.
+  // From the loops back to those they were split from.
   void value_of(const Relation &relation, std::size_t number) {
     switch (relation.kind) {
       case Relation::Kind::split: return join(relation, number);
@@ -125,7 +125,7 @@ class Maker {
     }
     const Affine value = begin + inner;
     values_.insert_or_assign(relation.whole, value);
-    // A tail that rounds up has made the extent a multiple, where that was possible; else it is guarded.
+    // A tail that rounds up has made the extent a multiple, if possible; otherwise it is guarded.
     if (divides || is_whole) return;
     is_a_piece();
     if (relation.tail == ir::Tail::predicate_stores) {
@@ -137,16 +137,16 @@ class Maker {
       made_.guards.emplace_back(value, whole);
       return guard(relation, number);
     }
-    // The loop over a piece ends early where it is a loop, inside of all that its piece is counted by.
+    // The loop over a chunk ends early if it is inside all loops that count the chunk.
     const auto loop = std::ranges::find(made_.loops, relation.inner, &NestLoop::name);
     if (loop != made_.loops.end() && loop->type != LoopType::parallel && loop->type != LoopType::gpu_block) {
       bool inside = true;
       for (auto within = loop; within != made_.loops.end(); ++within)
         inside = inside && !outer.contains(within->symbol);
       if (inside && !depends_on_derived(outer)) {
-        // A piece that is shifted inwards is shorter only where it is all that there is.
+        // A chunk that is shifted inwards is shorter only if it is the only one.
         loop->extent = least(factor, shifts ? whole : whole - begin);
-        // Of what is more than one loop's index, it is not seen that the pieces end with the whole.
+        // For an expression of several indices, it is unknown whether the chunks end with the whole.
         if (std::ranges::none_of(made_.loops, [&](const NestLoop &of) { return outer == Affine(of.symbol); }))
           guard(relation, number);
         return;
@@ -156,13 +156,13 @@ class Maker {
     guard(relation, number);
   }
 
-  // The variables that the loop was made of go no further than they do as a whole.
+  // Limits the variables of the loop to their own range.
   void guard(const Relation &relation, std::size_t number) {
     for (const Root &root : roots_)
       if (made_of(relation.whole, number).contains(root.name)) made_.guarded.insert(root.variable);
   }
 
-  // The loop, and what it was made of by relations before this one.
+  // The loop, and those from which earlier relations made it.
   std::set<std::string> made_of(const std::string &loop, std::size_t number) const {
     std::set<std::string> names{loop};
     while (number-- > 0) {
@@ -176,7 +176,7 @@ class Maker {
     return names;
   }
 
-  // A derived symbol may be of any loop.
+  // A derived symbol may depend on any loop.
   bool depends_on_derived(const Affine &form) const {
     bool depends = false;
     form.for_each_symbol([&](const Symbol &symbol) {
@@ -190,7 +190,7 @@ class Maker {
   const std::vector<Root> &roots_;
   const NestNeeds &needs_;
   std::unordered_map<std::string, Affine> extents_, values_;
-  std::unordered_map<std::string, std::int64_t> multiples_;  // of loops: what their extents are known to be
+  std::unordered_map<std::string, std::int64_t> multiples_;  // of loops: known divisors of their extents
   Nest made_;
 };
 

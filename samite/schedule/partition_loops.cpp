@@ -14,7 +14,7 @@ namespace {
 
 using namespace ir;
 
-// Begin and middle end after a multiple of so many iterations: whole vectors, however many lanes those have.
+// Begin and middle end at multiples of so many iterations: whole vectors, for any number of lanes.
 constexpr std::int64_t unit = 16;
 // More statements than that are not copied.
 constexpr std::size_t most_copied = 2000;
@@ -33,7 +33,7 @@ class Partition {
     });
   }
 
-  // The pieces, and what finds them, or nothing where no clamp is of the loop's index.
+  // The parts, and the computation of their bounds; empty if no clamp depends on the loop's index.
   std::optional<Block> made() {
     if (statements_ > most_copied) return std::nullopt;
     for_each_statement(loop_.body, [&](const Stmt &stmt) {
@@ -80,7 +80,7 @@ class Partition {
     return (*this)(Op::And, value, integer(-unit));
   }
 
-  // The same value before the loop, if it does not depend on what happens inside.
+  // The same value before the loop, if it does not depend on the loop.
   std::optional<Value> outside(const Value &value) {
     if (!value.is_local() || !inside_.contains(value.id())) return value;
     if (const auto known = outside_.find(value.id()); known != outside_.end()) return known->second;
@@ -95,7 +95,7 @@ class Partition {
     return outside_.insert_or_assign(value.id(), made(std::move(operation))).first->second;
   }
 
-  // The least index for which an integer, which grows with it, is at least `bound`.
+  // The least index for which an increasing integer is at least `bound`.
   std::optional<Value> first_at_least(const Value &value, const Value &bound) {
     if (!value.is_local()) return std::nullopt;
     if (value.id() == loop_.index) return bound;
@@ -137,7 +137,7 @@ class Partition {
   void at_least_from(const Value &first) { lower_ = lower_ ? (*this)(Op::Max, *lower_, first) : first; }
   void only_before(const Value &first) { upper_ = upper_ ? (*this)(Op::Min, *upper_, first) : first; }
 
-  // A clamp is one of its operands in the middle, and a comparison holds there.
+  // In the middle a clamp equals one of its operands, and a comparison is true.
   void look_at(const Let &let) {
     const Op op = let.value.op;
     if (let.value.operands.size() != 2 || let.value.operands[0].type() != index_type) return;
@@ -161,7 +161,7 @@ class Partition {
     instead_.insert_or_assign(let.local, clamp ? index : Value::boolean(true));
   }
 
-  // The loop over other bounds, in which some values are others.
+  // The loop with other bounds and some values replaced.
   For copy(const Value &begin, const Value &end, const std::unordered_map<LocalId, Value> &instead) {
     std::unordered_map<LocalId, LocalId> locals;
     std::unordered_map<LocalArrayId, LocalArrayId> arrays;

@@ -21,8 +21,8 @@ using passes::Symbol;
 
 namespace {
 
-// What is needed at one place, of all functions that are computed there: found once, since what calls a function has no
-// values before that has.
+// The required regions at one place, of all functions that are computed there: found once, since callers have no values
+// before their callees.
 class Needs {
  public:
   Needs(Lowering &lowering, const Site &site, std::size_t from, const Earlier &earlier)
@@ -37,7 +37,7 @@ class Needs {
   Region region(std::uint32_t f) { return region_of(lowering_, f, box(f)); }
 
   const Earlier &earlier() const { return earlier_; }
-  // Of the iteration before; null where there is none, or where it did not need the function.
+  // For the previous iteration; null if there is none, or if it did not need the function.
   const Box *before(std::uint32_t f) {
     if (!earlier_.before) return nullptr;
     if (!before_) before_ = needed(lowering_, *earlier_.before, from_);
@@ -45,7 +45,7 @@ class Needs {
     return found == before_->end() ? nullptr : &*found->second;
   }
 
-  // Functions have got values in another order than that from what is called to what calls.
+  // The functions were computed in another order than callees before callers.
   void forget() {
     here_.reset();
     before_.reset();
@@ -59,7 +59,7 @@ class Needs {
   std::optional<Boxes> here_, before_;
 };
 
-// Storage that is used again and again has room for what is needed at once.
+// Folded storage must have room for all elements that are needed at once.
 void check_fold(const Lowering &lowering, std::uint32_t f, const Box &box, const Earlier &earlier = {}) {
   for (const auto &[d, period] : lowering.schedules[f].folds) {
     const auto dimension = static_cast<std::size_t>(d);
@@ -80,7 +80,7 @@ void check_fold(const Lowering &lowering, std::uint32_t f, const Box &box, const
   }
 }
 
-// A symbol for the larger one of two forms.
+// A symbol for the maximum of two forms.
 Symbol larger(Lowering &lowering, const Affine &a, const Affine &b) {
   const Symbol symbol = lowering.integers.new_symbol();
   lowering.integers.set(symbol, lowering.write(Op::Max, lowering.integers.value_of(a), lowering.integers.value_of(b)));
@@ -88,8 +88,8 @@ Symbol larger(Lowering &lowering, const Affine &a, const Affine &b) {
   return symbol;
 }
 
-// In a loop with iterations before the first one: from where the first one begins on, or from where the iteration
-// before has ended. Before the first iteration that may be nothing.
+// In a loop with warm-up iterations: from the start of the first iteration's region on, or from the end of the previous
+// one's. Before the first iteration that may be empty.
 Region slid_row_by_row(Lowering &lowering, std::uint32_t f, Box box, const Earlier &earlier) {
   const Sliding &sliding = *earlier.sliding;
   const std::size_t d = sliding.functions.at(f).dimension;
@@ -107,15 +107,15 @@ Region slid_row_by_row(Lowering &lowering, std::uint32_t f, Box box, const Earli
   return region_of(lowering, f, box);
 }
 
-// What the iteration before has left in storage outside of the loop is not computed again, where the part that is
-// needed moves forwards along one dimension.
+// Excludes values that the previous iteration left in storage outside of the loop, if the required region moves
+// forwards along one dimension.
 Region slid(Lowering &lowering, std::uint32_t f, Needs &needs) {
   Box box = needs.box(f);
   check_fold(lowering, f, box, needs.earlier());
   if (needs.earlier().sliding && needs.earlier().sliding->functions.contains(f))
     return slid_row_by_row(lowering, f, box, needs.earlier());
   if (!needs.earlier().before || lowering.function(f).definitions.size() > 1) return region_of(lowering, f, box);
-  // Of what is rounded up, less may have been computed than the box says.
+  // With rounding up, less may have been computed than the box says.
   if (!loads_for_all(lowering, f)) return region_of(lowering, f, box);
   const Box *const earlier = needs.before(f);
   if (!earlier) return region_of(lowering, f, box);
@@ -148,12 +148,12 @@ Region slid(Lowering &lowering, std::uint32_t f, Needs &needs) {
   return region_of(lowering, f, box);
 }
 
-// Of a function that each iteration computes anew, what those need that compute their new parts alone.
+// For a function that each iteration recomputes: the region needed by its callers' new parts.
 Box box_of_parts(std::uint32_t f, Needs &needs) {
   return needs.earlier().sliding ? *needs.earlier().sliding->parts.at(f) : needs.box(f);
 }
 
-// Before the first iteration no more than that one needs.
+// Restricts the region before the first iteration to the first iteration's.
 Region no_earlier_than_first(Lowering &lowering, std::uint32_t f, Box box, const Sliding &sliding) {
   const Box &first = *sliding.first.at(f);
   for (std::size_t d = 0; d < box.size(); ++d)
@@ -170,8 +170,7 @@ std::string names_of(const Lowering &lowering, const Group &group) {
   return fmt::format("{}", fmt::join(names, " and "));
 }
 
-// The innermost loop around the place where f is computed, inside of that where it is kept, whose iterations run at the
-// same time; and whose it is.
+// The innermost parallel loop between f's compute loop and its storage, and its function.
 std::optional<std::pair<std::uint32_t, Loop>> parallel_between(const Lowering &lowering, std::uint32_t f) {
   const Place &store = lowering.schedules[f].store;
   for (Place at = lowering.schedules[f].compute; at.level == Place::Level::at;
@@ -254,7 +253,7 @@ void compute_here(Lowering &lowering, const Group &group, Needs &needs) {
   });
 }
 
-// Whether loops that follow each other, and no others, are between here and where a function is computed, on the CPU.
+// Whether only serial loops are between here and a function's compute loop, on the CPU.
 bool computed_in_serial_loops(const Lowering &lowering, const Site &site, std::size_t from, std::uint32_t f) {
   if (lowering.gpu || !lowering.kernel.open || lowering.open.threads || lowering.open.lanes) return false;
   const Place *place = &lowering.schedules[f].compute;
@@ -289,7 +288,7 @@ void produce_of(Lowering &lowering, const Site &site, std::size_t from, std::siz
         if (all[l].name == place.loop) return true;
     return false;
   };
-  // What is kept at the root, and computed in loops that follow each other, has its memory outside of all of these.
+  // Functions stored at the root, and computed in serial loops, have their memory outside of all of these.
   const auto at_root = [&](std::uint32_t f) {
     return first == 0 && lowering.schedules[f].store.level == Place::Level::root &&
            computed_in_serial_loops(lowering, site, from, f);
@@ -331,7 +330,7 @@ void produce_of(Lowering &lowering, const Site &site, std::size_t from, std::siz
                                   names_of(lowering, group)));
     }
     for (const std::uint32_t f : group) {
-      // Until what is open around it ends.
+      // Until the enclosing scope ends.
       lowering.nest.open_heading({"consume " + lowering.function(f).name, lowering.function(f).name});
       lowering.storages.at(f).computed = true;
     }

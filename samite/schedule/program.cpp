@@ -43,7 +43,7 @@ class Printer {
     return list;
   }
 
-  // The names of temporaries are those of Funcs, of which two may have one.
+  // Temporaries are named after Funcs, whose names may coincide.
   static std::string temporary(std::uint32_t number) { return fmt::format("${}", number); }
 
   std::string argument(const KernelArgument &argument) const {

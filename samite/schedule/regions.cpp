@@ -35,8 +35,8 @@ void add_reductions(const Lowering &lowering, const Definition &definition, Envi
   }
 }
 
-// The bounds that the schedule gives. Where it rounds the extent up, that may begin anywhere: of the result as many
-// elements are computed as are the largest multiple (floored).
+// The schedule's bounds. If it rounds the extent up, the region may begin anywhere: the result has as many elements as
+// the largest multiple (floored).
 Box as_computed(const Lowering &lowering, std::uint32_t f, Box box) {
   const FunctionSchedule &schedule = lowering.schedules[f];
   for (const auto &[d, bounds] : schedule.bounds)
@@ -58,7 +58,7 @@ std::string shortened(std::string text) {
   return text + " …";
 }
 
-// For a message, should the bounds be needed.
+// For a message, in case the bounds are needed.
 void note_unknown(const Lowering &lowering, std::uint32_t f, std::size_t d, const Interval &interval,
                   const Definition &definition, const Value &index, SourceLocation where) {
   if (interval.lower.known() && interval.upper.known()) return;
@@ -88,16 +88,16 @@ void grow(const Lowering &lowering, std::uint32_t f, Box &box) {
     add_calls(lowering, definition, forms, environment, own);
     if (own.contains(f)) {
       for (std::size_t d = 0; d < box.size(); ++d)
-        if (definition.pure[d]) (*own.at(f))[d] = box[d];  // it reads what is at the same index there
+        if (definition.pure[d]) (*own.at(f))[d] = box[d];  // it reads the element at the same index there
       unite(touched, *own.at(f));
     }
     box = *touched;
   }
 }
 
-// With what a function's own updates touch, and what the schedule says of its bounds.
+// Adds the elements that a function's own updates access, and the schedule's bounds.
 void complete(const Lowering &lowering, std::uint32_t f, Box &box) {
-  // What an update touches may depend on how far another one goes.
+  // An update's region may depend on another one's.
   constexpr int most_rounds = 8;
   for (int round = 0; round < most_rounds; ++round) {
     const Box before = box;
@@ -113,7 +113,7 @@ void complete(const Lowering &lowering, std::uint32_t f, Box &box) {
                               lowering.function(f).name));
 }
 
-// Where it is no short form which bound is the nearer one, it is that of the whole.
+// If it is not evident which bound is tighter, it is that of the whole.
 Interval part_of(const Interval &whole, const Interval &part) {
   const auto nearer = [](const Affine &of_whole, const Affine &of_part, Affine (*of)(const Affine &, const Affine &)) {
     if (!of_whole.known()) return of_part;
@@ -123,7 +123,7 @@ Interval part_of(const Interval &whole, const Interval &part) {
   return {nearer(whole.lower, part.lower, passes::greatest), nearer(whole.upper, part.upper, passes::least)};
 }
 
-// How far apart the bounds are stays known where that is a short form.
+// The distance of the bounds stays known if it is a short form.
 void name_long(Lowering &lowering, Interval &dimension) {
   constexpr std::size_t most = 12, short_form = 4;
   auto &[lower, upper] = dimension;
@@ -133,7 +133,7 @@ void name_long(Lowering &lowering, Interval &dimension) {
   upper = distance.known() && distance.nodes() <= short_form ? lower + distance : lowering.integers.bound(upper);
 }
 
-// The extent of a reduction that is computed, by rfactor or by the user, may be more than 32 bits hold.
+// The extent of a reduction that is computed, by rfactor or by the user, may exceed 32 bits.
 void require_countable(Lowering &lowering, const Function &function, const Affine &extent, SourceLocation where) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   const bool is_given = extent.is_constant() || (extent.terms().size() == 1 && extent.constant() <= 0 &&
@@ -379,7 +379,7 @@ Box loaded_box(const Lowering &lowering, std::uint32_t f, std::size_t n, Box box
 
 namespace {
 
-// Where the elements at the ends are products, which 32 bits may not hold.
+// If the first and last elements are products, they may exceed 32 bits.
 void require_narrow(Lowering &lowering, std::uint32_t f, std::size_t d, const Interval &elements) {
   const auto is_product = [&](const Symbol &symbol) {
     const Derived *derived = lowering.symbols.derived(symbol);

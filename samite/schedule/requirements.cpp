@@ -26,7 +26,7 @@ void require(Lowering &lowering, Value condition, Value value, std::vector<std::
   require(lowering, condition, Message{std::move(texts), {value}});
 }
 
-// The arrays of a Func of several values have the same extents.
+// The arrays of a Func with several values must have equal extents.
 void require_equal_outputs(Lowering &lowering, std::uint32_t f) {
   const Function &of = lowering.function(f);
   if (!of.output) return;
@@ -46,7 +46,7 @@ void require_equal_outputs(Lowering &lowering, std::uint32_t f) {
     }
 }
 
-// The operations that a definition's values and indices need whatever its conditions are.
+// The operations that a definition's values and indices need unconditionally.
 std::vector<const Stmt *> unconditional(const Definition &definition) {
   std::set<LocalId> needed;
   const auto add = [&](const Value &value) {
@@ -67,7 +67,7 @@ std::vector<const Stmt *> unconditional(const Definition &definition) {
   return found;
 }
 
-// The sum of variables, each so many times: what it needs is exactly from its least to its greatest value.
+// A linear combination of variables: its region is exactly from its least to its greatest value.
 bool is_linear(const Affine &form, const Environment &environment) {
   return form.known() && std::ranges::all_of(form.terms(), [&](const AffineTerm &term) {
            return term.kind == AffineTerm::Kind::Symbol &&
@@ -75,8 +75,8 @@ bool is_linear(const Affine &form, const Environment &environment) {
          });
 }
 
-// Functions of which all elements in their boxes are computed. Those inside of kernels may leave some of theirs out,
-// where their indices belong together.
+// Functions that compute all elements in their boxes. Those inside kernels may skip some of theirs, if their indices
+// are correlated.
 std::set<std::uint32_t> computed_wholly(const Lowering &lowering, const Boxes &boxes) {
   std::set<std::uint32_t> wholly;
   for (const auto &[f, box] : boxes)
@@ -115,7 +115,7 @@ std::set<std::uint32_t> computed_wholly(const Lowering &lowering, const Boxes &b
   return wholly;
 }
 
-// What is needed of one dimension of an array, and by which accesses.
+// The required region of one dimension of an array, and the accesses.
 struct Need {
   Interval interval;
   SourceLocation lower_where, upper_where;
@@ -131,7 +131,7 @@ struct Need {
   }
 };
 
-// Functions whose regions are larger than what is asked of them, and make f's larger, as the schedule says it.
+// Functions whose regions the schedule rounds up, and which thereby enlarge f's.
 std::vector<std::string> roundings(const Lowering &lowering, std::uint32_t f) {
   std::vector<std::string> found;
   std::set<std::uint32_t> seen{f};
@@ -164,7 +164,7 @@ std::vector<std::string> roundings(const Lowering &lowering, std::uint32_t f) {
 void require_need(Lowering &lowering, std::uint32_t f, std::uint32_t array, int dimension, const Need &need,
                   bool written, const Environment &environment) {
   const auto called = lowering.algorithm.function_of(array);
-  std::optional<std::uint32_t> given;  // an array of the caller's
+  std::optional<std::uint32_t> given;  // the caller's array
   Affine begin = 0, extent = 0;
   if (!called) {
     given = array;
@@ -195,7 +195,7 @@ void require_need(Lowering &lowering, std::uint32_t f, std::uint32_t array, int 
     const Value below_end = lowering.write(Op::Less, upper, room);
     fits = fits ? lowering.write(Op::And, *fits, below_end) : below_end;
   }
-  // Who goes through nothing needs nothing.
+  // An empty loop needs nothing.
   for (const auto &[variable, interval] : environment) {
     const Affine count = interval.upper - interval.lower + 1;
     if (!count.known() || at_least(count, lowering.symbols.range()).value_or(0) > 0) continue;

@@ -19,7 +19,7 @@ Affine in_nest(Affine form, const Nest &nest) {
   return form;
 }
 
-// The variables that a definition goes through by others. Guards count as splits from number `first` on.
+// The variables that a definition derives from others. Guards from number `first` on count as splits.
 void add_joined(const Lowering &lowering, const Definition &definition, std::size_t first,
                 const std::set<std::size_t> &whole_pieces, Nest &nest) {
   for (const JoinedVariable &joined : definition.joined) {
@@ -57,7 +57,7 @@ void add_loaded(const DefinitionSchedule &schedule, const Definition &definition
   }
 }
 
-// The form, no further than where the pieces that these loops alone go through end.
+// The form, limited to the ends of the chunks that only these loops iterate over.
 Affine within_pieces(const Site &site, const std::vector<OpenLoop> &loops, Affine form) {
   const auto is_inside = [&](const Symbol &symbol) {
     return std::ranges::any_of(loops, [&](const OpenLoop &loop) { return loop.symbol == symbol; });
@@ -81,7 +81,7 @@ Affine within_pieces(const Site &site, const std::vector<OpenLoop> &loops, Affin
   return form;
 }
 
-// What the definition itself calls.
+// The regions that the definition itself calls.
 void add_needed(const Lowering &lowering, const Site &site, std::size_t from, Boxes &boxes) {
   std::vector<OpenLoop> inner;
   for (std::size_t i = from; i < site.nest.loops.size(); ++i)
@@ -89,13 +89,13 @@ void add_needed(const Lowering &lowering, const Site &site, std::size_t from, Bo
   Environment environment;
   for (const auto &[variable, form] : site.nest.variables) {
     Interval interval = lowering.symbols.over_loops(Interval::of(within_pieces(site, inner, form)), inner);
-    // Where all of its loops are inside, pieces that are not whole may not be seen to end with the variable.
+    // If all of its loops are inside, partial chunks may not be seen to end with the variable.
     const bool all_inside = std::none_of(
         site.nest.loops.begin(), site.nest.loops.begin() + static_cast<std::ptrdiff_t>(from),
         [&](const NestLoop &loop) {
           return lowering.symbols.depends_on(form, [&](const Symbol &symbol) { return symbol == loop.symbol; });
         });
-    // One value that has been tested is no further than the variable goes.
+    // A single tested value is within the variable's range.
     const bool tested = site.nest.guards.empty() && interval.lower == interval.upper;
     if (const auto loaded = site.nest.loaded.find(variable); loaded != site.nest.loaded.end()) {
       const Affine last = site.nest.ranges.at(variable).lower + loaded->second - 1;
@@ -103,14 +103,14 @@ void add_needed(const Lowering &lowering, const Site &site, std::size_t from, Bo
       interval.upper = end.known() ? end : lowering.integers.derived_once({Op::Min, interval.upper, last, {}});
     } else if (!tested && (all_inside || site.nest.guarded.contains(variable))) {
       const Affine end = least(interval.upper, site.nest.ranges.at(variable).upper);
-      if (end.known()) interval.upper = end;  // else more than is needed
+      if (end.known()) interval.upper = end;  // otherwise more than needed
     }
     environment.insert_or_assign(variable, interval);
   }
   add_calls(lowering, site.definition, site.forms, environment, boxes, nullptr, &lowering.called);
 }
 
-// The same definition with other pieces whole, whose outermost loops have these symbols.
+// The same definition with other full chunks, whose outermost loops have these symbols.
 Site made_again(Lowering &lowering, const Site &site, const std::set<std::size_t> &whole,
                 const std::vector<Symbol> &outermost) {
   Region region;
@@ -137,7 +137,7 @@ Affine longer(Lowering &lowering, const Affine &a, const Affine &b) {
   return both.known() ? both : lowering.integers.derived({Op::Max, a, b, {}});
 }
 
-// One loop for all of them: as long as the longest one, with a test for those that have ended before.
+// One loop for all of them, with the longest extent, and a condition for those that end earlier.
 void share_loop(Lowering &lowering, const std::vector<Site *> &sharing, std::size_t l) {
   Affine extent = sharing[0]->nest.loops[l].extent;
   for (const Site *site : sharing) extent = longer(lowering, extent, site->nest.loops[l].extent);

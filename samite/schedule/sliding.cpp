@@ -20,7 +20,7 @@ bool is_at(const Place &place, const Site &site, std::size_t i) {
   return place.level == Place::Level::at && place.function == site.function && place.loop == site.nest.loops[i].name;
 }
 
-// What is needed in one iteration.
+// The regions needed in one iteration.
 Boxes needed_in(const Lowering &lowering, const Site &site, std::size_t i, const Affine &iteration,
                 const Trim &trim = {}) {
   Site there = site;
@@ -28,7 +28,7 @@ Boxes needed_in(const Lowering &lowering, const Site &site, std::size_t i, const
   return needed(lowering, there, i + 1, trim);
 }
 
-// Looks at one loop. Whatever cannot be told makes it give up.
+// Examines one loop. Gives up on anything unknown.
 class Search {
  public:
   Search(Lowering &lowering, const Site &site, std::size_t i)
@@ -36,7 +36,7 @@ class Search {
 
   std::optional<Sliding> run() {
     if (!is_plain_loop() || !find_functions()) return std::nullopt;
-    // Also in iterations before the first one.
+    // Includes warm-up iterations.
     const Range own = lowering_.symbols.range_of(symbol_);
     lowering_.symbols.set_range(symbol_, {-most_warm_up, own.upper});
     const bool known = find_parts() && find_warm_up();
@@ -52,7 +52,7 @@ class Search {
            site_.nest.guards.empty() && site_.followers.empty() && !(loop.extent == Affine(1));
   }
 
-  // Those that are computed in this loop, and those of them that slide.
+  // Functions computed in this loop, and those of them that slide.
   bool find_functions() {
     for (const std::uint32_t f : computed_inside(lowering_, site_, i_)) {
       const FunctionSchedule &schedule = lowering_.schedules[f];
@@ -70,7 +70,7 @@ class Search {
 
   bool is_known(const Affine &form) const {
     bool plain = form.known();
-    // What was made of the loop's index is not seen in the form.
+    // The form does not show values derived from the loop's index.
     form.for_each_symbol([&](const Symbol &of) {
       plain = plain && (of == symbol_ || !lowering_.symbols.depends_on(
                                              Affine(of), [&](const Symbol &symbol) { return symbol == symbol_; }));
@@ -118,8 +118,7 @@ class Search {
     return true;
   }
 
-  // How many iterations before the first one make that of each function no more than it needs at once is computed in
-  // the first of them.
+  // The number of warm-up iterations after which no iteration computes more of a function than it needs at once.
   bool find_warm_up() {
     for (const auto &[f, slides] : found_.functions) {
       const Affine upper = (*now_.at(f))[slides.dimension].upper, begin = (*found_.first.at(f))[slides.dimension].lower;

@@ -33,7 +33,7 @@ Value condition_value(Lowering &lowering, const Condition &condition) {
   return rename(condition.value);
 }
 
-// A branch of the host, or inside of a kernel.
+// A branch on the host, or inside a kernel.
 void either(Lowering &lowering, const Value &condition, const std::function<void()> &then,
             const std::function<void()> &otherwise) {
   if (lowering.kernel.open) {
@@ -64,14 +64,14 @@ void assume_in(const Lowering &lowering, Extent &extent) {
   extent.extent = lowering.symbols.as_known(extent.extent);
 }
 
-// What was named may be a long form again, of which loops could not be made.
+// A named symbol may be a long form again, which loops cannot use.
 void name_long(Lowering &lowering, Extent &extent) {
   constexpr std::size_t most = Affine::most_nodes / 3;
   if (extent.begin.nodes() > most) extent.begin = lowering.integers.bound(extent.begin);
   if (extent.extent.nodes() > most) extent.extent = lowering.integers.bound_extent(extent.extent);
 }
 
-// The integers that are known are put into all forms that are used from here on.
+// Substitutes the known integers into all forms from here on.
 void assume(Lowering &lowering, const Facts &facts) {
   for (const auto &[symbol, range] : facts.ranges) {
     const Range before = lowering.symbols.range_of(symbol);

@@ -44,7 +44,7 @@ class FactReader {
     }
   }
 
-  // A symbol and a number.
+  // A symbol plus a number.
   struct Shifted {
     Symbol symbol;
     std::int64_t coefficient, constant;
@@ -72,8 +72,8 @@ class FactReader {
       range.lower = std::max(range.lower, difference->constant);
   }
 
-  // x % modulus == rest, or the last bits of x. Of a negative number C++ gives a negative remainder, and never `rest`
-  // unless that is 0.
+  // x % modulus == rest, or a mask of the low bits of x. For a negative number C++ gives a negative remainder, which is
+  // never `rest` unless that is 0.
   bool add_multiple(const Value &value, const Value &rest) {
     if (!rest.is_constant()) return false;
     std::optional<Shifted> of;

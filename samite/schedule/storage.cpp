@@ -16,11 +16,11 @@ using passes::Affine;
 
 namespace {
 
-constexpr std::int64_t most_elements = 1 << 24;  // of a function, inside of a kernel, where their number is a constant
+constexpr std::int64_t most_elements = 1 << 24;  // of a function, inside a kernel, if their number is a constant
 
 std::string text_of(const Affine &extent) { return extent.is_constant() ? std::to_string(extent.constant()) : "?"; }
 
-// "f32[y 34, x ?]": what is known at launch only is "?".
+// "f32[y 34, x ?]": "?" is known only at launch.
 std::string dimensions_of(const Function &of, const Region &region) {
   std::vector<std::string> all;
   for (std::size_t d = 0; d < region.size(); ++d)
@@ -76,12 +76,12 @@ MemorySpace space_of(const Lowering &lowering, std::uint32_t f) {
   return MemorySpace::instance;
 }
 
-// Whether the threads of a GPU's block share it: then its size may be known at launch only.
+// Whether the threads of a GPU's block share it: then its size may be known only at launch.
 bool of_block(const Lowering &lowering, std::uint32_t f) {
   return lowering.gpu && !lowering.open.threads && !lowering.open.lanes && space_of(lowering, f) == MemorySpace::shared;
 }
 
-// What the host can compute of an extent of shared memory.
+// The host's value of an extent of shared memory.
 Affine shared_extent(Lowering &lowering, std::uint32_t f, std::size_t dimension, const Affine &extent) {
   if (const std::optional<Affine> known = extent_at_launch(lowering, extent)) return *known;
   const Function &of = lowering.function(f);
@@ -93,7 +93,7 @@ Affine shared_extent(Lowering &lowering, std::uint32_t f, std::size_t dimension,
                   of.name, of.definitions[0].pure[dimension]->name));
 }
 
-// How many elements there are: 2^31, for which there is no memory, where there are more.
+// The number of elements, saturated at 2^31, for which there is no memory.
 Value count_of(Lowering &lowering, const std::vector<Affine> &extents) {
   const Value most = Value::constant(ScalarType::Int64, std::int64_t{1} << 31);
   std::optional<Value> all;
@@ -104,7 +104,7 @@ Value count_of(Lowering &lowering, const std::vector<Affine> &extents) {
   return *all;
 }
 
-// Whether the block does something together while a thread computes or uses f.
+// Whether the block cooperates while a thread computes or uses f.
 bool keeps_across(const Lowering &lowering, std::uint32_t f) {
   for (const std::uint32_t other : lowering.algorithm.order)
     if (lowering.in_shared(other) && other != f && !has_values(lowering, other)) return true;
@@ -138,14 +138,14 @@ void allocate_temporary(Lowering &lowering, std::uint32_t f, const Region &regio
   std::vector<Value> extents;
   storage.order.assign(schedule.storage_order.rbegin(), schedule.storage_order.rend());
   for (const Extent &dimension : region) storage.begin.push_back(dimension.begin);
-  // An array has so many dimensions: the outermost ones of more are one together.
+  // Arrays have a limited rank: further outermost dimensions are merged.
   const std::size_t merged = of.rank() > maximum_rank ? static_cast<std::size_t>(of.rank() - maximum_rank) + 1 : 0;
   const Value none = Value::constant(ScalarType::Int64, 0),
               most = Value::constant(ScalarType::Int64, std::int64_t{1} << 31);
   for (const int d : storage.order) {
     Affine extent = region[static_cast<std::size_t>(d)].extent;
     if (const auto pad = schedule.pads.find(d); pad != schedule.pads.end()) extent = extent + pad->second;
-    // As many as there are, so that memory is refused for what indices of 32 bits do not reach.
+    // The exact number, so that memory beyond 32-bit indices is refused.
     const Value count = lowering.write(Op::Max, lowering.integers.wide_value_of(extent), none);
     if (storage.merged.empty() || storage.merged.size() >= merged)
       extents.push_back(count);
@@ -175,7 +175,7 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region, const s
   storage.inside = inside_now(lowering);
   storage.local = true;
   storage.folds.resize(region.size());
-  // Sizes that are known at launch only are computed on the CPU there, and for the memory of a GPU's block by the host.
+  // Sizes known only at launch are computed in the kernel on the CPU, and by the host for a GPU block's memory.
   bool computed_size = false;
   const bool at_launch = of_block(lowering, f);
   std::vector<Affine> extents;
@@ -231,7 +231,7 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region, const s
   Block *to = lowering.write.out;
   if (lowering.open.threads) {
     storage.owner = lowering.open.threads->id;
-    // A vector's lanes inside of a thread do nothing together.
+    // A vector's lanes inside a thread do not cooperate.
     const bool lane = lowering.open.threads->vectors && lowering.open.lanes;
     const bool kept = !lane && keeps_across(lowering, f);
     if (kept && lowering.gpu) {
@@ -252,15 +252,15 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region, const s
       space = MemorySpace::shared;
     }
   } else if (lowering.open.lanes) {
-    space = MemorySpace::instance;  // each lane's own
+    space = MemorySpace::instance;  // private to each lane
   } else if (!lowering.gpu || space == MemorySpace::instance) {
-    // Of a block, or of the CPU's loops outside of its lanes: any lane may touch any element.
+    // Of a block, or of the CPU's loops outside of its lanes: any lane may access any element.
     space = MemorySpace::shared;
   }
   const std::string text = kept_as(lowering, f, storage, region, computed_size ? std::optional<std::int64_t>() : size);
   const int line = lowering.nest.open({text, of.name});
   lowering.nest.close(line);
-  // On the CPU what is copied when it is needed is there soon enough.
+  // On the CPU, copies on demand are fast enough.
   const bool ahead = lowering.gpu && storage.space == MemorySpace::shared;
   const int stages = ahead ? schedule.definitions[0].stages : 1;
   for (const ScalarType type : of.types) {

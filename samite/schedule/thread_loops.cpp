@@ -50,10 +50,10 @@ void write_cpu_loops(Lowering &lowering, const Block &group) {
   write(0);
 }
 
-// Of loops that the block's threads deal out between them, as many iterations as there are.
+// For loops distributed over the block's threads, with any number of iterations.
 void write_group_of_launch(Lowering &lowering, Block group) {
   const ThreadNest &threads = *lowering.open.threads;
-  // How long a piece is may depend on which one it is: then there are as many iterations for each as the longest has.
+  // A chunk's length may depend on its index: then all have as many iterations as the longest.
   const auto differs = [&](std::size_t l) {
     return threads.caps[l] > 0 && std::ranges::any_of(threads.loops, [&](const NestLoop &other) {
              return lowering.symbols.depends_on(threads.loops[l].extent,
@@ -106,10 +106,10 @@ void write_group(Lowering &lowering) {
   const std::size_t count = threads.loops.size();
   std::vector<Value> index;
   for (const NestLoop &loop : threads.loops) index.push_back(lowering.integers.known(loop.symbol));
-  // One loop over all of them, the last dimension faster.
+  // One loop over all of them, the last dimension varying faster.
   std::int64_t all = 1;
   for (const std::int64_t cap : threads.caps) all *= cap;
-  // One loop alone goes as far as it is long.
+  // A single loop keeps its length.
   const bool as_it_is = count == 1 && all > 1024;
   const Value end = as_it_is ? lowering.integers.value_of(threads.loops[0].extent) : number(all);
   For made{lowering.write.new_local(), ScalarType::Int32, number(0), end, number(1), {}, {}};
@@ -143,7 +143,7 @@ void write_group(Lowering &lowering) {
   lowering.write.out->emplace_back(std::move(made), lowering.write.where);
 }
 
-// Writes the loops of threads around what has been gathered. What the lines inside of it were about is returned.
+// Writes the thread loops around the collected statements. Returns the loop nest's lines inside them.
 std::vector<NestLine> end_group(Lowering &lowering) {
   const std::vector<NestLine> headings = lowering.nest.headings(lowering.open.threads->line);
   write_group(lowering);
@@ -196,7 +196,7 @@ void thread_loops(Lowering &lowering, const Site &site, std::size_t i) {
     if (at_launch) continue;
     threads = nest.caps.back() > most_threads / threads ? most_threads : threads * nest.caps.back();
   }
-  // Where the extents are as large as they may be, that is more than a block keeps, or than an integer holds.
+  // Extents at their limits, that is more than a block stores, or than an integer holds.
   nest.sized_at_launch =
       nest.sized_at_launch || (lowering.gpu && !of_block && end - i > 1 && threads > most_elements_of_block);
   if (of_block) {

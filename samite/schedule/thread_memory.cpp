@@ -26,8 +26,7 @@ bool touches(const Stmt &whole, LocalArrayId array) {
   return found;
 }
 
-// The loops over threads that touch the memory. One in a loop that the block goes through counts again for each of its
-// iterations.
+// The thread loops that access the memory. One inside a loop of the block counts once for each of its iterations.
 struct Uses {
   std::vector<const For *> loops;
   bool again = false;
@@ -46,7 +45,7 @@ void find_uses(const Block &block, LocalArrayId array, bool repeated, Uses &uses
   }
 }
 
-// Of the block in which it is allocated.
+// For the block in which it is allocated.
 Uses uses_of(const Block &block, LocalArrayId array) {
   Uses uses;
   for (const Stmt &stmt : block) {

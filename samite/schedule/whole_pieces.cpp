@@ -9,7 +9,7 @@ using passes::Symbol;
 
 namespace {
 
-// Those of which it is known where the loops from number `from` on are not open yet.
+// Those that are known before the loops from number `from` on are opened.
 std::vector<Nest::Piece> known_pieces(const Lowering &lowering, const Site &site, std::size_t from) {
   std::vector<Nest::Piece> pieces;
   for (const Nest::Piece &piece : site.nest.pieces) {
@@ -50,7 +50,7 @@ void whole_or_not(Lowering &lowering, const Site &site, std::size_t first, std::
   };
   If branch{*all, {}, {}, {}};
   lowering.into(branch.then_block, [&] {
-    // The same loops again, of which those that are open keep their symbols.
+    // The same loops again, where open ones keep their symbols.
     inside(same_with_whole_pieces(lowering, site, whole, from));
   });
   lowering.kernel.in_rest = true;
