@@ -18,6 +18,7 @@
 #include "samite/lang/tile_operations.h"
 
 #include "samite/base/error.h"
+#include "samite/base/trace.h"
 #include "samite/ir/print.h"
 #include "samite/jit/gradient_check.h"
 #include "samite/jit/graph.h"

@@ -118,6 +118,8 @@ enum class DeviceAttribute : int {
   max_shared_memory_per_block = 8,
   warp_size = 10,
   multiprocessor_count = 16,
+  memory_clock_rate = 36,
+  memory_bus_width = 37,
   l2_cache_bytes = 38,
   unified_addressing = 41,
   compute_capability_major = 75,

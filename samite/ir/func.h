@@ -60,14 +60,14 @@ struct Func {
 
 // What the last piece of a split does where the extent is no multiple of the factor.
 enum class Tail : std::uint8_t {
-  automatic,         // guard
-  guard,             // the last chunk is shorter: computes nothing beyond the extent
-  shift_inwards,     // the last chunk begins earlier, so that some elements are computed twice
-  round_up,          // the last chunk is full: computes more than required
-  predicate,         // the last chunk is full, and its iterations beyond the extent are masked
-  predicate_loads,   // it is full: stores more than required, and iterations beyond the extent load nothing
-  predicate_stores,  // it is full: loads more than required, and iterations beyond the extent store nothing
-  shift_inwards_and_blend,                // it begins earlier, and stores only what was not computed before
+  automatic,                // guard
+  guard,                    // the last chunk is shorter: computes nothing beyond the extent
+  shift_inwards,            // the last chunk begins earlier, so that some elements are computed twice
+  round_up,                 // the last chunk is full: computes more than required
+  predicate,                // the last chunk is full, and its iterations beyond the extent are masked
+  predicate_loads,          // it is full: stores more than required, and iterations beyond the extent load nothing
+  predicate_stores,         // it is full: loads more than required, and iterations beyond the extent store nothing
+  shift_inwards_and_blend,  // it begins earlier, and stores only what was not computed before
   round_up_and_blend = predicate_stores,  // Halide's name for vector stores that are masked by blending
 };
 

@@ -1,6 +1,7 @@
 #include "samite/jit/build_variant.h"
 
 #include "samite/base/dump.h"
+#include "samite/base/trace.h"
 #include "samite/base/warning.h"
 #include "samite/codegen/cuda_launch_shape.h"
 #include "samite/codegen/emit.h"
@@ -502,6 +503,8 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
   variant->key = key;
   const LongWork work(fmt::format("compiling '{}' ({}, {})", definition.name(), name(key.direction),
                                   key.cuda == 0 ? "cpu" : fmt::format("sm_{}", key.cuda)));
+
+  const TraceSpan traced("compile", fmt::format("compile {} ({})", definition.name(), name(key.direction)));
 
   const ir::Kernel *kernel = &definition.forward();
   const ir::Kernel *clear = nullptr;

@@ -6,8 +6,10 @@
 #include "samite/driver/copy.h"
 #include "samite/jit/launch_copies.h"
 #include "samite/jit/launch_tensor_maps.h"
+#include "samite/jit/launch_trace.h"
 #include "samite/jit/race_shadows.h"
 #include "samite/runtime/cuda_device.h"
+#include "samite/runtime/device_trace.h"
 
 #include <algorithm>
 #include <bit>
@@ -202,6 +204,14 @@ std::array<void *, 5> CudaLaunch::parameters(const std::byte *arguments, const c
 }
 
 void CudaLaunch::run_into(const std::byte *arguments, std::vector<driver::GraphNode> *nodes) const {
+  if (!is_tracing()) return put_into_stream(arguments, nodes);
+  const std::string name = traced_name(*variant_, kernel_, "cuda:" + std::to_string(stream_.device().index()));
+  const TraceSpan on_host("launch", name);
+  const DeviceSpan on_device(*stream_.cuda(), "kernel", name, traced_bytes(*variant_, arguments));
+  put_into_stream(arguments, nodes);
+}
+
+void CudaLaunch::put_into_stream(const std::byte *arguments, std::vector<driver::GraphNode> *nodes) const {
   const auto note = [&] {
     if (!nodes) return;
     if (auto node = driver::last_captured(stream_.cuda()->stream())) nodes->push_back(*node);
@@ -211,7 +221,7 @@ void CudaLaunch::run_into(const std::byte *arguments, std::vector<driver::GraphN
     copy.prepared().run(&parameter);
     note();
   }
-  if (first_) first_->run_into(arguments, nodes);
+  if (first_) first_->put_into_stream(arguments, nodes);
   if (prepared_) {
     std::optional<RaceShadows> shadows;
     std::optional<driver::DeviceMemory> words;
@@ -229,7 +239,7 @@ void CudaLaunch::run_into(const std::byte *arguments, std::vector<driver::GraphN
     prepared_->run(addresses.data());
     note();
   }
-  if (afterwards_) afterwards_->run_into(arguments, nodes);
+  if (afterwards_) afterwards_->put_into_stream(arguments, nodes);
 }
 
 void CudaLaunch::hear() const {

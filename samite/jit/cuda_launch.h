@@ -58,6 +58,7 @@ class CudaLaunch {
   bool debug() const { return variant_->key.debug; }
 
  private:
+  void put_into_stream(const std::byte *arguments, std::vector<driver::GraphNode> *nodes) const;
   driver::DeviceMemory allocate(std::size_t bytes, SourceLocation where) const;
   bool speaks() const { return messages_ || (first_ && first_->speaks()) || (afterwards_ && afterwards_->speaks()); }
 

@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/jit/failure_report.h"
+#include "samite/jit/launch_trace.h"
 #include "samite/jit/messages.h"
 #include "samite/jit/private_sums.h"
 #include "samite/jit/race_shadows.h"
@@ -92,6 +93,8 @@ Partition partition(const Variant &variant, const Extents &extents) {
 void execute(const Variant &variant, const std::string &kernel, const std::byte *arguments, const Extents &extents,
              const Partition &partition) {
   if (!variant.entry || extents.count() == 0) return;
+  std::optional<TraceSpan> traced;
+  if (is_tracing()) traced.emplace("kernel", traced_name(variant, kernel, "cpu"), traced_bytes(variant, arguments));
   std::optional<HostRaceShadows> shadows;
   if (variant.races.any()) arguments = shadows.emplace(variant, arguments, extents).block();
   LaunchMessages failure(variant, extents);  // outside of the box, since the compiler would clear all its bytes first
@@ -106,6 +109,7 @@ void execute(const Variant &variant, const std::string &kernel, const std::byte 
     parallel_for_blocks(extents[partition.dimension], run_box, &box, partition.minimum);
     if (sums) sums->merge();
   }
+  traced.reset();
   if (box.failure.state != 0) throw_failure(variant, kernel, "cpu", box.failure);
   if (box.failure.failed()) box.failure.throw_first(opening(variant, kernel));
   if (const Variant *next = variant.afterwards.get())

@@ -1,12 +1,14 @@
 #include "samite/jit/graph.h"
 
 #include "samite/base/error.h"
+#include "samite/base/trace.h"
 #include "samite/ir/visit.h"
 #include "samite/jit/cuda_launch.h"
 #include "samite/jit/graph_capture.h"
 #include "samite/jit/graph_contents.h"
 #include "samite/jit/stream_order.h"
 #include "samite/jit/tape.h"
+#include "samite/runtime/device_trace.h"
 
 #include <algorithm>
 #include <ostream>
@@ -120,6 +122,7 @@ void Graph::launch_on(const Stream &stream) {
         "a graph cannot be put on a tape, which keeps values between launches; record the launches "
         "themselves, or capture their adjoints, too");
   if (jit::GraphCapture *capture = jit::GraphCapture::current()) return capture->add(*contents_, stream);
+  const TraceSpan traced("graph", "graph launch");
   if (!contents_->executable) return run(*contents_, contents_->block);
   // The memory of its launches is ordered only with the stream that it was captured from.
   const bool elsewhere = !(stream == stream_);
@@ -132,7 +135,10 @@ void Graph::launch_on(const Stream &stream) {
     debug = debug || step.launch.cuda()->debug();
   });
   if (elsewhere) jit::order(stream_, stream);
-  contents_->executable->launch(stream.cuda()->stream());
+  {
+    const DeviceSpan on_device(*stream.cuda(), "graph", is_tracing() ? "graph" : "", 0);
+    contents_->executable->launch(stream.cuda()->stream());
+  }
   contents_->for_each_written([](Storage &storage, const AnyBuffer &view) { storage.mark_written(view); });
   if (elsewhere) jit::order_or_wait(stream, stream_);
   if (debug) stream.synchronize();

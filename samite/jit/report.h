@@ -37,8 +37,8 @@ struct ReportedVariant {
   Direction direction;
   std::string target;               // "cpu", "sm_90a"
   std::vector<std::string> active;  // adjoint, tangent: the parameters that track gradients
-  // "built", or the whole image reused from "memory", an "archive" or "disk": then the making of its objects is unknown,
-  // and `objects` lists the called ones.
+  // "built", or the whole image reused from "memory", an "archive" or "disk": then the making of its objects is
+  // unknown, and `objects` lists the called ones.
   std::string from;
   std::vector<ReportedObject> objects;  // CPU
   struct Step {

@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/base/thread_mode.h"
+#include "samite/base/trace.h"
 #include "samite/jit/graph_capture.h"
 #include "samite/jit/host_operations.h"
 #include "samite/jit/variant_key.h"
@@ -50,6 +51,7 @@ void Tape::record(const std::function<void()> &work, SourceLocation where) {
                     "backward() or recorded adjoint launches");
   jit::handle_host_operations();
   Recording scope(this);
+  const TraceSpan traced("tape", "tape record");
   work();
 }
 

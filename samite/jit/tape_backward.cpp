@@ -1,6 +1,7 @@
 // Runs a tape's operations backwards.
 #include "samite/autodiff/activity.h"
 #include "samite/base/error.h"
+#include "samite/base/trace.h"
 #include "samite/jit/at_once.h"
 #include "samite/jit/copy_kernel.h"
 #include "samite/jit/graph_capture.h"
@@ -316,6 +317,7 @@ void Tape::go_back(const std::vector<Cotangent> &cotangents, SourceLocation wher
                     "backward of a tape that has kept copies of " + std::to_string(kept_bytes_) +
                         " bytes of overwritten values cannot be captured: each launch of the graph would use the same "
                         "copies; give each launch on the tape buffers of its own");
+  const TraceSpan traced("tape", "tape backward");
   at_call("backward()", where, [&] {
     prepare_adjoints();
     std::vector<AnyBuffer> written = written_arrays();

@@ -1,6 +1,7 @@
 #include "samite/lang/capture.h"
 
 #include "samite/base/error.h"
+#include "samite/base/trace.h"
 #include "samite/lang/trace.h"
 
 #include <algorithm>
@@ -43,6 +44,7 @@ std::vector<ir::Parameter> named(const std::vector<std::vector<ir::Parameter>> &
 
 ir::Kernel run_capture(std::string name, std::vector<ir::Parameter> parameters,
                        FunctionRef<void(std::uint32_t)> function, SourceLocation where, int block_threads) {
+  const TraceSpan traced("capture", "capture " + name);
   Trace trace(0, std::move(parameters), where, block_threads);
   function(trace.serial());
   return trace.finish(std::move(name));

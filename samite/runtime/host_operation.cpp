@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/base/thread_mode.h"
+#include "samite/base/trace.h"
 #include "samite/driver/copy.h"
 #include "samite/runtime/cuda_memory.h"
 #include "samite/runtime/pinned_array.h"
@@ -11,6 +12,7 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <optional>
 
 namespace samite {
 namespace {
@@ -30,6 +32,23 @@ Place host_place(void *memory, const Extents &extents) {
 }
 
 void *only_read(const void *values) { return const_cast<void *>(values); }
+
+std::uint64_t bytes_of(const HostOperation &operation) {
+  const AnyBuffer &buffer = operation.target.valid() ? operation.target : operation.source;
+  return static_cast<std::uint64_t>(buffer.count()) * size_of(buffer.type());
+}
+
+// "copy from cpu to cuda:0"
+std::string traced_operation(const HostOperation &operation) {
+  const auto device = [](const AnyBuffer &buffer) { return buffer.device().to_string(); };
+  switch (operation.kind) {
+    case HostOperation::Kind::copy: return "copy from " + device(operation.source) + " to " + device(operation.target);
+    case HostOperation::Kind::write: return "write to " + device(operation.target);
+    case HostOperation::Kind::fill: return "fill on " + device(operation.target);
+    case HostOperation::Kind::read: return "read from " + device(operation.source);
+  }
+  return "";
+}
 
 // In the stream that the operation names.
 void run_pinned(const HostOperation &operation) {
@@ -76,6 +95,8 @@ void run(const HostOperation &operation) {
   using Kind = HostOperation::Kind;
   // First, since an operation that fails may have written a part.
   if (operation.kind != Kind::read) operation.target.mark_written();
+  std::optional<TraceSpan> traced;
+  if (is_tracing()) traced.emplace("buffer", traced_operation(operation), bytes_of(operation));
   if (operation.pinned) return run_pinned(operation);
   at_call(operation.done, operation.where, [&] {
     const AnyBuffer &target = operation.target, &source = operation.source;

@@ -60,8 +60,8 @@ struct CompiledHost {
 // the compiler is missing or the image does not load.
 CompiledHost compile_host(const HostSource &source, std::string_view prelude, std::span<const HostSource> objects = {});
 
-// The image of an open archive that was made of these texts for this level of x86-64, if there is one. UserError if it is
-// damaged, DeviceError if it does not load.
+// The image of an open archive that was made of these texts for this level of x86-64, if there is one. UserError if it
+// is damaged, DeviceError if it does not load.
 std::optional<CompiledHost> find_host(const HostSource &source, std::string_view prelude,
                                       std::span<const HostSource> objects, const std::string &level);
 

@@ -1,6 +1,7 @@
 #include "samite/toolchain/object_cache.h"
 
 #include "samite/base/atomic_file.h"
+#include "samite/base/trace.h"
 #include "samite/base/warning.h"
 #include "samite/toolchain/cache_ownership.h"
 
@@ -150,6 +151,7 @@ fs::path ObjectCache::entry_folder(const Hash128 &key) const { return folder_ / 
 
 std::optional<std::string> ObjectCache::find(const Hash128 &key) {
   if (limit_bytes_ == 0 || refused()) return std::nullopt;
+  const TraceSpan traced("cache", "read from the disk cache");
   const fs::path entry = entry_folder(key);
   try {
     if (auto content = verified_content(entry, key)) {

@@ -124,9 +124,7 @@ TEST(RandomTileKernel, RecipesReachEveryOperation) {
 }
 
 // Tangents and adjoints alone, which need no compiler, so that many kernels can be drawn.
-TEST(RandomTileKernel, DerivativesAreThoseThatTheInterpreterCarriesAlong) {
-  expect_random_tiles(interpret, 40);
-}
+TEST(RandomTileKernel, DerivativesAreThoseThatTheInterpreterCarriesAlong) { expect_random_tiles(interpret, 40); }
 
 // In parts, so that they run side by side.
 class RandomTileKernels : public testing::TestWithParam<unsigned> {};

@@ -74,6 +74,8 @@ Result DeviceGetAttribute(int *value, DeviceAttribute attribute, CUdevice device
     case DeviceAttribute::max_shared_memory_per_multiprocessor: *value = 228 * 1024; break;
     case DeviceAttribute::warp_size: *value = 32; break;
     case DeviceAttribute::multiprocessor_count: *value = 4; break;
+    case DeviceAttribute::memory_clock_rate: *value = 1'000'000; break;
+    case DeviceAttribute::memory_bus_width: *value = 64; break;
     case DeviceAttribute::compute_capability_major: *value = capability / 10; break;
     case DeviceAttribute::compute_capability_minor: *value = capability % 10; break;
     case DeviceAttribute::cluster_launch:
