@@ -147,7 +147,7 @@ class Deriver {
                     const Tapes *before = nullptr);
   void finish_tapes(Tapes &tapes, const std::vector<ir::Carried> &carried, const UndoLog &log,
                     LocalId first_of_iteration, Value number, const Tapes *before = nullptr);
-  std::vector<std::pair<LocalArrayId, ScalarType>> logged_places(const Tapes &tapes) const;
+  std::vector<std::pair<LocalArrayId, ir::Type>> logged_places(const Tapes &tapes) const;
   void allocate_tapes(const Tapes &tapes, Value length, const std::vector<ir::Carried> &carried, KeptFor kept_for);
   void allocate_kept(LocalArrayId array, Value length, std::optional<Value> each,
                      const std::vector<ir::Carried> &carried, KeptFor kept_for, KeptValue kept);

@@ -43,7 +43,7 @@ Deriver::Tapes Deriver::start_tapes(const std::vector<Carried> &carried, const s
 void Deriver::finish_tapes(Tapes &tapes, const std::vector<Carried> &carried, const UndoLog &log,
                            LocalId first_of_iteration, Value number, const Tapes *before) {
   for (auto &[array, tape] : tapes.copies) --unlogged_[array];
-  const auto places = before ? logged_places(*before) : std::vector<std::pair<LocalArrayId, ScalarType>>();
+  const auto places = before ? logged_places(*before) : std::vector<std::pair<LocalArrayId, Type>>();
   tapes.log = map_values(log, [&](const Value &value) {
     if (!value.is_local() || value.id() < first_of_iteration || tapes.logged.contains(value.id())) return value;
     const std::size_t place = tapes.logged.size();
@@ -63,11 +63,11 @@ void Deriver::finish_tapes(Tapes &tapes, const std::vector<Carried> &carried, co
 }
 
 // The tapes of writes that are still to be undone, in the log's order.
-std::vector<std::pair<LocalArrayId, ScalarType>> Deriver::logged_places(const Tapes &tapes) const {
+std::vector<std::pair<LocalArrayId, Type>> Deriver::logged_places(const Tapes &tapes) const {
   UndoLog log = tapes.log;
   for (LocalArrayId array = 0; array < held_.size(); ++array)
     if (!held_[array]) log = without(log, array);
-  std::vector<std::pair<LocalArrayId, ScalarType>> places;
+  std::vector<std::pair<LocalArrayId, Type>> places;
   std::set<LocalArrayId> seen;
   map_values(log, [&](const Value &value) {
     auto tape = value.is_local() ? tapes.logged.find(value.id()) : tapes.logged.end();

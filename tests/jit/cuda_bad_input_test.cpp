@@ -49,9 +49,10 @@ class CudaBadInput : public CudaKernelTest {
         Int i = thread_index();
         out(i) = factor * in(i);
       }};
-  // Touches memory `distance` elements beyond.
-  Kernel<void(Array<float, 1>, Int64)> far{
-      "far", {"out", "distance"}, [](Array<float, 1> out, Int64 distance) { out(thread_index() + distance) = 1; }};
+  // Touches memory `distance` elements beyond, in a branch, so that no launch is certain to.
+  Kernel<void(Array<float, 1>, Int64)> far{"far", {"out", "distance"}, [](Array<float, 1> out, Int64 distance) {
+                                             if_(distance > 0, [&] { out(thread_index() + distance) = 1; });
+                                           }};
 
   Result fault = Result::illegal_address;  // that the fake's `far` ends in
 };
