@@ -14,7 +14,7 @@ namespace {
 
 using namespace ir;
 
-using Element = std::pair<LocalArrayId, std::int64_t>;
+using LocalElement = std::pair<LocalArrayId, std::int64_t>;
 
 // Needed definitions and elements. Other statements, that is all but definitions of a single value and stores to such
 // elements, are always needed with their operands.
@@ -25,7 +25,7 @@ class NeededElements {
     for_each_statement(kernel, [&](const Stmt &stmt) { find_whole(stmt); });
     for_each_statement(kernel, [&](const Stmt &stmt) {
       if (const Let *let = stmt.as<Let>()) definitions_[let->local] = &let->value;
-      if (const std::optional<Element> element = stored(stmt)) stores_[*element].push_back(stmt.as<LocalStore>());
+      if (const std::optional<LocalElement> element = stored(stmt)) stores_[*element].push_back(stmt.as<LocalStore>());
     });
     for_each_statement(kernel, [&](const Stmt &stmt) {
       if (!may_go(stmt)) for_each_operand(stmt, [&](const Value &value) { need(value); });
@@ -44,11 +44,11 @@ class NeededElements {
   }
 
  private:
-  std::optional<Element> element(LocalArrayId array, const Value &index) const {
+  std::optional<LocalElement> element(LocalArrayId array, const Value &index) const {
     if (whole_[array] || !index.is_constant()) return std::nullopt;
-    return Element(array, index.as_int());
+    return LocalElement(array, index.as_int());
   }
-  std::optional<Element> stored(const Stmt &stmt) const {
+  std::optional<LocalElement> stored(const Stmt &stmt) const {
     const LocalStore *store = stmt.as<LocalStore>();
     return store ? element(store->array, store->index) : std::nullopt;
   }
@@ -71,7 +71,7 @@ class NeededElements {
   void need_definition(const Operation &operation) {
     for (const Value &operand : operation.operands) need(operand);
     if (operation.op != Op::LocalLoad) return;
-    const std::optional<Element> element = this->element(operation.array, operation.operands[0]);
+    const std::optional<LocalElement> element = this->element(operation.array, operation.operands[0]);
     if (!element) return;
     for (const LocalStore *store : std::exchange(stores_[*element], {})) need(store->value);
   }
@@ -79,7 +79,7 @@ class NeededElements {
   std::vector<const Operation *> definitions_;  // of single values
   std::vector<bool> needed_;                    // by local
   std::vector<bool> whole_;                     // by array
-  std::map<Element, std::vector<const LocalStore *>> stores_;
+  std::map<LocalElement, std::vector<const LocalStore *>> stores_;
   std::vector<LocalId> pending_;
 };
 

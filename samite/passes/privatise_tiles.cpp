@@ -20,7 +20,7 @@ namespace {
 using namespace ir;
 
 // A local tile has at most so many elements, or is so many times as large as the largest tile of an access.
-constexpr std::int64_t most_elements = 4096, most_growth = 8;
+constexpr std::int64_t most_local_elements = 4096, most_growth = 8;
 // An access has parts of at most so many local tiles.
 constexpr std::int64_t most_parts = 32;
 
@@ -155,7 +155,7 @@ class TilePrivatiser {
         if (auto many = many_tiles(accesses, d)) dimension = many;
       if (!dimension) return std::nullopt;
       elements *= dimension->extent;
-      if (elements > std::max(most_elements, most_growth * largest)) return std::nullopt;
+      if (elements > std::max(most_local_elements, most_growth * largest)) return std::nullopt;
       extents.push_back(dimension->extent);
       cells.dimensions.push_back(*dimension);
     }

@@ -17,14 +17,14 @@ using test::product_loops::expect_runs_as;
 using test::product_loops::lowered;
 using test::product_loops::structured;
 
-const FactsOfArrays apart(4, {.unit_stride = true, .unaliased = true, .aligned_rows = true});
+const FactsOfArrays unaliased_rows(4, {.unit_stride = true, .unaliased = true, .aligned_rows = true});
 
 int exchanges(const ir::Kernel &kernel) {
   return static_cast<int>(std::ranges::count_if(test::all<ir::Let>(kernel),
                                                 [](const ir::Let &let) { return let.value.op == ir::Op::Exchange; }));
 }
 
-int cleared(const std::string &body, const FactsOfArrays &arrays = apart) {
+int cleared(const std::string &body, const FactsOfArrays &arrays = unaliased_rows) {
   const ir::Kernel kernel = test::lowered_block(body);
   const int before = exchanges(kernel);
   EXPECT_GT(before, 0);
@@ -60,16 +60,20 @@ TEST(SplitZeroFills, NotWhereAnotherArrayOfTheLoopMayShareMemoryWithIt) {
     const std::string body = std::string("%2: f32 = exchange @x[%1] ") + other;
     EXPECT_EQ(cleared_in_loop(body, FactsOfArrays(3)), 0) << other;
   }
-  EXPECT_EQ(cleared_in_loop("%2: f32 = exchange @x[%1] store @y[%1] = %2", apart), 1);
+  EXPECT_EQ(cleared_in_loop("%2: f32 = exchange @x[%1] store @y[%1] = %2", unaliased_rows), 1);
 }
 
 TEST(SplitZeroFills, NotOfElementsThatTheLoopAccessesAgainOrFindsByALoad) {
   for (const char *body :
        {"%2: f32 = exchange @x[%1] store @x[%1] = %2", "%2: f32 = exchange @x[%1] %3: f32 = load @x[0]",
         "%2: f32 = load @y[%1] %3: i32 = cast %2 %4: f32 = exchange @x[%3]"})
-    EXPECT_EQ(cleared_in_loop(body, apart), 0) << body;
-  EXPECT_EQ(cleared_in_loop("%2: i32 = add %1, @n %3: bool = lt %2, 9 if %3 { %4: f32 = exchange @x[%2] }", apart), 1);
-  EXPECT_EQ(cleared_in_loop("%3: bool = lt %1, 9 if %3 { %2: i32 = add %1, @n %4: f32 = exchange @x[%2] }", apart), 0);
+    EXPECT_EQ(cleared_in_loop(body, unaliased_rows), 0) << body;
+  EXPECT_EQ(
+      cleared_in_loop("%2: i32 = add %1, @n %3: bool = lt %2, 9 if %3 { %4: f32 = exchange @x[%2] }", unaliased_rows),
+      1);
+  EXPECT_EQ(
+      cleared_in_loop("%3: bool = lt %1, 9 if %3 { %2: i32 = add %1, @n %4: f32 = exchange @x[%2] }", unaliased_rows),
+      0);
 }
 
 TEST(SplitZeroFills, NotOfAtomicExchanges) {
@@ -85,7 +89,7 @@ TEST(SplitZeroFills, MatchTheStructuredForm) {
       "kernel @k(@x: array<f32, 2>, @y: array<f32, 2>, @h: array<f16, 2>, @n: i32) blocks 1 of 64 "
       "{ %9: i32 = thread_index 0 %0: i32 = mul %9, 16 " +
       body + " }";
-  const ir::Kernel planned = jit::plan(lowered(text), {gpu_architecture(90), apart});
+  const ir::Kernel planned = jit::plan(lowered(text), {gpu_architecture(90), unaliased_rows});
   EXPECT_EQ(exchanges(planned), 0);
   using Kind = test::ThreadOrder::Kind;
   for (const std::int64_t at : {-3, 0, 5})
