@@ -23,8 +23,8 @@ std::size_t statements_of(const ir::CapturedPipeline &pipeline, bool rolled) {
   return statements;
 }
 
-// A convolution of 3 x 3, strided and dilated, in the registers of a block of pixels.
-const auto strided = [](Array<float, 3> out, Array<const float, 3> in, Array<const float, 3> weight) {
+// A convolution of 3 x 3, strided_convolution and dilated, in the registers of a block of pixels.
+const auto strided_convolution = [](Array<float, 3> out, Array<const float, 3> in, Array<const float, 3> weight) {
   const Var y{"y"}, x{"x"}, c{"c"}, xo{"xo"}, xi{"xi"}, yo{"yo"}, yi{"yi"};
   Func sums{"sums"}, result{"result", out};
   Reduction r{"r", {{0, 3}, {0, 3}}};
@@ -41,7 +41,7 @@ const auto strided = [](Array<float, 3> out, Array<const float, 3> in, Array<con
 };
 
 TEST(Rolled, ABodyIsCompiledOnce) {
-  const ir::CapturedPipeline pipeline = captured_pipeline(strided);
+  const ir::CapturedPipeline pipeline = captured_pipeline(strided_convolution);
   const std::size_t rolled = statements_of(pipeline, true), unrolled = statements_of(pipeline, false);
   EXPECT_GT(unrolled, 500u);
   EXPECT_LT(rolled, 150u);
@@ -49,7 +49,7 @@ TEST(Rolled, ABodyIsCompiledOnce) {
 
 TEST(Rolled, DebugModeRunsLoops) {
   SAMITE_ON_THE_CPU();
-  Pipeline pipeline{"strided", {"out", "in", "weight"}, strided};
+  Pipeline pipeline{"strided_convolution", {"out", "in", "weight"}, strided_convolution};
   std::vector<float> results[2];
   std::size_t bytes[2];
   for (const bool debug : {false, true}) {
