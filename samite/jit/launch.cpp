@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/base/floating_range.h"
 #include "samite/base/thread_mode.h"
+#include "samite/base/trace.h"
 #include "samite/jit/at_once.h"
 #include "samite/jit/cuda_launch.h"
 #include "samite/jit/derivative_launch.h"
@@ -298,7 +299,7 @@ void run_checked(KernelDefinition &definition, const Extents &extents, const Lau
     const Stream stream = stream_of(arguments, options);
     // The standard stream is ordered with all memory that is not borrowed.
     if (options.stream || any_borrowed(arguments)) use_in(stream, arguments);
-    if (is_single_kernel(*variant)) {
+    if (is_single_kernel(*variant) && !is_tracing()) {
       run_single_kernel(definition, *variant, extents, options, *stream.cuda(), block);
       return mark_written();
     }
