@@ -607,9 +607,18 @@ class Scheduler {
       if (load.op != ir::Op::Load || load.array < function.array ||
           load.array >= function.array + function.types.size())
         continue;
-      if (!stays(definition, forms, load) && (of.unordered || !is_earlier(definition, forms, load))) return false;
+      if (!stays(definition, forms, load) && (!in_order(of, split) || !is_earlier(definition, forms, load)))
+        return false;
     }
     return true;
+  }
+
+  // Whether the pieces follow each other: else one may read what another one is storing.
+  static bool in_order(const DefinitionSchedule &of, const Relation &split) {
+    return !of.unordered && std::ranges::none_of(of.loops, [&](const Loop &loop) {
+      return loop.type != LoopType::serial && loop.type != LoopType::unrolled &&
+             of.made_of(loop.name).contains(split.outer);
+    });
   }
 
   // The dimension whose index the variable is.

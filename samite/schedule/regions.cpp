@@ -72,8 +72,12 @@ void grow(const Lowering &lowering, std::uint32_t f, Box &box) {
   for (std::size_t n = 1; n < of.definitions.size(); ++n) {
     const Definition &definition = of.definitions[n];
     const Forms forms(definition.body, lowering.algorithm.promises);
+    // What is stored, and what it reads of itself: nothing beyond what is stored or asked for.
     const Box all = as_computed(lowering, f, box);
-    const Environment environment = environment_of(lowering, definition, loaded_box(lowering, f, n, all));
+    Box read = all;
+    for (std::size_t d = 0; d < box.size(); ++d)
+      if (loads_only_asked(lowering, f, d)) read[d] = loaded_box(lowering, f, n, all)[d];
+    const Environment environment = environment_of(lowering, definition, all);
     std::optional<Box> touched = box;
     Box written;
     for (std::size_t d = 0; d < box.size(); ++d) {
@@ -85,7 +89,7 @@ void grow(const Lowering &lowering, std::uint32_t f, Box &box) {
     }
     unite(touched, written);
     Boxes own;
-    add_calls(lowering, definition, forms, environment, own);
+    add_calls(lowering, definition, forms, environment_of(lowering, definition, read), own);
     if (own.contains(f)) {
       for (std::size_t d = 0; d < box.size(); ++d)
         if (definition.pure[d]) (*own.at(f))[d] = box[d];  // it reads the element at the same index there
@@ -268,7 +272,7 @@ void follow(const Lowering &lowering, Boxes &boxes, const Trim &trim) {
     const auto found = boxes.find(f);
     if (found == boxes.end() || has_values(lowering, f)) continue;
     complete(lowering, f, *found->second);
-    Box computed = *found->second;
+    Box all = *found->second, computed = all;
     if (trim) trim(f, computed);
     for (std::size_t n = 0; n < lowering.function(f).definitions.size(); ++n) {
       const Definition &definition = lowering.function(f).definitions[n];
@@ -276,6 +280,7 @@ void follow(const Lowering &lowering, Boxes &boxes, const Trim &trim) {
                 environment_of(lowering, definition, loaded_box(lowering, f, n, computed)), boxes, nullptr,
                 &lowering.called);
     }
+    *found->second = std::move(all);  // which has what its updates read of itself
   }
 }
 
@@ -287,12 +292,13 @@ void follow_from_outputs(Lowering &lowering, Boxes &boxes) {
     complete(lowering, f, *found->second);
     if (!lowering.function(f).output)
       for (Interval &dimension : *found->second) name_long(lowering, dimension);
+    Box all = *found->second;
     for (std::size_t n = 0; n < lowering.function(f).definitions.size(); ++n) {
       const Definition &definition = lowering.function(f).definitions[n];
       add_calls(lowering, definition, Forms(definition.body, lowering.algorithm.promises),
-                environment_of(lowering, definition, loaded_box(lowering, f, n, *found->second)), boxes,
-                &lowering.integers);
+                environment_of(lowering, definition, loaded_box(lowering, f, n, all)), boxes, &lowering.integers);
     }
+    *found->second = std::move(all);
   }
 }
 

@@ -190,7 +190,7 @@ TEST(Tails, ShiftedInUpdates) {
     f(0, x) = f(4, x) + f(3, x);    // of rows that stay
     f(4, x) = 7 * x;                // of nothing
     schedule_cpu([&] {
-      f.update(0).split(x, xo, xi, piece, Tail::shift_inwards).reorder(xi, k, xo).parallel(xo).vectorize(xi);
+      f.update(0).split(x, xo, xi, piece, Tail::shift_inwards).reorder(xi, k, xo).vectorize(xi);
       f.update(1).split(x, xo, xi, piece, Tail::shift_inwards).parallel(xo).vectorize(xi);
       f.update(2).split(x, xo, xi, piece, Tail::shift_inwards).vectorize(xi);
     });
