@@ -593,6 +593,92 @@ def local_laplacian():
     return finish(out, [(a, data)], (3, H, W))
 
 
+def integers(seed, type, *shape):
+    return (mixed(seed, np.arange(np.prod(shape, dtype=np.int64))) >> 20).astype(type).reshape(shape)
+
+
+def plain_integers(type, bits):
+    a_data, b_data = integers(1, type, 1024, 1024), integers(2, type, 1024, 1024)
+    a, b = image("a", a_data, hl.UInt(bits)), image("b", b_data, hl.UInt(bits))
+    x, y, yi = hl.vars("x y yi")
+    out = hl.Func("out")
+    value = a[x, y]
+    for step in range(24):
+        value = hl.max(hl.min(value, hl.cast(hl.UInt(bits), 200 + step)) + b[x, y], a[x, y] ^ value)
+    out[x, y] = value
+    out.split(y, y, yi, 64).parallel(y).vectorize(x, TARGET.natural_vector_size(hl.UInt(bits)))
+    return finish(out, [(a, a_data), (b, b_data)], (1024, 1024), type)
+
+
+@case
+def plain_u8():
+    return plain_integers(np.uint8, 8)
+
+
+@case
+def plain_u16():
+    return plain_integers(np.uint16, 16)
+
+
+@case
+def median():
+    data = integers(1, np.uint8, 1026, 1026)
+    a = image("a", data, hl.UInt(8))
+    x, y, yi = hl.vars("x y yi")
+    out = hl.Func("out")
+
+    def median_of(p, q, r):
+        return hl.max(hl.min(p, q), hl.min(hl.max(p, q), r))
+
+    low, middle, high = [], [], []
+    for i in range(3):
+        p, q, r = (a[x + i, y + j] for j in range(3))
+        smaller, larger = hl.min(p, q), hl.max(p, q)
+        low.append(hl.min(smaller, r))
+        high.append(hl.max(larger, r))
+        middle.append(hl.max(smaller, hl.min(larger, r)))
+    out[x, y] = median_of(hl.max(hl.max(low[0], low[1]), low[2]), median_of(*middle),
+                          hl.min(hl.min(high[0], high[1]), high[2]))
+    out.split(y, y, yi, 64).parallel(y).vectorize(x, TARGET.natural_vector_size(hl.UInt(8)))
+    return finish(out, [(a, data)], (1024, 1024), np.uint8)
+
+
+@case
+def mean_of_bytes():
+    data = integers(1, np.uint8, 1026, 1026)
+    a = image("a", data, hl.UInt(8))
+    x, y, yi = hl.vars("x y yi")
+    out = hl.Func("out")
+    total = hl.u16(8)
+    for j, down in enumerate((1, 2, 1)):
+        for i, across in enumerate((1, 2, 1)):
+            total = total + hl.u16(a[x + i, y + j]) * hl.u16(down * across)
+    out[x, y] = hl.u8(total >> hl.u16(4))
+    out.split(y, y, yi, 64).parallel(y).vectorize(x, TARGET.natural_vector_size(hl.UInt(8)))
+    return finish(out, [(a, data)], (1024, 1024), np.uint8)
+
+
+@case
+def stencils16():
+    steps, data = 8, integers(1, np.uint16, H, W)
+    a = image("a", data, hl.UInt(16))
+    x, y, yi = hl.vars("x y yi")
+    stages = []
+    for step in range(steps):
+        stage = hl.Func(f"stage{step}")
+
+        def of(j, i):
+            return a[x + steps + i, y + steps + j] if step == 0 else stages[-1][x + i, y + j]
+
+        stage[x, y] = ((of(0, 0) << hl.u16(2)) + of(-1, 0) + of(1, 0) + of(0, -1) + of(0, 1)) >> hl.u16(3)
+        stages.append(stage)
+    out, lanes = stages[-1], TARGET.natural_vector_size(hl.UInt(16))
+    out.split(y, y, yi, 128).parallel(y).vectorize(x, lanes)
+    for stage in stages[:-1]:
+        stage.store_at(out, y).compute_at(out, yi).fold_storage(y, 4).vectorize(x, lanes)
+    return finish(out, [(a, data)], (H - 2 * steps, W - 2 * steps), np.uint16)
+
+
 # Measuring.
 
 

@@ -27,8 +27,11 @@ EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options) {
   // Passes computed the shapes of values too, for the kernel at their time. The text should depend on the kernel only,
   // and shapes take a microsecond for a hundred statements.
   LaneValues values(lowered);
-  return LanesEmitter(lowered, options, values, cpu_lanes(lowered, options.vector_bytes))
-      .emit(entry_name(lowered.name));
+  const int lanes = options.debug ? cpu_lanes(lowered, options.vector_bytes)
+                                  : cpu_lanes(lowered, values.uniformity(), options.vector_bytes);
+  EmittedSource source = LanesEmitter(lowered, options, values, lanes).emit(entry_name(lowered.name));
+  source.vector_lanes = lanes;
+  return source;
 }
 
 void set_blocks(CudaForm &form, const ir::Kernel &planned) {

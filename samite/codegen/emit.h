@@ -118,6 +118,7 @@ struct EmittedSource {
   std::string entry;
   std::vector<EmittedObject> objects;  // CPU: called by the text, in the order of the first calls
   int lanes = 1;                       // instances that run in step
+  int vector_lanes = 1;                // CPU: lanes of the text's vectors, for which the prelude is made
   std::vector<std::string> files;      // indexed by Failure::file
   std::vector<SourceLocation> sites;   // indexed by Failure::array for a failure without a file
   std::vector<MessageSite> messages;   // indexed by Failure::message

@@ -10,6 +10,10 @@ using ir::Value;
 
 using passes::Shape;
 
+bool is_the_same_in_memory(ScalarType type) {
+  return size_of(type) >= 4 || (!is_floating(type) && type != ScalarType::Bool);
+}
+
 std::string LaneElements::arguments() const {
   return offsets.empty() ? fmt::format("{}, {}", mask, pointer) : fmt::format("{}, {}, {}", mask, pointer, offsets);
 }
@@ -64,9 +68,9 @@ LaneElements LaneAccess::elements(std::uint32_t array, std::span<const Value> in
     result.shape = neighbours ? Shape::Linear : Shape::Varying;
     result.pointer = fmt::format("p{}.data{}{}", array, shared.empty() ? "" : " + ", shared);
     if (!neighbours) result.offsets = apart;
-    const bool wide = size_of(emission_.kernel.parameters[array].type) >= 4;
-    result.every_second = !neighbours && every_second && wide;
-    result.each_twice = !neighbours && each_twice && wide;
+    const bool as_in_memory = is_the_same_in_memory(emission_.kernel.parameters[array].type);
+    result.every_second = !neighbours && every_second && as_in_memory;
+    result.each_twice = !neighbours && each_twice && as_in_memory;
   }
   if (emission_.options.debug) check_bounds(result, array, indices, where);
   return result;

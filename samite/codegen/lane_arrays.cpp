@@ -48,9 +48,9 @@ LaneElements LaneArrays::elements_of_block(LocalArrayId array, const Value &inde
   } else {
     result.pointer = array_name(array);
     result.offsets = values_.vector(index);
-    const bool wide = size_of(array_of(array).type) >= 4;
-    result.every_second = wide && values_.every_second(index);
-    result.each_twice = wide && values_.each_twice(index);
+    const bool as_in_memory = is_the_same_in_memory(array_of(array).type);
+    result.every_second = as_in_memory && values_.every_second(index);
+    result.each_twice = as_in_memory && values_.each_twice(index);
   }
   return result;
 }

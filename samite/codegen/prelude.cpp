@@ -95,14 +95,16 @@ std::string cpu_tile_headers() {
 }  // namespace
 
 // This order replaces the headers' own #include lines, since some headers are included once for each lane count.
-std::string cpu_prelude(int vector_bytes, bool with_tiles) {
+std::string cpu_prelude(int vector_bytes, bool with_tiles, int lanes) {
   std::string text;
   for (std::string_view name :
        {"scalar", "float8", "half", "failure", "workspace", "math", "digamma", "libmvec", "atomic"})
     append(text, device_header(fmt::format("samite/device/cpu/{}.h", name)));
   text += fmt::format("#define SAMITE_VECTOR_BYTES {}\n", vector_bytes);
-  for (int lanes : {vector_bytes / 4, vector_bytes / 8}) {
-    text += fmt::format("#define SAMITE_LANES {0}\n#define SAMITE_LANES_NAMESPACE lanes{0}\n", lanes);
+  std::vector<int> lane_counts{vector_bytes / 4, vector_bytes / 8};
+  if (4 * lanes > vector_bytes) lane_counts = {lanes};
+  for (const int count : lane_counts) {
+    text += fmt::format("#define SAMITE_LANES {0}\n#define SAMITE_LANES_NAMESPACE lanes{0}\n", count);
     for (std::string_view name :
          {"types", "mask", "memory", "half", "atomic", "sum_rows", "integer", "math", "check", "local_array"})
       append(text, device_header(fmt::format("samite/device/cpu/lanes/{}.h", name)));

@@ -12,8 +12,9 @@
 namespace samite::codegen {
 
 // `vector_bytes` is the width of the machine's registers: 16, 32 or 64. Vectors come in two lane counts, so that
-// either 4-byte or 8-byte elements fill a register.
-std::string cpu_prelude(int vector_bytes, bool with_tiles = true);
+// either 4-byte or 8-byte elements fill a register. Where `lanes` is another one, of which elements of one or two bytes
+// fill a register, they come in that one alone.
+std::string cpu_prelude(int vector_bytes, bool with_tiles = true, int lanes = 0);
 
 // Whether the text of a kernel or an object for the CPU calls functions of the headers for tiles. Thread-safe.
 bool needs_tiles_of_cpu(std::string_view text);

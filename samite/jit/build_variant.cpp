@@ -41,20 +41,28 @@ void dump_text(const codegen::EmittedSource &emitted, const std::string &kernel,
 }
 
 template <int vector_bytes>
-const std::string &prelude_of_width(bool with_tiles) {
+const std::string &prelude_of_width(bool with_tiles, int lanes) {
+  if (lanes == vector_bytes / 2) {
+    static const std::string of_two_bytes = codegen::cpu_prelude(vector_bytes, /*with_tiles=*/false, vector_bytes / 2);
+    return of_two_bytes;
+  }
+  if (lanes == vector_bytes) {
+    static const std::string of_bytes = codegen::cpu_prelude(vector_bytes, /*with_tiles=*/false, vector_bytes);
+    return of_bytes;
+  }
   static const std::string without = codegen::cpu_prelude(vector_bytes, /*with_tiles=*/false);
   static const std::string with = codegen::cpu_prelude(vector_bytes);
   return with_tiles ? with : without;
 }
 
-// One of two texts for all kernels of a target, so that each is precompiled once. An object, which is a whole-tile
-// operation, always uses the longer one.
+// One of a few texts for all kernels of a target, so that each is precompiled once. An object, which is a whole-tile
+// operation, always uses the longest one. Kernels with vectors of narrow numbers call no objects.
 const std::string &prelude(const codegen::EmittedSource &emitted, int vector_bytes) {
   const bool with_tiles = !emitted.objects.empty() || codegen::needs_tiles_of_cpu(emitted.text);
   switch (vector_bytes) {
-    case 64: return prelude_of_width<64>(with_tiles);
-    case 32: return prelude_of_width<32>(with_tiles);
-    default: return prelude_of_width<16>(with_tiles);
+    case 64: return prelude_of_width<64>(with_tiles, emitted.vector_lanes);
+    case 32: return prelude_of_width<32>(with_tiles, emitted.vector_lanes);
+    default: return prelude_of_width<16>(with_tiles, emitted.vector_lanes);
   }
 }
 

@@ -5,6 +5,7 @@
 #include "samite/passes/rename.h"
 #include "samite/passes/rewrite.h"
 
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -14,8 +15,8 @@ namespace {
 
 using namespace ir;
 
-// Begin and middle end at multiples of so many iterations: whole vectors, for any number of lanes.
-constexpr std::int64_t unit = 16;
+// Begin and middle end after a multiple of so many bytes: whole vectors, for any number of lanes.
+constexpr std::int64_t largest_vector = 64;
 // More statements than that are not copied.
 constexpr std::size_t most_copied = 2000;
 
@@ -28,7 +29,12 @@ class Partition {
     inside_.insert(loop.index);
     for_each_statement(loop.body, [&](const Stmt &stmt) {
       ++statements_;
-      if (const Let *let = stmt.as<Let>()) lets_.emplace(let->local, let);
+      if (const Let *let = stmt.as<Let>()) {
+        lets_.emplace(let->local, let);
+        if (let->value.op == Op::Load || let->value.op == Op::LocalLoad) touched(let->value.type);
+      }
+      if (const Store *store = stmt.as<Store>()) touched(store->value.type());
+      if (const LocalStore *store = stmt.as<LocalStore>()) touched(store->value.type());
       for_each_definition(stmt, [&](LocalId local, Type) { inside_.insert(local); });
     });
   }
@@ -43,7 +49,7 @@ class Partition {
     const Value begin = loop_.begin, end = loop_.end;
     const Value lower = lower_ ? *lower_ : begin;
     const Value upper = upper_ ? (*this)(Op::Min, *upper_, end) : end;
-    const bool one_vector = begin.is_constant() && end.is_constant() && end.as_int() - begin.as_int() <= unit;
+    const bool one_vector = begin.is_constant() && end.is_constant() && end.as_int() - begin.as_int() <= unit();
     if (one_vector) {
       const Value from_begin = (*this)(Op::LessEqual, lower, begin), to_end = (*this)(Op::GreaterEqual, upper, end);
       If branch{(*this)(Op::And, from_begin, to_end), {}, {}, {}};
@@ -64,6 +70,12 @@ class Partition {
   }
 
  private:
+  // A vector has as many lanes as the narrowest elements fill one with, and no fewer than 32 bits do.
+  void touched(ScalarType type) {
+    if (!is_floating(type)) narrowest_ = std::min(narrowest_, static_cast<std::int64_t>(size_of(type)));
+  }
+  std::int64_t unit() const { return largest_vector / narrowest_; }
+
   // Operations before the loop.
   Value made(Operation operation) {
     if (const auto folded = passes::fold(operation)) return *folded;
@@ -76,8 +88,8 @@ class Partition {
   }
   // To a multiple of the unit, up or down.
   Value rounded(Op up, Value value) {
-    if (up == Op::Add) value = (*this)(Op::Add, value, integer(unit - 1));
-    return (*this)(Op::And, value, integer(-unit));
+    if (up == Op::Add) value = (*this)(Op::Add, value, integer(unit() - 1));
+    return (*this)(Op::And, value, integer(-unit()));
   }
 
   // The same value before the loop, if it does not depend on the loop.
@@ -202,6 +214,7 @@ class Partition {
   const For &loop_;
   SourceLocation where_;
   std::size_t statements_ = 0;
+  std::int64_t narrowest_ = 4;
   std::unordered_set<LocalId> inside_;
   std::unordered_map<LocalId, const Let *> lets_;
   std::unordered_map<LocalId, Value> outside_, instead_;

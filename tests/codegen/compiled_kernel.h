@@ -78,7 +78,8 @@ class CompiledKernel {
     source.text = source_.text;
     std::vector<HostSource> objects;
     for (const codegen::EmittedObject &object : source_.objects) objects.push_back({object.name, object.text});
-    image_ = compile_host(source, codegen::cpu_prelude(options.vector_bytes), objects).image;
+    image_ =
+        compile_host(source, codegen::cpu_prelude(options.vector_bytes, true, source_.vector_lanes), objects).image;
   }
   explicit CompiledKernel(std::string_view text, const codegen::EmitOptions &options = test::options())
       : CompiledKernel(ir::parse_kernel(text), options) {}

@@ -10,7 +10,18 @@ namespace samite::SAMITE_LANES_NAMESPACE {
 template <class T>
 SAMITE_INLINE T sum_lanes(Mask m, Vector<T> value) {
   const Vector<T> v = m ? value : Vector<T>(0);
-#if SAMITE_LANES == 16
+#if SAMITE_LANES == 64
+  const auto thirty_two = v.lo + v.hi;
+  const auto sixteen = thirty_two.lo + thirty_two.hi;
+  const auto eight = sixteen.lo + sixteen.hi;
+  const auto four = eight.lo + eight.hi;
+  const auto two = four.lo + four.hi;
+#elif SAMITE_LANES == 32
+  const auto sixteen = v.lo + v.hi;
+  const auto eight = sixteen.lo + sixteen.hi;
+  const auto four = eight.lo + eight.hi;
+  const auto two = four.lo + four.hi;
+#elif SAMITE_LANES == 16
   const auto eight = v.lo + v.hi;
   const auto four = eight.lo + eight.hi;
   const auto two = four.lo + four.hi;

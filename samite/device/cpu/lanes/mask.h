@@ -20,7 +20,13 @@ SAMITE_INLINE V from_mask(Mask m) {
 SAMITE_INLINE Mask all_lanes() { return Mask(true); }
 
 // The first `count` lanes; all of them where there are not so many.
-SAMITE_INLINE Mask first_lanes(i64 count) { return to_mask(lane_i32 < i32(count < lane_count ? count : lane_count)); }
+SAMITE_INLINE Mask first_lanes(i64 count) {
+#if SAMITE_LANES > 16
+  return to_mask(lane_u8 < u8(count < 0 ? 0 : count < lane_count ? count : lane_count));
+#else
+  return to_mask(lane_i32 < i32(count < lane_count ? count : lane_count));
+#endif
+}
 
 // How many of the instances from 0 to before `count` are such that `first` + instance is less than `bound`; less than 1
 // where none is.
@@ -35,19 +41,26 @@ SAMITE_INLINE i64 in_whole_vectors(i64 count) { return count < 0 ? 0 : count & -
 SAMITE_INLINE bool any(Mask m) { return __builtin_reduce_or(m); }
 
 // Bit k for lane k.
-SAMITE_INLINE u32 bits(Mask m) {
-#if SAMITE_LANES == 16
+#if SAMITE_LANES == 64
+using LaneBits = u64;
+#else
+using LaneBits = u32;
+#endif
+SAMITE_INLINE LaneBits bits(Mask m) {
+#if SAMITE_LANES >= 32
+  return __builtin_bit_cast(LaneBits, m);
+#elif SAMITE_LANES == 16
   return __builtin_bit_cast(u16, m);
 #else
   return __builtin_bit_cast(u8, m) & ((1u << SAMITE_LANES) - 1);
 #endif
 }
 
-SAMITE_INLINE i32 count(Mask m) { return __builtin_popcount(bits(m)); }
+SAMITE_INLINE i32 count(Mask m) { return __builtin_popcountg(bits(m)); }
 
 // Some lane must be active.
-SAMITE_INLINE i32 first_active(Mask m) { return __builtin_ctz(bits(m)); }
-SAMITE_INLINE i32 last_active(Mask m) { return 31 - __builtin_clz(bits(m)); }
+SAMITE_INLINE i32 first_active(Mask m) { return __builtin_ctzg(bits(m)); }
+SAMITE_INLINE i32 last_active(Mask m) { return i32(8 * sizeof(LaneBits)) - 1 - __builtin_clzg(bits(m)); }
 
 // The smallest and the largest number of a lane that is active, or `otherwise` where that is beyond.
 template <class T, class V>
@@ -61,6 +74,6 @@ SAMITE_INLINE T largest_or(Mask m, T otherwise, V numbers) {
 
 // Runs the statement that follows for each active lane, in order, as `k`.
 #define SAMITE_FOR_EACH_ACTIVE(k, m) \
-  for (u32 left_ = bits(m), k = 0; left_ != 0 && (k = u32(__builtin_ctz(left_)), true); left_ &= left_ - 1)
+  for (LaneBits left_ = bits(m), k = 0; left_ != 0 && (k = LaneBits(__builtin_ctzg(left_)), true); left_ &= left_ - 1)
 
 }  // namespace samite::SAMITE_LANES_NAMESPACE

@@ -42,7 +42,42 @@ namespace samite::SAMITE_LANES_NAMESPACE {
 #define SAMITE_F64_2(name) SAMITE_LOOP_2(__builtin_##name)
 #else
 
-#if SAMITE_LANES == 16
+#if 4 * SAMITE_LANES > SAMITE_VECTOR_BYTES  // lanes of narrower types: a call for each register
+#if SAMITE_VECTOR_BYTES == 64
+#define SAMITE_OF_F32(signature, name) _ZGVeN16##signature##_##name##f
+#define SAMITE_OF_F64(signature, name) _ZGVeN8##signature##_##name
+#elif SAMITE_VECTOR_BYTES == 32
+#define SAMITE_OF_F32(signature, name) _ZGVdN8##signature##_##name##f
+#define SAMITE_OF_F64(signature, name) _ZGVdN4##signature##_##name
+#else
+#define SAMITE_OF_F32(signature, name) _ZGVbN4##signature##_##name##f
+#define SAMITE_OF_F64(signature, name) _ZGVbN2##signature##_##name
+#endif
+#define SAMITE_PIECES_1(T, function)                                                    \
+  {                                                                                     \
+    typedef T P __attribute__((ext_vector_type(SAMITE_VECTOR_BYTES / sizeof(T))));      \
+    P pieces[sizeof(x) / sizeof(P)];                                                    \
+    __builtin_memcpy(pieces, &x, sizeof(x));                                            \
+    _Pragma("clang loop unroll(full)") for (P &piece : pieces) piece = function(piece); \
+    __builtin_memcpy(&x, pieces, sizeof(x));                                            \
+    return x;                                                                           \
+  }
+#define SAMITE_PIECES_2(T, function)                                                               \
+  {                                                                                                \
+    typedef T P __attribute__((ext_vector_type(SAMITE_VECTOR_BYTES / sizeof(T))));                 \
+    P pieces[sizeof(x) / sizeof(P)], others[sizeof(x) / sizeof(P)];                                \
+    __builtin_memcpy(pieces, &x, sizeof(x));                                                       \
+    __builtin_memcpy(others, &y, sizeof(y));                                                       \
+    _Pragma("clang loop unroll(full)") for (u64 k = 0; k < sizeof(x) / sizeof(P); ++k) pieces[k] = \
+        function(pieces[k], others[k]);                                                            \
+    __builtin_memcpy(&x, pieces, sizeof(x));                                                       \
+    return x;                                                                                      \
+  }
+#define SAMITE_F32_1(name) SAMITE_PIECES_1(f32, SAMITE_OF_F32(v, name))
+#define SAMITE_F32_2(name) SAMITE_PIECES_2(f32, SAMITE_OF_F32(vv, name))
+#define SAMITE_F64_1(name) SAMITE_PIECES_1(f64, SAMITE_OF_F64(v, name))
+#define SAMITE_F64_2(name) SAMITE_PIECES_2(f64, SAMITE_OF_F64(vv, name))
+#elif SAMITE_LANES == 16
 #define SAMITE_F32_1(name)         \
   {                                \
     return _ZGVeN16v_##name##f(x); \
@@ -172,6 +207,10 @@ SAMITE_VECTOR_BY_LANES(digamma)
 #undef SAMITE_HALVES_2
 #undef SAMITE_LOOP_1
 #undef SAMITE_LOOP_2
+#undef SAMITE_PIECES_1
+#undef SAMITE_PIECES_2
+#undef SAMITE_OF_F32
+#undef SAMITE_OF_F64
 #undef SAMITE_F32_1
 #undef SAMITE_F32_2
 #undef SAMITE_F64_1
