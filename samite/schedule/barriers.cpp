@@ -2,6 +2,7 @@
 
 #include "samite/ir/visit.h"
 #include "samite/passes/plan_tile_memory.h"
+#include "samite/schedule/own_elements.h"
 
 #include <algorithm>
 #include <map>
@@ -12,9 +13,13 @@ namespace {
 
 using namespace ir;
 
+// A thread loop by its index, or no such loop.
+using ThreadLoop = std::optional<LocalId>;
+using Accesses = std::set<std::pair<LocalArrayId, ThreadLoop>>;
+
 struct Touched {
-  std::set<LocalArrayId> read, written;  // since the last barrier
-  std::set<LocalArrayId> in_buffers;     // load_ahead orders their accesses
+  Accesses read, written;             // since the last barrier
+  std::set<LocalArrayId> in_buffers;  // load_ahead orders their accesses
 
   void add(const Touched &other) {
     read.insert(other.read.begin(), other.read.end());
@@ -22,10 +27,10 @@ struct Touched {
     in_buffers.insert(other.in_buffers.begin(), other.in_buffers.end());
   }
   std::set<LocalArrayId> all() const {
-    Touched together = *this;
-    together.read.merge(together.written);
-    together.read.merge(together.in_buffers);
-    return std::move(together.read);
+    std::set<LocalArrayId> together = in_buffers;
+    for (const Accesses *accesses : {&read, &written})
+      for (const auto &[array, loop] : *accesses) together.insert(array);
+    return together;
   }
   friend bool operator==(const Touched &, const Touched &) = default;
 };
@@ -39,6 +44,9 @@ class Placer {
       shared_.emplace(allocate->array, allocate->buffer ? allocate->buffer->of : allocate->array);
       if (allocate->stages > 1) several_buffers_.insert(allocate->array);
     });
+    for_each_statement(kernel.body, [&](const Stmt &stmt) {
+      if (const For *loop = stmt.as<For>(); loop && loop->kind == LoopKind::Thread) loops_.emplace(loop->index, loop);
+    });
   }
 
   // The block with its barriers, and the accesses after its last barrier.
@@ -51,6 +59,8 @@ class Placer {
  private:
   Touched touched_by(const Stmt &whole) const {
     Touched touched;
+    const For *const loop = whole.as<For>();
+    const ThreadLoop by = loop ? ThreadLoop(loop->index) : std::nullopt;
     const auto look = [&](const Stmt &stmt) {
       const auto array = local_array_touched(stmt);
       const auto memory = array ? shared_.find(*array) : shared_.end();
@@ -58,14 +68,21 @@ class Placer {
       if (several_buffers_.contains(memory->second))
         touched.in_buffers.insert(memory->second);
       else
-        (stmt.as<LocalStore>() ? touched.written : touched.read).insert(memory->second);
+        (stmt.as<LocalStore>() ? touched.written : touched.read).emplace(memory->second, by);
     };
     for_each_statement(Block{whole}, look);
     return touched;
   }
 
-  static bool meet(const std::set<LocalArrayId> &a, const std::set<LocalArrayId> &b) {
-    return std::ranges::any_of(a, [&](LocalArrayId array) { return b.contains(array); });
+  // Whether a thread touches what another one has touched.
+  bool meet(const Accesses &here, const Accesses &since) const {
+    return std::ranges::any_of(here, [&](const auto &access) {
+      const auto &[array, loop] = access;
+      for (auto other = since.lower_bound({array, std::nullopt}); other != since.end() && other->first == array;
+           ++other)
+        if (!loop || !other->second || !own_.apart(*loops_.at(*loop), *loops_.at(*other->second), array)) return true;
+      return false;
+    });
   }
 
   void add(const Stmt &stmt, Touched &since, Block &made) const {
@@ -128,6 +145,8 @@ class Placer {
   const passes::TileMemoryPlan plan_;
   std::map<LocalArrayId, LocalArrayId> shared_;  // the allocation that each aliases, or itself
   std::set<LocalArrayId> several_buffers_;
+  std::map<LocalId, const For *> loops_;  // over threads, by their index
+  mutable OwnElements own_;
 };
 
 }  // namespace
