@@ -35,6 +35,9 @@ Value Integers::value_of(const Symbol &symbol, ScalarType type) {
   }
   if (const Derived *derived = symbols_.derived(symbol)) {
     if (derived->function) return write_.converted(value_of(*derived->function, value_of(derived->a)), type);
+    for (const Division &division : divisions_)
+      if ((derived->op == Op::Div || derived->op == Op::Rem) && derived->a == division.a && derived->b == division.b)
+        return write_.converted(derived->op == Op::Div ? division.quotient : division.remainder, type);
     const Value a = value_of(derived->a, type), b = value_of(derived->b, type);
     return write_(derived->op, a, b);
   }

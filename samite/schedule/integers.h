@@ -7,6 +7,8 @@
 
 #include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace samite::schedules {
 
@@ -28,6 +30,24 @@ class Integers {
   ir::Value known(const passes::Symbol &symbol) const { return values_.at(symbol); }
   // Nothing where it has no value of its own.
   std::optional<ir::Value> known_here(const passes::Symbol &symbol) const;
+  // While it lives, this quotient and this remainder are known.
+  struct Division {
+    passes::Affine a, b;
+    ir::Value quotient, remainder;
+  };
+  class KnownDivision {
+   public:
+    KnownDivision(Integers &integers, Division division) : integers_(integers) {
+      integers_.divisions_.push_back(std::move(division));
+    }
+    ~KnownDivision() { integers_.divisions_.pop_back(); }
+    KnownDivision(const KnownDivision &) = delete;
+    KnownDivision &operator=(const KnownDivision &) = delete;
+
+   private:
+    Integers &integers_;
+  };
+
   // A symbol for what is no form.
   passes::Affine derived(Derived what);
   // The same, with one symbol for what is made of the same numbers again.
@@ -59,6 +79,7 @@ class Integers {
   std::map<passes::Symbol, ir::Value> values_;
   mutable std::vector<std::pair<Derived, passes::Symbol>> derived_;
   std::map<passes::Symbol, InGroup> in_groups_;
+  std::vector<Division> divisions_;  // that are known
 };
 
 }  // namespace samite::schedules

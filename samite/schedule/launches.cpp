@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
 #include <utility>
 
@@ -71,10 +72,27 @@ void add(Lowering &lowering, KernelLaunch launch) {
   lowering.host.steps->push_back({std::move(launch)});
 }
 
+// For each loop of the launch, the fusion that it comes from, if its two loops become two dimensions, so that nothing is
+// divided. On a GPU a block divides once.
+using TwoDimensions = std::vector<const Nest::Fused *>;
+TwoDimensions two_dimensions_of(const Lowering &lowering, const Site &site, std::size_t i, std::size_t end) {
+  TwoDimensions found(end - i);
+  if (lowering.gpu || !site.followers.empty()) return found;
+  auto rank = static_cast<int>(end - i);
+  for (const Nest::Fused &fused : site.nest.fused)
+    for (std::size_t d = i; d < end && rank < maximum_rank; ++d) {
+      const bool whole = site.schedule.relations[fused.relation].whole == site.nest.loops[d].name;
+      if (!whole || fused.inner.is_constant() || fused.index != Affine(site.nest.loops[d].symbol)) continue;
+      found[d - i] = &fused;
+      ++rank;
+    }
+  return found;
+}
+
 // `whole`: chunks that are known to be full, if any. `begins`: by dimension, the start of the launch, if not 0.
 KernelLaunch kernel_over(Lowering &lowering, const Site &site, std::size_t i, std::size_t end,
-                         const std::vector<Value> &extents, const WholePieces &whole,
-                         const std::map<std::size_t, LocalId> &begins) {
+                         const std::vector<Value> &extents, const TwoDimensions &two_dimensions,
+                         const WholePieces &whole, const std::map<std::size_t, LocalId> &begins) {
   const std::vector<NestLoop> &all = site.nest.loops;
   KernelLaunch made;
   made.extents = extents;
@@ -100,12 +118,21 @@ KernelLaunch kernel_over(Lowering &lowering, const Site &site, std::size_t i, st
   const std::vector<Kept> kept_before = std::exchange(lowering.kernel.kept, {});
   for (std::size_t d = i; d < end; ++d)
     lowering.nest.open(line_of(lowering, site, all[d], lowering.gpu ? "gpu_block" : "parallel"));
-  for (std::size_t d = i; d < end; ++d) {
+  std::int32_t dimension = 0;
+  const auto index_of_launch = [&] {
     const LocalId index = lowering.write.new_local();
-    lowering.write.out->emplace_back(
-        Let{index, {Op::ThreadIndex, ScalarType::Int32, {}, 0, static_cast<std::int32_t>(d - i)}},
-        lowering.write.where);
-    Value value = Value::local(ScalarType::Int32, index);
+    lowering.write.out->emplace_back(Let{index, {Op::ThreadIndex, ScalarType::Int32, {}, 0, dimension++}},
+                                     lowering.write.where);
+    return Value::local(ScalarType::Int32, index);
+  };
+  std::deque<Integers::KnownDivision> divisions;
+  for (std::size_t d = i; d < end; ++d) {
+    Value value = index_of_launch();
+    if (const Nest::Fused *fused = two_dimensions[d - i]) {
+      const Value inner = index_of_launch(), count = lowering.integers.value_of(fused->inner);
+      divisions.emplace_back(lowering.integers, Integers::Division{fused->index, fused->inner, value, inner});
+      value = lowering.write(Op::Add, lowering.write(Op::Mul, value, count), inner);
+    }
     if (const auto begin = begins.find(d - i); begin != begins.end())
       value = lowering.write(Op::Add, value, Value::local(ScalarType::Int32, begin->second));
     lowering.integers.set(all[d].symbol, value);
@@ -156,13 +183,18 @@ void launch(Lowering &lowering, const Site &site, std::size_t i) {
          std::ranges::all_of(site.followers, [&](const Follower &follower) { return end < follower.loops; }))
     ++end;
   std::vector<Value> extents;
-  for (std::size_t d = i; d < end; ++d) extents.push_back(lowering.integers.value_of(all[d].extent));
+  const TwoDimensions two_dimensions = two_dimensions_of(lowering, site, i, end);
+  for (std::size_t d = i; d < end; ++d) {
+    const Nest::Fused *fused = two_dimensions[d - i];
+    extents.push_back(lowering.integers.value_of(fused ? fused->outer : all[d].extent));
+    if (fused) extents.push_back(lowering.integers.value_of(fused->inner));
+  }
   if (extents.empty()) extents.push_back(number(1));
   std::vector<Nest::Piece> pieces;
   if (lowering.gpu && gains_by_whole_pieces(lowering, site, i))
     for (const Site *of : all_sites(site)) std::ranges::copy(pieces_of_launch(*of, i, end), std::back_inserter(pieces));
   if (pieces.empty()) {
-    return add(lowering, kernel_over(lowering, site, i, end, extents, {}, {}));
+    return add(lowering, kernel_over(lowering, site, i, end, extents, two_dimensions, {}, {}));
   }
   // Blocks with full chunks have their own kernel, which needs fewer registers without the code for the tail.
   std::map<std::size_t, Value> whole;  // number of blocks, by dimension
@@ -191,10 +223,10 @@ void launch(Lowering &lowering, const Site &site, std::size_t i) {
   };
   std::vector<Value> of_whole = extents;
   for (const auto &[d, count] : whole) of_whole[d] = count;
-  add(lowering, kernel_over(lowering, site, i, end, of_whole, whole_pieces, {}));
+  add(lowering, kernel_over(lowering, site, i, end, of_whole, two_dimensions, whole_pieces, {}));
   std::map<std::size_t, LocalId> begins;
   for (const auto &[d, count] : whole) begins.emplace(d, lowering.write.new_local());
-  const KernelLaunch of_pieces = kernel_over(lowering, site, i, end, extents, {}, begins);
+  const KernelLaunch of_pieces = kernel_over(lowering, site, i, end, extents, two_dimensions, {}, begins);
   std::size_t next = 0;
   for (const auto &[rest, count] : whole) {
     KernelLaunch launch = of_pieces;

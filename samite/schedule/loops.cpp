@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/schedule/bodies.h"
+#include "samite/schedule/fused_rows.h"
 #include "samite/schedule/launches.h"
 #include "samite/schedule/producers.h"
 #include "samite/schedule/thread_loops.h"
@@ -92,15 +93,42 @@ std::int64_t iterations_before(Lowering &lowering, const Site &site, std::size_t
   return folded ? slides->warm_up : 0;
 }
 
+// A loop that is part of a fused one, and the loop inside where that is, too.
+void fused_loop(Lowering &lowering, const Site &site, std::size_t i, const FusedRows &rows) {
+  const std::size_t inner = rows.with_next ? i + 1 : i;
+  const NestLoop &loop = site.nest.loops[inner];
+  const auto words = [&](const NestLoop &of) {
+    return lowering.nest.open(line_of(lowering, site, of, of.type == LoopType::vectorized ? "vectorized" : "for"));
+  };
+  const bool vectors = loop.type == LoopType::vectorized;
+  const int outermost = words(site.nest.loops[i]);
+  const int line = rows.with_next ? words(loop) : outermost;
+  if (rows.with_next) {
+    lowering.integers.set(site.nest.loops[i].symbol, number(0));
+    lowering.open.all.push_back({site.nest.loops[i].symbol, site.nest.loops[i].extent, false});
+  }
+  const LocalId index = loop_in_rows(lowering, rows, loop.symbol, vectors ? LoopKind::Thread : LoopKind::Serial, [&] {
+    lowering.open.lanes = vectors;
+    opened(lowering, site, inner);
+    lowering.open.lanes = false;
+  });
+  if (rows.with_next) lowering.open.all.pop_back();
+  lowering.nest.is_loop(line, index);
+  if (rows.with_next) lowering.nest.close(line);
+  lowering.nest.close(outermost);
+}
+
 void serial_loop(Lowering &lowering, const Site &site, std::size_t i) {
   const NestLoop &loop = site.nest.loops[i];
+  const std::int64_t warm_up = loop.extent == Affine(1) ? 0 : iterations_before(lowering, site, i);
+  if (warm_up == 0)
+    if (const auto rows = fused_rows(lowering, site, i)) return fused_loop(lowering, site, i, *rows);
   // A single iteration needs no loop.
   const int line = lowering.nest.open(line_of(lowering, site, loop, "for"));
   if (loop.extent == Affine(1)) {
     once(lowering, site, i, 0);
     return lowering.nest.close(line);
   }
-  const std::int64_t warm_up = iterations_before(lowering, site, i);
   For made = loop_over(lowering, loop.symbol, loop.extent + warm_up, LoopKind::Serial);
   lowering.nest.is_loop(line, made.index);
   lowering.into(made.body, [&] { opened(lowering, site, i, warm_up); });
@@ -169,6 +197,7 @@ void one_after_another(Lowering &lowering, const Site &site, std::size_t i) {
 // The CPU's lanes.
 void vector_loop(Lowering &lowering, const Site &site, std::size_t i) {
   const NestLoop &loop = site.nest.loops[i];
+  if (const auto rows = fused_rows(lowering, site, i)) return fused_loop(lowering, site, i, *rows);
   For made = loop_over(lowering, loop.symbol, loop.extent, LoopKind::Thread);
   lowering.open.lanes = true;
   const int line = lowering.nest.open(line_of(lowering, site, loop, "vectorized"));

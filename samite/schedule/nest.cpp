@@ -57,7 +57,7 @@ class Maker {
       }
       case Relation::Kind::fuse: {
         const Affine outer = extents_.at(relation.outer), inner = extents_.at(relation.inner);
-        made_.fused.push_back({number, outer, inner});
+        made_.fused.push_back({number, outer, inner, Affine::unknown()});
         Affine all = inner.is_constant()   ? outer * inner.constant()
                      : outer.is_constant() ? inner * outer.constant()
                                            : Affine::unknown();
@@ -84,6 +84,7 @@ class Maker {
       case Relation::Kind::fuse: {
         const Affine fused = values_.at(relation.whole), inner = extents_.at(relation.inner),
                      outer = extents_.at(relation.outer);
+        std::ranges::find(made_.fused, number, &Nest::Fused::relation)->index = fused;
         Affine piece = Affine::unknown(), within = Affine::unknown();
         if (inner.is_constant() && inner.constant() > 0) {
           piece = quotient(fused, inner.constant());

@@ -41,10 +41,10 @@ struct Nest {
     passes::Affine outer, whole;
   };
   std::vector<Piece> pieces;
-  // Loops that are one: how many iterations each of the two has.
+  // Loops that are one: how many iterations each of the two has, and the index of the one.
   struct Fused {
     std::size_t relation;
-    passes::Affine outer, inner;
+    passes::Affine outer, inner, index;
   };
   std::vector<Fused> fused;
 };

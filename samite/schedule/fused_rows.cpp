@@ -1,0 +1,108 @@
+#include "samite/schedule/fused_rows.h"
+
+#include "samite/schedule/loops.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace samite::schedules {
+
+using namespace ir;
+using passes::Affine;
+using passes::Symbol;
+
+namespace {
+
+bool depends(const Lowering &lowering, const Affine &form, const Symbol &symbol) {
+  return lowering.symbols.depends_on(form, [&](const Symbol &of) { return of == symbol; });
+}
+
+// Whether it is known before these loops.
+bool known_before(const Lowering &lowering, const Site &site, std::size_t i, const Affine &form) {
+  return std::none_of(site.nest.loops.begin() + static_cast<std::ptrdiff_t>(i), site.nest.loops.end(),
+                      [&](const NestLoop &loop) { return depends(lowering, form, loop.symbol); });
+}
+
+// Where the loop inside goes through whole pieces, and the last one that may be shorter, with nothing between them.
+std::optional<FusedRows> with_next(const Lowering &lowering, const Site &site, std::size_t i, FusedRows rows) {
+  const std::vector<NestLoop> &all = site.nest.loops;
+  if (i + 2 != all.size() || site.number != 0 || !site.nest.guards.empty()) return std::nullopt;
+  const NestLoop &outer = all[i], &piece = all[i + 1];
+  const bool plain =
+      outer.type == LoopType::serial && (piece.type == LoopType::serial || piece.type == LoopType::vectorized);
+  if (!plain || !computed_inside(lowering, site, i).empty()) return std::nullopt;
+  const auto factor = rows.fused.coefficient(outer.symbol);
+  if (!factor || *factor < 1 || rows.fused.coefficient(piece.symbol).value_or(0) != 1) return std::nullopt;
+  for (const auto &[variable, form] : site.nest.variables)
+    if (form.contains(outer.symbol) || form.contains(piece.symbol)) return std::nullopt;
+  rows.first = rows.fused - Affine(outer.symbol) * *factor - Affine(piece.symbol);
+  rows.count = outer.extent * *factor;
+  const auto end = std::ranges::find(site.nest.ends, rows.fused, &std::pair<Affine, Affine>::first);
+  if (end != site.nest.ends.end()) rows.count = least(rows.count, end->second - rows.first);
+  // The piece's extent is that of a whole one, or what is left of the last one.
+  const bool whole = piece.extent == Affine(*factor);
+  if (!rows.count.known() || (!whole && end == site.nest.ends.end())) return std::nullopt;
+  if (!known_before(lowering, site, i, rows.first) || !known_before(lowering, site, i, rows.count)) return std::nullopt;
+  rows.with_next = true;
+  return rows;
+}
+
+}  // namespace
+
+std::optional<FusedRows> fused_rows(const Lowering &lowering, const Site &site, std::size_t i) {
+  if (lowering.gpu || lowering.open.threads || lowering.open.lanes || !site.followers.empty()) return std::nullopt;
+  const NestLoop &loop = site.nest.loops[i];
+  for (const Nest::Fused &fused : site.nest.fused) {
+    if (fused.inner.is_constant() || !fused.index.known() || !known_before(lowering, site, i, fused.inner)) continue;
+    FusedRows rows{fused.index, 0, loop.extent, fused.outer, fused.inner};
+    if (auto both = with_next(lowering, site, i, rows)) return both;
+    if (fused.index.coefficient(loop.symbol).value_or(0) != 1) continue;
+    rows.first = fused.index - Affine(loop.symbol);
+    if (!rows.first.known() || !known_before(lowering, site, i, rows.first)) continue;
+    rows.all = rows.first == Affine(0) && site.schedule.relations[fused.relation].whole == loop.name;
+    return rows;
+  }
+  return std::nullopt;
+}
+
+LocalId loop_in_rows(Lowering &lowering, const FusedRows &rows, const Symbol &symbol, LoopKind kind,
+                     const std::function<void()> &inside) {
+  StatementWriter &write = lowering.write;
+  const Value inner = lowering.integers.value_of(rows.inner);
+  Value first = number(0), end = number(0), first_row = number(0), end_row = number(0);
+  if (rows.all) {
+    end_row = lowering.integers.value_of(rows.outer);
+  } else {
+    first = lowering.integers.value_of(rows.first);
+    end = write(Op::Add, first, lowering.integers.value_of(rows.count));
+    first_row = write(Op::Div, first, inner);
+    end_row = write(Op::Add, write(Op::Div, write(Op::Sub, end, number(1)), inner), number(1));
+  }
+  const auto loop_from = [&](const Value &begin, const Value &to, LoopKind of) {
+    For made{write.new_local(), ScalarType::Int32, begin, to, number(1), {}, {}};
+    made.kind = of;
+    return made;
+  };
+  For over_rows = loop_from(first_row, end_row, LoopKind::Serial);
+  const Value row = Value::local(ScalarType::Int32, over_rows.index);
+  LocalId index = 0;
+  lowering.into(over_rows.body, [&] {
+    const Value before = write(Op::Mul, row, inner);  // elements of the rows before this one
+    const Value begin = rows.all ? number(0) : write(Op::Max, write(Op::Sub, first, before), number(0));
+    const Value to = rows.all ? inner : write(Op::Min, write(Op::Sub, end, before), inner);
+    For made = loop_from(begin, to, kind);
+    index = made.index;
+    const Value at = Value::local(ScalarType::Int32, index);
+    lowering.into(made.body, [&] {
+      const Value passed = write(Op::Sub, before, first);
+      lowering.integers.set(symbol, write(Op::Add, passed, at));
+      const Integers::KnownDivision known(lowering.integers, {rows.fused, rows.inner, row, at});
+      inside();
+    });
+    write.out->emplace_back(std::move(made), write.where);
+  });
+  write.out->emplace_back(std::move(over_rows), write.where);
+  return index;
+}
+
+}  // namespace samite::schedules
