@@ -36,6 +36,8 @@ class Needs {
   }
   Region region(std::uint32_t f) { return region_of(lowering_, f, box(f)); }
 
+  const Site &site() const { return site_; }
+  std::size_t from() const { return from_; }
   const Earlier &earlier() const { return earlier_; }
   // For the previous iteration; null if there is none, or if it did not need the function.
   const Box *before(std::uint32_t f) {
@@ -107,6 +109,55 @@ Region slid_row_by_row(Lowering &lowering, std::uint32_t f, Box box, const Earli
   return region_of(lowering, f, box);
 }
 
+// The dimension along which the required region moves forwards, and the end of what the previous iteration left.
+struct NewPart {
+  std::size_t dimension;
+  Affine begin;
+};
+
+std::optional<NewPart> new_part(const Lowering &lowering, std::uint32_t f, const Box &box, const Box *before) {
+  // With rounding up, less may have been computed than the box says.
+  if (!before || !loads_for_all(lowering, f)) return std::nullopt;
+  std::optional<std::size_t> moves;
+  for (std::size_t d = 0; d < box.size(); ++d) {
+    if (box[d] == (*before)[d]) continue;
+    const bool forwards = at_least(box[d].lower - (*before)[d].lower, lowering.symbols.range()).value_or(-1) >= 0;
+    if (moves || !forwards) return std::nullopt;
+    moves = d;
+  }
+  if (!moves || !is_pure_along(lowering, f, *moves)) return std::nullopt;
+  const Affine next = greatest(box[*moves].lower, (*before)[*moves].upper + 1);
+  return next.known() ? std::optional(NewPart{*moves, next}) : std::nullopt;
+}
+
+// Excludes from `box`, the region to compute, what earlier iterations left of loops between the one that stores the Func
+// and the one that computes it.
+void slide_around(Lowering &lowering, std::uint32_t f, const Needs &needs, Box &box) {
+  if (needs.from() < 2) return;
+  const Storage storage = lowering.storages.at(f);
+  for (std::size_t l = 0; l + 1 < needs.from(); ++l) {
+    const Symbol loop = needs.site().nest.loops[l].symbol;
+    const auto open = std::ranges::find(lowering.open.all, loop, &OpenLoop::symbol);
+    const auto around = static_cast<std::size_t>(open - lowering.open.all.begin());
+    if (open == lowering.open.all.end() || around < storage.loops) continue;
+    const auto slides = sliding_around(lowering, needs.site(), l, needs.from() - 1, f);
+    if (!slides) continue;
+    // Memory that is used in turn has lost what lies further back along its own dimension.
+    bool kept = true;
+    for (std::size_t d = 0; d < storage.folds.size(); ++d) kept = kept && (d == slides->dimension || !storage.folds[d]);
+    if (!kept) continue;
+    Affine &lower = box[slides->dimension].lower;
+    const Symbol rest = larger(lowering, lower, slides->next), begin = lowering.integers.new_symbol();
+    const Value first = lowering.write(Op::Equal, lowering.integers.value_of(loop), number(0));
+    lowering.integers.set(begin, lowering.write.operation(
+                                     {Op::Select,
+                                      ScalarType::Int32,
+                                      {first, lowering.integers.value_of(lower), lowering.integers.value_of(rest)}}));
+    lowering.symbols.set_range(begin, {});
+    lower = begin;
+  }
+}
+
 // Excludes values that the previous iteration left in storage outside of the loop, if the required region moves
 // forwards along one dimension.
 Region slid(Lowering &lowering, std::uint32_t f, Needs &needs) {
@@ -114,23 +165,10 @@ Region slid(Lowering &lowering, std::uint32_t f, Needs &needs) {
   check_fold(lowering, f, box, needs.earlier());
   if (needs.earlier().sliding && needs.earlier().sliding->functions.contains(f))
     return slid_row_by_row(lowering, f, box, needs.earlier());
-  if (!needs.earlier().before || lowering.function(f).definitions.size() > 1) return region_of(lowering, f, box);
-  // With rounding up, less may have been computed than the box says.
-  if (!loads_for_all(lowering, f)) return region_of(lowering, f, box);
-  const Box *const earlier = needs.before(f);
-  if (!earlier) return region_of(lowering, f, box);
-  const Box &before = *earlier;
-  std::optional<std::size_t> moves;
-  for (std::size_t d = 0; d < box.size(); ++d) {
-    if (box[d] == before[d]) continue;
-    const bool forwards = at_least(box[d].lower - before[d].lower, lowering.symbols.range()).value_or(-1) >= 0;
-    if (moves || !forwards) return region_of(lowering, f, box);
-    moves = d;
-  }
-  if (!moves) return region_of(lowering, f, box);
-  Interval &dimension = box[*moves];
-  const Affine next = greatest(dimension.lower, before[*moves].upper + 1);
-  if (!next.known()) return region_of(lowering, f, box);
+  const auto part = new_part(lowering, f, box, needs.before(f));
+  if (!part) return region_of(lowering, f, box);
+  Interval &dimension = box[part->dimension];
+  const Affine next = part->begin;
   const std::optional<Symbol> &index = needs.earlier().symbol;
   if (!index) {
     dimension.lower = next;
@@ -145,6 +183,7 @@ Region slid(Lowering &lowering, std::uint32_t f, Needs &needs) {
   lowering.integers.set(begin, slid);
   lowering.symbols.set_range(begin, {});
   dimension.lower = begin;
+  slide_around(lowering, f, needs, box);
   return region_of(lowering, f, box);
 }
 
@@ -233,11 +272,37 @@ void together(Lowering &lowering, const Group &group, Needs &needs) {
     for (Interval &interval : box) interval = lowering.symbols.over_loops(interval, threads);
     boxes.emplace(f, std::move(box));
   }
-  between_threads(lowering, [&] {
+  // What the iteration before has left of those that are kept outside of the loop.
+  const Earlier &earlier = needs.earlier();
+  std::map<std::uint32_t, Box> parts;
+  for (const std::uint32_t f : group) {
+    if (earlier.sliding || !lowering.storages.contains(f) || lowering.schedules[f].definitions[0].stages > 1) continue;
+    const Box *const of_before = needs.before(f);
+    if (!of_before) continue;
+    Box before = *of_before;
+    for (Interval &interval : before) interval = lowering.symbols.over_loops(interval, threads);
+    const auto part = new_part(lowering, f, boxes.at(f), &before);
+    if (!part) continue;
+    Box box = boxes.at(f);
+    box[part->dimension].lower = part->begin;
+    parts.emplace(f, std::move(box));
+  }
+  const auto compute_boxes = [&](const std::map<std::uint32_t, Box> &of) {
     compute_group(lowering, group, [&](std::uint32_t f) {
       check_fold(lowering, f, boxes.at(f));
-      return floored(lowering, f, region_of(lowering, f, boxes.at(f)));
+      return floored(lowering, f, region_of(lowering, f, of.at(f)));
     });
+  };
+  between_threads(lowering, [&] {
+    if (parts.size() < group.size()) return compute_boxes(boxes);
+    if (!earlier.symbol) return compute_boxes(parts);
+    If branch{lowering.write(Op::Equal, lowering.integers.value_of(*earlier.symbol), number(0)), {}, {}, {}};
+    lowering.into(branch.then_block, [&] { compute_boxes(boxes); });
+    {
+      const LoopNest::Silence silence(lowering.nest);
+      lowering.into(branch.else_block, [&] { compute_boxes(parts); });
+    }
+    lowering.write.out->emplace_back(std::move(branch), lowering.write.where);
   });
 }
 

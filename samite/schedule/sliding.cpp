@@ -58,9 +58,7 @@ class Search {
       const FunctionSchedule &schedule = lowering_.schedules[f];
       if (schedule.space == ir::MemorySpace::registers) return false;
       if (!is_at(schedule.compute, site_, i_)) continue;
-      if (lowering_.function(f).definitions.size() != 1 ||
-          sharing_loops(lowering_.algorithm, lowering_.schedules, f).size() != 1)
-        return false;
+      if (sharing_loops(lowering_.algorithm, lowering_.schedules, f).size() != 1) return false;
       if (!loads_for_all(lowering_, f)) return false;
       here_.push_back(f);
       if (!(schedule.store == schedule.compute)) slide_.push_back(f);
@@ -98,6 +96,7 @@ class Search {
         if (moves || !forwards(of.lower, of_before.lower) || !forwards(of.upper, of_before.upper)) return false;
         moves = d;
       }
+      if (moves ? !is_pure_along(lowering_, f, *moves) : lowering_.function(f).definitions.size() != 1) return false;
       if (std::ranges::find(slide_, f) == slide_.end()) continue;
       if (!moves) return false;
       found_.functions.insert_or_assign(f, Sliding::Function{*moves, 0});
@@ -142,6 +141,60 @@ class Search {
 
 }  // namespace
 
+bool is_pure_along(const Lowering &lowering, std::uint32_t f, std::size_t dimension) {
+  return std::ranges::all_of(lowering.function(f).definitions, [&](const Definition &definition) {
+    const auto &variable = definition.pure[dimension];
+    if (!variable) return false;
+    return std::ranges::all_of(definition.body, [&](const ir::Stmt &stmt) {
+      const ir::Let *let = stmt.as<ir::Let>();
+      if (!let || let->value.op != ir::Op::Load) return true;
+      const auto called = lowering.algorithm.function_of(let->value.array);
+      if (!called || called->function != f) return true;
+      const ir::Value &index = let->value.operands[dimension];
+      return index.is_local() && index.id() == variable->local;
+    });
+  });
+}
+
+std::optional<SlidingAround> sliding_around(Lowering &lowering, const Site &site, std::size_t l, std::size_t i,
+                                            std::uint32_t f) {
+  const NestLoop &loop = site.nest.loops[l];
+  if (lowering.gpu || lowering.open.threads || lowering.open.lanes || loop.type != LoopType::serial ||
+      loop.extent == Affine(1) || !site.nest.guards.empty() || !site.nest.guarded.empty() || !site.followers.empty())
+    return std::nullopt;
+  const auto range = lowering.symbols.range();
+  const auto at_or_after = [&](const Affine &a, const Affine &b) { return at_least(a - b, range).value_or(-1) >= 0; };
+  // In one iteration of loop i, in all of an iteration of loop l, and in all of the one before.
+  const Boxes in_one = needed(lowering, site, i + 1), in_all = needed(lowering, site, l + 1),
+              in_all_before = needed_in(lowering, site, l, Affine(loop.symbol) - 1);
+  const auto one = in_one.find(f), now = in_all.find(f), before = in_all_before.find(f);
+  if (one == in_one.end() || now == in_all.end() || before == in_all_before.end()) return std::nullopt;
+  // What was made of an index is not seen in a form, and is there as it is now.
+  const auto is_made = [&](const Affine &form) {
+    bool made = !form.known();
+    form.for_each_symbol([&](const Symbol &of) {
+      made = made || (!(of == loop.symbol) &&
+                      lowering.symbols.depends_on(Affine(of), [&](const Symbol &s) { return s == loop.symbol; }));
+    });
+    return made;
+  };
+  std::optional<std::size_t> moves;
+  for (std::size_t d = 0; d < now->second->size(); ++d) {
+    const Interval &of = (*now->second)[d], &of_before = (*before->second)[d];
+    for (const Affine &form : {of.lower, of.upper, of_before.lower, of_before.upper})
+      if (is_made(form)) return std::nullopt;
+    if (rounded(lowering, f, d) != 1 || !at_or_after(of.lower, of_before.lower)) return std::nullopt;
+    if (at_or_after(of_before.upper, of.upper)) continue;
+    if (moves) return std::nullopt;
+    moves = d;
+  }
+  if (!moves || !is_pure_along(lowering, f, *moves)) return std::nullopt;
+  const Interval &of = (*one->second)[*moves];
+  const auto count = at_most(of.upper - of.lower + 1, range);
+  return SlidingAround{loop.symbol, *moves, (*before->second)[*moves].upper + 1,
+                       count ? std::max<std::int64_t>(*count, 1) : 0};
+}
+
 std::optional<Sliding> sliding(Lowering &lowering, const Site &site, std::size_t i) {
   return Search(lowering, site, i).run();
 }
@@ -153,6 +206,20 @@ std::map<int, std::int64_t> folds_of_sliding(Lowering &lowering, const Site &sit
     const std::optional<Sliding> slides = sliding(lowering, site, i);
     if (!slides || !slides->functions.contains(f)) break;
     const auto [dimension, at_once] = slides->functions.at(f);
+    // Where loops around this one keep what it computes, they need all of it.
+    std::optional<SlidingAround> around;
+    bool several = false;
+    for (std::size_t l = from; l < i; ++l) {
+      const auto one = sliding_around(lowering, site, l, i, f);
+      if (!one || one->dimension == dimension) continue;
+      several = several || around;
+      around = one;
+    }
+    if (around) {
+      if (several || around->at_once == 0) return {};
+      return {{static_cast<int>(around->dimension),
+               static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(around->at_once)))}};
+    }
     return {
         {static_cast<int>(dimension), static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(at_once)))}};
   }

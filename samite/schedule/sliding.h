@@ -21,6 +21,23 @@ struct Sliding {
   Boxes parts;               // what is needed where each of the functions computes its new part alone
 };
 
+// Whether the part of a function that is computed may begin anywhere along a dimension: each of its definitions goes
+// along it by a variable, and calls the function itself nowhere else along it.
+bool is_pure_along(const Lowering &lowering, std::uint32_t f, std::size_t dimension);
+
+// In a serial loop around the one where a function is computed: after its first iteration, what an iteration needs of
+// the function before `next` along the dimension was computed by the iterations before.
+struct SlidingAround {
+  passes::Symbol symbol;  // of the loop
+  std::size_t dimension;
+  passes::Affine next;
+  std::int64_t at_once;  // as of Sliding::Function; 0 where that is not known
+};
+
+// Of loop l around loop i, in which function f is computed.
+std::optional<SlidingAround> sliding_around(Lowering &lowering, const Site &site, std::size_t l, std::size_t i,
+                                            std::uint32_t f);
+
 // Of loop i, which is open or to be opened; nothing where no function slides so that all of this is known.
 std::optional<Sliding> sliding(Lowering &lowering, const Site &site, std::size_t i);
 

@@ -173,6 +173,7 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region, const s
   const FunctionSchedule &schedule = lowering.schedules[f];
   Storage storage;
   storage.inside = inside_now(lowering);
+  storage.loops = lowering.open.all.size();
   storage.local = true;
   storage.folds.resize(region.size());
   // Sizes known only at launch are computed in the kernel on the CPU, and by the host for a GPU block's memory.

@@ -22,6 +22,7 @@ struct Storage {
   std::optional<int> owner = {};  // the thread nest each of whose threads has elements of its own
   // Where there was made room for it: how many kernels, loops over lanes and loops over threads were around that.
   int inside = 0;
+  std::size_t loops = 0;  // and how many loops were open
 };
 
 // No GPU has more shared memory than for so many elements. A form that may be more, for all that its integers' types

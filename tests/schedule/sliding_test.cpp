@@ -236,5 +236,154 @@ TEST(Sliding, OfOtherResolutions) {
               half(i / columns / 2, i % columns) + 3 * half(i / columns / 2 + 1, i % columns));
 }
 
+// Each element of a window of 3 x 3 is computed once, as Halide does: of the row that is new to it, the column that is.
+ir::CapturedPipeline window(const std::function<void(Func<std::int32_t> &out, Func<std::int32_t> &f)> &schedule) {
+  return captured_pipeline([&](Array<std::int32_t, 2> out, Array<const std::int32_t, 2> in) {
+    Func<std::int32_t> f{"f"}, g{"g", out};
+    f(y, x) = in(y + 1, x + 1) * 2;
+    Traced<std::int32_t> sum = f(y, x);
+    for (int j = -1; j <= 1; ++j)
+      for (int i = -1; i <= 1; ++i) sum = sum + f(y + j, x + i) * (3 * j + i + 5);
+    g(y, x) = sum;
+    schedule_cpu([&] { schedule(g, f); });
+  });
+}
+void expect_windows(const Ran &ran) {
+  for (std::size_t k = 0; k < ran.out.size(); ++k) {
+    const auto row = static_cast<std::int64_t>(k) / columns, column = static_cast<std::int64_t>(k) % columns;
+    std::int64_t sum = 2 * input(row, column);
+    for (int j = -1; j <= 1; ++j)
+      for (int i = -1; i <= 1; ++i) sum += 2 * (3 * j + i + 5) * input(row + j, column + i);
+    ASSERT_EQ(ran.out[k], sum) << k << "\n" << ran.nest;
+  }
+}
+
+TEST(Sliding, InTwoLoops) {
+  const auto pipeline = window([](auto &out, auto &f) {
+    out.serial(y).serial(x);
+    f.compute_at(out, x).store_root();
+  });
+  for (const std::int64_t out_rows : {1, 2, 30}) {
+    const Ran ran = run(pipeline, 1, 1, out_rows);
+    expect_windows(ran);
+    EXPECT_EQ(ran.counts.at("f"), (out_rows + 2) * (columns + 2)) << ran.nest;
+    EXPECT_THAT(ran.nest, HasSubstr("folded along y after 4"));
+  }
+}
+
+TEST(Sliding, InTwoLoopsOfPieces) {
+  const auto pipeline = window([](auto &out, auto &f) {
+    out.split(y, yo, yi, 8).parallel(yo).serial(x);
+    f.compute_at(out, x).store_at(out, yo);
+  });
+  for (const std::int64_t out_rows : {1, 7, 8, 9, 30}) {
+    const Ran ran = run(pipeline, 1, 1, out_rows);
+    expect_windows(ran);
+    EXPECT_EQ(ran.counts.at("f"), (out_rows + 2 * ((out_rows + 7) / 8)) * (columns + 2)) << ran.nest;
+  }
+}
+
+// Of a window whose rows are used in turn along the inner loop, nothing is left for the outer one.
+TEST(Sliding, InTheInnerOfTwoLoopsAlone) {
+  const Ran ran = run(window([](auto &out, auto &f) {
+                        out.serial(y).serial(x);
+                        f.compute_at(out, x).store_root().fold_storage(x, 4);
+                      }),
+                      1, 1);
+  expect_windows(ran);
+  EXPECT_GE(ran.counts.at("f"), 3 * rows * (columns + 2)) << ran.nest;
+}
+
+// Its updates go along the loop with it: f is in(y, x) and twice the sum of three columns.
+TEST(Sliding, OfAFuncWithUpdates) {
+  const auto pipeline = captured_pipeline([&](Array<std::int32_t, 2> out, Array<const std::int32_t, 2> in) {
+    Func<std::int32_t> f{"f"}, g{"g", out};
+    Reduction r{"r", 0, 3};
+    f(y, x) = in(y + 1, x + 1);
+    f(y, x) += 2 * in(y + 1, x + r);
+    g(y, x) = f(y - 1, x) + 3 * f(y, x) + 5 * f(y + 1, x);
+    schedule_cpu([&] {
+      g.serial(y);
+      f.compute_at(g, y).store_root();
+    });
+  });
+  for (const std::int64_t out_rows : {1, 2, 30}) {
+    const Ran ran = run(pipeline, 1, 1, out_rows);
+    EXPECT_EQ(ran.counts.at("f"), (1 + 3) * (out_rows + 2) * columns) << ran.nest;
+    EXPECT_THAT(ran.nest, HasSubstr("folded along y after 4"));
+    const auto f = [&](std::int64_t row, std::int64_t column) {
+      return input(row, column) + 2 * (input(row, column - 1) + input(row, column) + input(row, column + 1));
+    };
+    for (std::int64_t k = 0; k < out_rows * columns; ++k) {
+      const std::int64_t row = k / columns, column = k % columns;
+      ASSERT_EQ(ran.out[static_cast<std::size_t>(k)], f(row - 1, column) + 3 * f(row, column) + 5 * f(row + 1, column))
+          << ran.nest;
+    }
+  }
+}
+
+// An update that sums over the rows themselves needs all of them again.
+TEST(Sliding, NotAlongWhatAnUpdateSumsOver) {
+  const auto pipeline = captured_pipeline([&](Array<std::int32_t, 2> out, Array<const std::int32_t, 2> in) {
+    Func<std::int32_t> f{"f"}, g{"g", out};
+    Reduction r{"r", 1, rows};
+    f(y, x) = in(y + 1, x);
+    f(r, x) += f(r - 1, x);
+    g(y, x) = f(y, x) + f(y + 1, x);
+    schedule_cpu([&] {
+      g.serial(y);
+      f.compute_at(g, y).store_root();
+    });
+  });
+  const Ran ran = run(pipeline, 1, 0);
+  std::vector<std::int64_t> sums(static_cast<std::size_t>(columns) * (rows + 2));
+  for (std::int64_t row = 0; row < rows + 2; ++row)
+    for (std::int64_t column = 0; column < columns; ++column)
+      sums[static_cast<std::size_t>(row * columns + column)] =
+          input(row, column) + (row == 0 ? 0 : sums[static_cast<std::size_t>((row - 1) * columns + column)]);
+  for (std::int64_t k = 0; k < rows * columns; ++k)
+    ASSERT_EQ(ran.out[static_cast<std::size_t>(k)],
+              sums[static_cast<std::size_t>(k)] + sums[static_cast<std::size_t>(k + columns)])
+        << ran.nest;
+}
+
+// Rows in shared memory that a block's threads fill together, in a loop inside of theirs or around them.
+TEST(Sliding, InLoopsOfABlock) {
+  const Var xb{"xb"}, xt{"xt"};
+  for (const bool inside : {true, false}) {
+    const auto pipeline = captured_pipeline([&](Array<std::int32_t, 2> out, Array<const std::int32_t, 2> in) {
+      Func<std::int32_t> f{"f"}, g{"g", out};
+      f(y, x) = in(y + 1, x) * 2;
+      g(y, x) = f(y - 1, x) + 3 * f(y, x) + 5 * f(y + 1, x);
+      schedule_cuda([&] {
+        g.split(x, xb, xt, columns);
+        if (inside)
+          g.reorder(y, xt, xb);
+        else
+          g.reorder(xt, y, xb);
+        g.gpu_blocks(xb).gpu_threads(xt);
+        f.compute_at(g, y).store_at(g, xb).store_in(Memory::shared);
+        g.bound(y, 0, rows).bound(x, 0, columns);
+      });
+    });
+    std::vector<InterpretedArray> arguments{{{rows, columns}, {}, {}}, {{rows + 2, columns}, {}, {}}};
+    arguments[0].values.resize(rows * columns);
+    arguments[0].known.resize(rows * columns);
+    for (std::int64_t k = 0; k < (rows + 2) * columns; ++k)
+      arguments[1].values.push_back(input(k / columns - 1, k % columns));
+    arguments[1].known.assign(arguments[1].values.size(), 1);
+    const schedules::Program program = schedules::lower(pipeline, {.gpu = true});
+    StoreCounts counts;
+    run_program(program, arguments, true, &counts);
+    EXPECT_EQ(counts.at("f"), (rows + 2) * columns) << text_of(program);
+    for (std::int64_t k = 0; k < rows * columns; ++k) {
+      const std::int64_t row = k / columns, column = k % columns;
+      ASSERT_EQ(arguments[0].values[static_cast<std::size_t>(k)],
+                2 * (input(row - 1, column) + 3 * input(row, column) + 5 * input(row + 1, column)))
+          << text_of(program);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace samite::test::sliding
