@@ -16,8 +16,9 @@ bool is_the_same_in_memory(ScalarType type);
 struct LaneElements {
   passes::Shape shape = passes::Shape::Uniform;  // Uniform: one element; Linear: neighbours, one per lane; Varying: any
   std::string element;                           // Uniform: an lvalue
-  std::string pointer, offsets;   // else: a pointer for the first lane; Varying: and each lane's offset from it
-  bool every_second = false;      // Varying: the lanes' elements have a stride of two, and the same form in registers and memory
+  std::string pointer, offsets;  // else: a pointer for the first lane; Varying: and each lane's offset from it
+  bool every_second =
+      false;  // Varying: the lanes' elements have a stride of two, and the same form in registers and memory
   bool each_twice = false;        // Varying: two consecutive lanes share each such element
   std::string mask;               // the lanes that may access memory
   std::string in_bounds;          // Uniform in debug mode: a bool

@@ -72,8 +72,8 @@ void add(Lowering &lowering, KernelLaunch launch) {
   lowering.host.steps->push_back({std::move(launch)});
 }
 
-// For each loop of the launch, the fusion that it comes from, if its two loops become two dimensions, so that nothing is
-// divided. On a GPU a block divides once.
+// For each loop of the launch, the fusion that it comes from, if its two loops become two dimensions, so that nothing
+// is divided. On a GPU a block divides once.
 using TwoDimensions = std::vector<const Nest::Fused *>;
 TwoDimensions two_dimensions_of(const Lowering &lowering, const Site &site, std::size_t i, std::size_t end) {
   TwoDimensions found(end - i);

@@ -130,8 +130,8 @@ std::optional<NewPart> new_part(const Lowering &lowering, std::uint32_t f, const
   return next.known() ? std::optional(NewPart{*moves, next}) : std::nullopt;
 }
 
-// Excludes from `box`, the region to compute, what earlier iterations left of loops between the one that stores the Func
-// and the one that computes it.
+// Excludes from `box`, the region to compute, what earlier iterations left of loops between the one that stores the
+// Func and the one that computes it.
 void slide_around(Lowering &lowering, std::uint32_t f, const Needs &needs, Box &box) {
   if (needs.from() < 2) return;
   const Storage storage = lowering.storages.at(f);
