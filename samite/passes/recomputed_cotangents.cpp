@@ -30,6 +30,7 @@ class Splitter {
     });
     for (std::size_t i = 0; i < adjoint.body.size(); ++i) {
       const auto *let = adjoint.body[i].as<Let>();
+      if (let && let->value.type.is_tile()) tiles_.emplace(let->local, &let->value);
       if (let && is_value(let->value) &&
           std::ranges::all_of(let->value.operands, [&](const Value &own) { return can_be_computed_again(own); }))
         definitions_.emplace(let->local, i);
@@ -122,7 +123,8 @@ class Splitter {
       const auto *let = stmt.as<Let>();
       if (!let || !is_plain_exchange(let->value) || is_gather(let->value.operands) ||
           let->value.type.shape() != value.type().shape() ||
-          !std::ranges::all_of(let->value.operands, [&](const Value &own) { return can_be_computed_again(own); }))
+          !std::ranges::all_of(let->value.operands, [&](const Value &own) { return can_be_computed_again(own); }) ||
+          !is_zero_outside(value, let->value))
         continue;
       const auto [type, casts] = as_read(value);
       Parameter parameter;
@@ -136,6 +138,28 @@ class Splitter {
       return true;
     }
     return false;
+  }
+
+  // Whether the value is zero where the window of `taken` is outside of its array, as what is taken there is: then
+  // nothing is lost where it is stored there.
+  bool is_zero_outside(const Value &value, const Operation &taken) const {
+    if (value.is_constant()) return value.is_constant(0.0);
+    const auto known = value.is_local() ? tiles_.find(value.id()) : tiles_.end();
+    if (known == tiles_.end()) return false;
+    const Operation &operation = *known->second;
+    if (is_plain_exchange(operation)) return operation.array == taken.array && operation.operands == taken.operands;
+    const auto of = [&](std::size_t operand) { return is_zero_outside(operation.operands[operand], taken); };
+    switch (operation.op) {
+      case Op::Copy:
+      case Op::Cast:
+      case Op::Neg: return is_tile(operation.operands[0]) && of(0);
+      case Op::Add:
+      case Op::Sub: return of(0) && of(1);
+      case Op::Mul: return of(0) || of(1);
+      case Op::Div: return of(0);
+      case Op::Select: return of(1) && of(2);
+      default: return false;
+    }
   }
 
   // The type in which the loops read a value, and the casts to it.
@@ -218,6 +242,7 @@ class Splitter {
   std::vector<Parameter> parameters_;
   std::set<std::uint32_t> read_, written_;
   std::map<LocalId, std::size_t> definitions_;  // of recomputable values: by the outermost statements
+  std::map<LocalId, const Operation *> tiles_;  // defined by the outermost statements
   std::set<std::size_t> loops_, again_;         // of these statements
   std::vector<Copy> copies_;
 };

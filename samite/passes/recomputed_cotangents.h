@@ -10,7 +10,7 @@
 //
 // The array has the extents of the array whose cotangent a block takes by a window as large as the value, which no
 // other block accesses. It has 16 bits if the loops only round the value to 16 bits. Elements of a window beyond the
-// array are dropped, correctly: the cotangents of C are zeros there.
+// array are dropped, so the value must be zero there, as the cotangents of C are.
 //
 // `before` also does the rest of the adjoint: it computes the gradients of the epilogue's other inputs, and takes the
 // cotangents.

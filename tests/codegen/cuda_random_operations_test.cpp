@@ -1,7 +1,8 @@
 // Random launches of ready operations (tests/ops/random_operation.h) as CUDA's text, run on the host: with the plans of
-// a GPU whose groups of warps multiply, and of one without. SAMITE_TEST_RANDOM_OPERATIONS is how many, and
+// a GPU whose groups of warps multiply, and of one without; and products whose factors are brought by bulk copies for
+// those groups (wgmma), all of which the host does in their place. SAMITE_TEST_RANDOM_OPERATIONS is how many, and
 // SAMITE_TEST_RANDOM_SEED the first.
-#include "tests/codegen/cuda_on_host.h"
+#include "tests/codegen/staying_blocks.h"
 #include "tests/ops/random_operation.h"
 
 #include "samite/ops/plan_device.h"
@@ -68,6 +69,28 @@ void run(const Operation &operation, const std::vector<Memory> &memory, const op
   }
 }
 
+// By copies and groups of warps, where the kernel has such a loop. Whether it has.
+bool run_by_groups(const Call &call, const Operation &operation, const std::vector<Memory> &memory) {
+  codegen::EmitOptions options = good_arrays();
+  const ir::Kernel lowered = jit::lower(call.planned.kernel->forward(), {.cuda = 90, .arrays = options.arrays}).kernel;
+  const ir::Kernel planned = jit::plan(lowered, {passes::gpu_architecture(90), options.arrays});
+  if (planned.producers == 0) return false;
+  const StayingBlocksOnHost kernel(planned, options);
+  std::vector<Argument> arguments;
+  for (const std::size_t operand : call.operands)
+    arguments.push_back(memory[operand].argument(operation.operands[operand]));
+  std::vector<TensorMapOnHost> maps;
+  for (const passes::TensorMapNeeded &map : kernel.maps()) {
+    const std::size_t operand = call.operands[map.array];
+    maps.push_back(map_on_host(map, memory[operand].bytes.data(), operation.operands[operand].extents));
+  }
+  const Extents &blocks = call.planned.blocks;
+  const auto at_one_time = planned.step_parts > 0 ? static_cast<unsigned>(blocks.count() * planned.step_parts)
+                                                  : 2 * static_cast<unsigned>(std::max(planned.cluster_blocks, 1));
+  kernel.run(arguments, maps, {blocks.begin(), blocks.end()}, at_one_time, {});
+  return true;
+}
+
 TEST(CudaRandomOperations, AreRightOnTheHost) {
   const char *wanted = std::getenv("SAMITE_TEST_RANDOM_OPERATIONS"), *from = std::getenv("SAMITE_TEST_RANDOM_SEED");
   const int count = wanted ? std::atoi(wanted) : 12, first = from ? std::atoi(from) : 1;
@@ -89,6 +112,26 @@ TEST(CudaRandomOperations, AreRightOnTheHost) {
       EXPECT_EQ(difference(operand, expected, memory[expected.operand].numbers(operand)), "");
     }
   }
+}
+
+TEST(CudaRandomOperations, ProductsByGroupsOfWarpsAreRightOnTheHost) {
+  const char *wanted = std::getenv("SAMITE_TEST_RANDOM_OPERATIONS"), *from = std::getenv("SAMITE_TEST_RANDOM_SEED");
+  const int count = wanted ? std::atoi(wanted) : 6, first = from ? std::atoi(from) : 1;
+  int by_groups = 0;
+  for (int seed = first; by_groups < count && seed < first + 20 * count; ++seed) {
+    const Operation operation = random_product_of_units(static_cast<std::uint32_t>(seed), 600);
+    const std::vector<Call> calls = operation.calls({90, 132});
+    if (calls[0].planned.blocks.count() == 0) continue;
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + operation.text);
+    std::vector<Memory> memory(operation.operands.begin(), operation.operands.end());
+    if (!run_by_groups(calls[0], operation, memory)) continue;
+    ++by_groups;
+    for (const Expected &expected : operation.expected) {
+      const Operand &operand = operation.operands[expected.operand];
+      EXPECT_EQ(difference(operand, expected, memory[expected.operand].numbers(operand)), "");
+    }
+  }
+  EXPECT_EQ(by_groups, count);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tests/ops/random_operation.h"
 
 #include "samite/ops/attention.h"
+#include "samite/ops/grouped_by_type.h"
 #include "samite/ops/layer_norm.h"
 #include "samite/ops/matmul_by_type.h"
 #include "samite/ops/quantise.h"
@@ -23,7 +24,8 @@ constexpr const char *style_names[] = {"usual", "constant",        "far from zer
 
 class Drawing {
  public:
-  Drawing(std::uint32_t seed, std::int64_t most) : random_(seed), most_(most) {}
+  // `unit`: extents are multiples of it, and there are as few elements as there are without it.
+  Drawing(std::uint32_t seed, std::int64_t most, std::int64_t unit = 1) : random_(seed), most_(most), unit_(unit) {}
 
   int below(int count) { return static_cast<int>(random_() % static_cast<unsigned>(count)); }
   bool one_in(int count) { return below(count) == 0; }
@@ -37,7 +39,8 @@ class Drawing {
   std::int64_t extent(std::int64_t largest) {
     const std::int64_t drawn =
         one_of<std::int64_t>({1, 1, 2, 3, 5, 7, 8, 9, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 129, 255, 257, 600});
-    return one_in(30) ? 0 : std::min(drawn, std::max<std::int64_t>(largest, 1));
+    const std::int64_t most = one_in(30) ? 0 : std::min(drawn, std::max<std::int64_t>(largest, 1));
+    return (most + unit_ - 1) / unit_ * unit_;
   }
   // Of a row; now and then so long that it is gone over in parts.
   std::int64_t length() { return one_in(6) ? one_of<std::int64_t>({2049, 4096, 8193}) : extent(most_); }
@@ -67,7 +70,7 @@ class Drawing {
 
  private:
   std::mt19937 random_;
-  std::int64_t most_;
+  std::int64_t most_, unit_;
 };
 
 // Builds an operation: operands, then what is expected of those that are written.
@@ -90,6 +93,14 @@ struct Building {
     made.expected.push_back({operand, std::move(values), std::move(tolerances)});
   }
   const std::vector<double> &of(std::size_t operand) const { return made.operands[operand].values; }
+  // Of an operand that is written: what its gradient is.
+  void reverse(std::size_t operand, std::vector<double> cotangent) {
+    if (!made.reversed) made.reversed.emplace();
+    made.reversed->cotangents.push_back({operand, std::move(cotangent)});
+  }
+  void gradient(std::size_t operand, std::vector<double> values, std::vector<double> tolerances) {
+    made.reversed->gradients.push_back({operand, std::move(values), std::move(tolerances)});
+  }
 };
 
 struct Row {
@@ -124,6 +135,22 @@ Operation softmax(Drawing &draw) {
         values.push_back(power / sum);
         tolerances.push_back(power / sum * sums * (n / 4 + 32 + 2 * std::min(std::abs(own[j] - largest), 1e3)));
       }
+    }
+    if (style == Style::usual) {
+      const std::vector<double> cotangent = draw.values(type, rows * columns, Style::usual);
+      std::vector<double> gradient, near;
+      for (std::int64_t i = 0; i < rows; ++i) {
+        const Row weights = row(values, i, columns), own = row(cotangent, i, columns);
+        double sum = 0, magnitude = 0;
+        for (std::int64_t j = 0; j < columns; ++j)
+          sum += weights[j] * own[j], magnitude += std::abs(weights[j] * own[j]);
+        for (std::int64_t j = 0; j < columns; ++j) {
+          gradient.push_back(weights[j] * (own[j] - sum));
+          near.push_back(weights[j] * (sums * (n / 4 + 32) + epsilon_of(type)) * (magnitude + std::abs(own[j])));
+        }
+      }
+      b.reverse(y, cotangent);
+      b.gradient(x, std::move(gradient), std::move(near));
     }
     b.expect(y, std::move(values), std::move(tolerances));
     b.made.calls = [=](const ops::PlanDevice &device) {
@@ -193,9 +220,44 @@ Operation layer_norm(Drawing &draw) {
   for (std::int64_t i = 0; i < rows; ++i) each.emplace_back(row(b.of(x), i, columns), epsilon);
   const auto weight_at = [&](std::int64_t j) { return weighted ? b.of(weight)[static_cast<std::size_t>(j)] : 1.0; };
   std::vector<double> values, tolerances;
+  std::vector<double> weights(static_cast<std::size_t>(columns), 0), biases = weights, of_weights = weights,
+                                                                     of_biases = weights;
+  // Gradients for those of y: of x into values, and of the weight and the bias.
+  const auto differentiate = [&](const std::vector<double> &cotangents) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const Normalised &own = each[static_cast<std::size_t>(i)];
+      const Row cotangent = row(cotangents, i, columns);
+      double mean = 0, along = 0, size = 0;
+      for (std::int64_t j = 0; j < columns; ++j) {
+        const double inner = cotangent[j] * weight_at(j), normal = own.values[static_cast<std::size_t>(j)];
+        mean += inner / n, along += inner * normal / n, size += std::abs(inner) * (1 + std::abs(normal)) / n;
+      }
+      for (std::int64_t j = 0; j < columns; ++j) {
+        const auto at = static_cast<std::size_t>(j);
+        const double inner = cotangent[j] * weight_at(j), normal = own.values[at];
+        values.push_back((inner - mean - normal * along) * own.inverse);
+        tolerances.push_back(digits * per_sum * own.inverse *
+                             (std::abs(inner) + size * (1 + std::abs(normal)) * (1 + own.error)) * 2);
+        weights[at] += cotangent[j] * normal, biases[at] += cotangent[j];
+        const double rounding = digits * (static_cast<double>(rows) / 4 + 8);
+        of_weights[at] +=
+            std::abs(cotangent[j]) * (digits * per_sum * (own.error + std::abs(normal)) + rounding * std::abs(normal));
+        of_biases[at] += std::abs(cotangent[j]) * rounding;
+      }
+    }
+  };
   if (!adjoint) {
     const std::size_t bias = weighted ? b.reads("bias", wide, {columns}, draw.values(wide, columns, Style::far)) : 0;
     const std::size_t y = b.writes("y", type, {rows, columns});
+    if (style == Style::usual && columns > 1) {
+      const std::vector<double> cotangent = draw.values(type, rows * columns, Style::usual);
+      differentiate(cotangent);
+      b.reverse(y, cotangent);
+      b.gradient(x, std::move(values), std::move(tolerances));
+      if (weighted) b.gradient(weight, weights, of_weights);
+      if (weighted) b.gradient(bias, biases, of_biases);
+      values.clear(), tolerances.clear();
+    }
     for (const Normalised &own : each)
       for (std::int64_t j = 0; j < columns; ++j) {
         const double scaled = own.values[static_cast<std::size_t>(j)] * weight_at(j);
@@ -218,29 +280,11 @@ Operation layer_norm(Drawing &draw) {
   const std::size_t of_x = b.writes("x_gradient", type, {rows, columns});
   const std::size_t of_weight = b.writes("weight_gradient", wide, {columns}, 1);
   const std::size_t of_bias = b.writes("bias_gradient", wide, {columns}, 2);
-  std::vector<double> weights(static_cast<std::size_t>(columns), 1), biases(weights.size(), 2),
-      of_weights(weights.size(), digits), of_biases(weights.size(), 2 * digits);
-  for (std::int64_t i = 0; i < rows; ++i) {
-    const Normalised &own = each[static_cast<std::size_t>(i)];
-    const Row cotangent = row(b.of(g), i, columns);
-    double mean = 0, along = 0, size = 0;
-    for (std::int64_t j = 0; j < columns; ++j) {
-      const double inner = cotangent[j] * weight_at(j), normal = own.values[static_cast<std::size_t>(j)];
-      mean += inner / n, along += inner * normal / n, size += std::abs(inner) * (1 + std::abs(normal)) / n;
-    }
-    for (std::int64_t j = 0; j < columns; ++j) {
-      const auto at = static_cast<std::size_t>(j);
-      const double inner = cotangent[j] * weight_at(j), normal = own.values[at];
-      values.push_back((inner - mean - normal * along) * own.inverse);
-      tolerances.push_back(digits * per_sum * own.inverse *
-                           (std::abs(inner) + size * (1 + std::abs(normal)) * (1 + own.error)) * 2);
-      weights[at] += cotangent[j] * normal, biases[at] += cotangent[j];
-      const double rounding = digits * (static_cast<double>(rows) / 4 + 8);
-      of_weights[at] +=
-          std::abs(cotangent[j]) * (digits * per_sum * (own.error + std::abs(normal)) + rounding * std::abs(normal));
-      of_biases[at] += std::abs(cotangent[j]) * rounding;
-    }
-  }
+  differentiate(b.of(g));
+  for (double &weight : weights) weight += 1;  // they are added to
+  for (double &bias : biases) bias += 2;
+  for (double &near : of_weights) near += digits;
+  for (double &near : of_biases) near += 2 * digits;
   b.expect(of_x, std::move(values), std::move(tolerances));
   b.expect(of_weight, std::move(weights), std::move(of_weights));
   b.expect(of_bias, std::move(biases), std::move(of_biases));
@@ -343,6 +387,26 @@ Operation matmul(Drawing &draw) {
       tolerances.push_back(digits * (static_cast<double>(inner) + 4) * (magnitude + std::abs(sum)) +
                            least_of(ScalarType::Float32) * static_cast<double>(inner));
     }
+  if (style == Style::usual) {
+    const std::vector<double> cotangent = draw.values(result, rows * columns, Style::usual);
+    std::vector<double> of_a(b.of(a).size()), near_a(of_a.size()), of_b(b.of(right).size()), near_b(of_b.size());
+    const double per_a = digits * (double(columns) + 4) + epsilon_of(factor),
+                 per_b = digits * (double(rows) + 4) + epsilon_of(factor);
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < columns; ++j)
+        for (std::int64_t k = 0; k < inner; ++k) {
+          const auto at_a = static_cast<std::size_t>(transposed.a ? k * rows + i : i * inner + k);
+          const auto at_b = static_cast<std::size_t>(transposed.b ? j * inner + k : k * columns + j);
+          // A cotangent of float is rounded to the factors' type.
+          const double w = cotangent[static_cast<std::size_t>(i * columns + j)];
+          of_a[at_a] += w * b.of(right)[at_b], near_a[at_a] += per_a * std::abs(w * b.of(right)[at_b]);
+          of_b[at_b] += w * b.of(a)[at_a], near_b[at_b] += per_b * std::abs(w * b.of(a)[at_a]);
+        }
+    b.reverse(c, cotangent);
+    b.gradient(a, std::move(of_a), std::move(near_a));
+    b.gradient(right, std::move(of_b), std::move(near_b));
+    if (residual) b.gradient(added, cotangent, std::vector<double>(cotangent.size(), 0));
+  }
   b.expect(c, std::move(values), std::move(tolerances));
   b.made.calls = [=, factor = factor, result = result](const ops::PlanDevice &device) {
     std::vector<std::size_t> operands{a, right, c};
@@ -351,6 +415,140 @@ Operation matmul(Drawing &draw) {
                                                  {1, rows, columns, inner}, device),
                               operands,
                               {}}};
+  };
+  return std::move(b.made);
+}
+
+// Of rows by 8 bits, each times its scale.
+Operation scaled_matmul(Drawing &draw) {
+  Building b;
+  using enum ops::ScaleGroup;
+  const ScalarType of_a = draw.one_of({ScalarType::Float8E4M3, ScalarType::Float8E5M2});
+  const ScalarType of_b = of_a == ScalarType::Float8E5M2
+                              ? ScalarType::Float8E4M3
+                              : draw.one_of({ScalarType::Float8E4M3, ScalarType::Float8E5M2});
+  const ScalarType result = draw.one_of({ScalarType::Float32, ScalarType::Float16, ScalarType::BFloat16});
+  const std::int64_t rows = draw.extent(130), columns = draw.extent(130), inner = draw.extent(600);
+  const auto scales_of_a = draw.one_of<ops::ScaleGroups>({{all, all}, {one, all}, {one, block}, {block, block}});
+  const auto scales_of_b = draw.one_of<ops::ScaleGroups>({{all, all}, {all, one}, {block, one}, {block, block}});
+  const bool residual = draw.one_in(3);
+  const auto count = [](ops::ScaleGroup along, std::int64_t extent) {
+    return along == one ? extent : along == block ? (extent + 127) / 128 : 1;
+  };
+  const auto at = [](ops::ScaleGroup along, std::int64_t index) {
+    return along == one ? index : along == block ? index / 128 : 0;
+  };
+  b.made.text = fmt::format("scaled matmul of {} and {} to {}, {} by {} by {}, scales {}{} and {}{}{}", cpp_name(of_a),
+                            cpp_name(of_b), cpp_name(result), rows, columns, inner, int(scales_of_a.rows),
+                            int(scales_of_a.columns), int(scales_of_b.rows), int(scales_of_b.columns),
+                            residual ? ", residual" : "");
+  const auto scales = [&](const char *name, ops::ScaleGroups groups, std::int64_t down, std::int64_t across) {
+    const std::int64_t height = count(groups.rows, down), width = count(groups.columns, across);
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < height * width; ++i) values.push_back(held(ScalarType::Float32, draw.between(0.5, 2)));
+    return b.reads(name, ScalarType::Float32, {height, width}, std::move(values));
+  };
+  const std::size_t a = b.reads("a", of_a, {rows, inner}, draw.values(of_a, rows * inner, Style::usual)),
+                    right = b.reads("b", of_b, {inner, columns}, draw.values(of_b, inner * columns, Style::usual)),
+                    scale_a = scales("scale_a", scales_of_a, rows, inner),
+                    scale_b = scales("scale_b", scales_of_b, inner, columns);
+  const std::size_t added =
+      residual ? b.reads("residual", result, {rows, columns}, draw.values(result, rows * columns, Style::usual)) : 0;
+  const std::size_t c = b.writes("c", result, {rows, columns});
+  const double digits = epsilon_of(ScalarType::Float32);
+  std::vector<double> values, tolerances;
+  const auto in = [&](std::size_t operand, std::int64_t i, std::int64_t j) {
+    return b.of(operand)[static_cast<std::size_t>(i * b.made.operands[operand].extents[1] + j)];
+  };
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) {
+      double sum = 0, magnitude = 0;
+      for (std::int64_t k = 0; k < inner; ++k) {
+        const double product = in(a, i, k) * in(scale_a, at(scales_of_a.rows, i), at(scales_of_a.columns, k)) *
+                               in(right, k, j) * in(scale_b, at(scales_of_b.rows, k), at(scales_of_b.columns, j));
+        sum += product, magnitude += std::abs(product);
+      }
+      if (residual) sum += in(added, i, j);
+      values.push_back(sum);
+      tolerances.push_back(digits * (static_cast<double>(inner) + 8) * (magnitude + std::abs(sum)));
+    }
+  b.expect(c, std::move(values), std::move(tolerances));
+  b.made.calls = [=](const ops::PlanDevice &device) {
+    std::vector<std::size_t> operands{a, right, scale_a, scale_b, c};
+    if (residual) operands = {a, right, scale_a, scale_b, added, c};
+    const ops::ScaledMatmulByType kind{of_a, of_b, scales_of_a, scales_of_b, {.result = result, .residual = residual}};
+    return std::vector<Call>{{ops::scaled_matmul_launch(kind, {1, rows, columns, inner}, device), operands, {}}};
+  };
+  return std::move(b.made);
+}
+
+// Rows before the first group and behind the last one stay as they are.
+Operation grouped_matmul(Drawing &draw) {
+  Building b;
+  const auto [factor, result] =
+      draw.one_of<std::pair<ScalarType, ScalarType>>({{ScalarType::Float16, ScalarType::Float16},
+                                                      {ScalarType::BFloat16, ScalarType::Float32},
+                                                      {ScalarType::Float32, ScalarType::Float32},
+                                                      {ScalarType::Float64, ScalarType::Float64}});
+  const std::int64_t rows = draw.extent(130), columns = draw.extent(100), inner = draw.extent(130);
+  const std::int64_t groups = 1 + draw.below(4);
+  const bool b_transposed = draw.one_in(2), biased = draw.one_in(2);
+  std::vector<double> offsets;
+  for (std::int64_t g = 0; g <= groups; ++g) offsets.push_back(draw.below(static_cast<int>(rows) + 1));
+  std::ranges::sort(offsets);
+  b.made.text =
+      fmt::format("grouped matmul of {} to {}, {} by {} by {} in {} groups{}{}", cpp_name(factor), cpp_name(result),
+                  rows, columns, inner, groups, b_transposed ? ", b transposed" : "", biased ? ", bias" : "");
+  const std::size_t a = b.reads("a", factor, {rows, inner}, draw.values(factor, rows * inner, Style::usual));
+  const std::size_t right =
+      b.reads("b", factor, b_transposed ? std::vector{groups, columns, inner} : std::vector{groups, inner, columns},
+              draw.values(factor, groups * inner * columns, Style::usual));
+  const std::size_t at = b.reads("offsets", ScalarType::Int32, {groups + 1}, offsets);
+  const std::size_t bias =
+      biased ? b.reads("bias", result, {groups, columns}, draw.values(result, groups * columns, Style::usual)) : 0;
+  const std::size_t c = b.writes("c", result, {rows, columns});
+  const double digits = epsilon_of(type_of_sums(factor));
+  std::vector<double> values = b.of(c), tolerances(values.size(), 0),
+                      cotangent = draw.values(result, rows * columns, Style::usual);
+  std::vector<double> of_a(b.of(a).size()), near_a = of_a, of_b(b.of(right).size()), near_b = of_b,
+                                            of_bias(static_cast<std::size_t>(biased ? groups * columns : 0)),
+                                            near_bias = of_bias;
+  const double per_a = digits * (double(columns) + 4) + epsilon_of(factor),
+               per_b = digits * (double(rows) + 4) + epsilon_of(factor);
+  for (std::int64_t g = 0; g < groups; ++g)
+    for (auto i = static_cast<std::int64_t>(offsets[static_cast<std::size_t>(g)]);
+         i < static_cast<std::int64_t>(offsets[static_cast<std::size_t>(g) + 1]); ++i)
+      for (std::int64_t j = 0; j < columns; ++j) {
+        double sum = 0, magnitude = 0;
+        const auto at_c = static_cast<std::size_t>(i * columns + j),
+                   of_group = static_cast<std::size_t>(g * columns + j);
+        const double w = cotangent[at_c];
+        for (std::int64_t k = 0; k < inner; ++k) {
+          const auto at_a = static_cast<std::size_t>(i * inner + k);
+          const auto at_b =
+              static_cast<std::size_t>(g * inner * columns + (b_transposed ? j * inner + k : k * columns + j));
+          const double product = b.of(a)[at_a] * b.of(right)[at_b];
+          sum += product, magnitude += std::abs(product);
+          of_a[at_a] += w * b.of(right)[at_b], near_a[at_a] += per_a * std::abs(w * b.of(right)[at_b]);
+          of_b[at_b] += w * b.of(a)[at_a], near_b[at_b] += per_b * std::abs(w * b.of(a)[at_a]);
+        }
+        if (biased) {
+          sum += b.of(bias)[of_group];
+          of_bias[of_group] += w, near_bias[of_group] += (digits * double(rows) + epsilon_of(result)) * std::abs(w);
+        }
+        values[at_c] = sum;
+        tolerances[at_c] = digits * (static_cast<double>(inner) + 4) * (magnitude + std::abs(sum));
+      }
+  b.reverse(c, std::move(cotangent));
+  b.gradient(a, std::move(of_a), std::move(near_a));
+  b.gradient(right, std::move(of_b), std::move(near_b));
+  if (biased) b.gradient(bias, std::move(of_bias), std::move(near_bias));
+  b.expect(c, std::move(values), std::move(tolerances));
+  b.made.calls = [=, factor = factor, result = result](const ops::PlanDevice &device) {
+    std::vector<std::size_t> operands{a, right, at, c};
+    if (biased) operands = {a, right, at, bias, c};
+    const ops::GroupedByType kind{factor, {.result = result, .bias = biased}, b_transposed};
+    return std::vector<Call>{{ops::grouped_matmul_launch(kind, {groups, rows, columns, inner}, device), operands, {}}};
   };
   return std::move(b.made);
 }
@@ -423,6 +621,11 @@ Operation attention(Drawing &draw) {
   std::vector<double> of_sums, of_dots;
   for (const double sum : sums) of_sums.push_back(64 * epsilon_of(wide) * (1 + std::abs(sum) + double(size)));
   for (std::size_t i = 0; i < dots.size(); ++i) of_dots.push_back(digits * double(size) * 2);
+  b.reverse(out, b.of(g));
+  b.reverse(row_sums, zeros(rows));
+  b.gradient(q, dq, scaled(e_q));
+  b.gradient(k, dk, scaled(e_k));
+  b.gradient(v, dv, scaled(e_v));
   b.expect(out, std::move(outs), scaled(std::move(e_out)));
   b.expect(row_sums, std::move(sums), std::move(of_sums));
   b.expect(products, std::move(dots), std::move(of_dots));
@@ -472,13 +675,19 @@ double least_of(ScalarType type) {
 
 Operation random_operation(std::uint32_t seed, std::int64_t most) {
   Drawing draw(seed, most);
-  switch (draw.below(5)) {
+  switch (draw.below(7)) {
     case 0: return softmax(draw);
     case 1: return layer_norm(draw);
     case 2: return quantise(draw);
     case 3: return matmul(draw);
+    case 4: return scaled_matmul(draw);
+    case 5: return grouped_matmul(draw);
     default: return attention(draw);
   }
+}
+Operation random_product_of_units(std::uint32_t seed, std::int64_t most) {
+  Drawing draw(seed, most, 16);
+  return draw.one_in(3) ? scaled_matmul(draw) : matmul(draw);
 }
 
 std::string difference(const Operand &operand, const Expected &expected, const std::vector<double> &actual) {

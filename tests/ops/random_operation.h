@@ -28,6 +28,7 @@ auto with_type(ScalarType type, const F &function) {
     case ScalarType::Float16: return function(half());
     case ScalarType::BFloat16: return function(bfloat16());
     case ScalarType::Float32: return function(float());
+    case ScalarType::Int32: return function(std::int32_t());
     default: return function(double());
   }
 }
@@ -60,15 +61,28 @@ struct Expected {
   std::vector<double> values, tolerances;  // a NaN stands for any
 };
 
+// Of the first call of an operation, that is: the gradients of its operands for those of what it writes.
+struct Reversed {
+  struct Cotangent {
+    std::size_t operand;
+    std::vector<double> values;
+  };
+  std::vector<Cotangent> cotangents;
+  std::vector<Expected> gradients;
+};
+
 struct Operation {
   std::string text;
   std::vector<Operand> operands;
   std::function<std::vector<Call>(const ops::PlanDevice &)> calls;
   std::vector<Expected> expected;
+  std::optional<Reversed> reversed{};  // where derivatives have digits to compare
 };
 
 // `most` is about how many elements the largest operand has.
 Operation random_operation(std::uint32_t seed, std::int64_t most);
+// A product of matrices whose rows are whole units of 16 bytes, as bulk copies read them.
+Operation random_product_of_units(std::uint32_t seed, std::int64_t most);
 
 // Empty where element k is as expected.
 std::string difference(const Operand &operand, const Expected &expected, const std::vector<double> &actual);

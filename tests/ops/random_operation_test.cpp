@@ -1,15 +1,18 @@
-// Random launches of ready operations on the device that tests run on, against double. An output may lie over an input:
-// then the launch is refused, or right. SAMITE_TEST_RANDOM_OPERATIONS is how many are run, and SAMITE_TEST_RANDOM_SEED
-// the first.
+// Random launches of ready operations on the device that tests run on, against double: forward, on a tape, and with
+// tangents. An output may lie over an input: then the launch is refused, or right. SAMITE_TEST_RANDOM_OPERATIONS is how
+// many are run, and SAMITE_TEST_RANDOM_SEED the first.
 #include "tests/ops/random_operation.h"
 
+#include "samite/jit/tangent_launches.h"
 #include "samite/ops/plan_device.h"
 #include "samite/samite.h"
 #include "tests/runtime/test_device.h"
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <cstdlib>
+#include <random>
 
 namespace samite::test::operations {
 namespace {
@@ -57,14 +60,18 @@ std::vector<double> read(const AnyBuffer &buffer) {
   return values;
 }
 
+void launch(const Call &call, const std::vector<AnyBuffer> &buffers) {
+  std::vector<jit::Argument> arguments;
+  for (const std::size_t operand : call.operands) arguments.push_back({&buffers[operand]});
+  if (call.number)
+    arguments.push_back(ops::detail::number(*call.number, call.planned.kernel->parameters().back().type));
+  jit::launch_once(call.planned.kernel, LaunchExtents(call.planned.blocks), {}, arguments);
+}
 void launch(const Operation &operation, const std::vector<AnyBuffer> &buffers) {
-  for (const Call &call : operation.calls(ops::plan_device(device()))) {
-    std::vector<jit::Argument> arguments;
-    for (const std::size_t operand : call.operands) arguments.push_back({&buffers[operand]});
-    if (call.number)
-      arguments.push_back(ops::detail::number(*call.number, call.planned.kernel->parameters().back().type));
-    jit::launch_once(call.planned.kernel, LaunchExtents(call.planned.blocks), {}, arguments);
-  }
+  for (const Call &call : operation.calls(ops::plan_device(device()))) launch(call, buffers);
+}
+void launch_first(const Operation &operation, const std::vector<AnyBuffer> &buffers) {
+  launch(operation.calls(ops::plan_device(device())).front(), buffers);
 }
 
 std::vector<AnyBuffer> apart(const Operation &operation) {
@@ -118,6 +125,83 @@ void check_over_each_other(const Operation &operation, std::uint32_t seed) {
       Expected own = operation.expected[seed % operation.expected.size()];
       EXPECT_EQ(difference(operation.operands[output], own, read(buffers[output])), "");
     }
+}
+
+Gradient tracking(const Operand &operand) {
+  return is_floating(operand.type) && !is_float8(operand.type) ? Gradient::tracked : Gradient::untracked;
+}
+
+// What a direction of the operands becomes in what is written, weighted by the cotangents, is what the gradients
+// become along it.
+double along_tangents(const Operation &operation, const std::vector<std::vector<double>> &directions, double &error) {
+  std::vector<AnyBuffer> buffers = apart(operation);
+  jit::TangentLaunches tangents;
+  for (std::size_t i = 0; i < buffers.size(); ++i)
+    if (tracking(operation.operands[i]) == Gradient::tracked && !operation.operands[i].written)
+      write(tangents.of(buffers[i]).gradient(), directions[i]);
+  tangents.run([&] { launch_first(operation, buffers); });
+  double sum = 0;
+  for (const Reversed::Cotangent &cotangent : operation.reversed->cotangents) {
+    const std::vector<double> made = read(tangents.of(buffers[cotangent.operand]).gradient());
+    for (std::size_t k = 0; k < made.size(); ++k) {
+      sum += made[k] * cotangent.values[k];
+      error += std::abs(made[k] * cotangent.values[k]) * epsilon_of(operation.operands[cotangent.operand].type);
+    }
+  }
+  return sum;
+}
+
+void check_derivatives(const Operation &operation, std::uint32_t seed) {
+  std::vector<AnyBuffer> buffers;
+  for (const Operand &operand : operation.operands) {
+    buffers.emplace_back(device(), operand.type, extents_of(operand), tracking(operand));
+    write(buffers.back(), operand.values);
+  }
+  Tape tape;
+  tape.record([&] { launch_first(operation, buffers); });
+  std::vector<Tape::Cotangent> cotangents;
+  for (const Reversed::Cotangent &cotangent : operation.reversed->cotangents) {
+    const Operand &operand = operation.operands[cotangent.operand];
+    AnyBuffer values(device(), operand.type, extents_of(operand));
+    write(values, cotangent.values);
+    cotangents.push_back({buffers[cotangent.operand], values});
+  }
+  tape.backward(cotangents);
+  for (const Expected &gradient : operation.reversed->gradients)
+    EXPECT_EQ(difference(operation.operands[gradient.operand], gradient, read(buffers[gradient.operand].gradient())),
+              "")
+        << "the gradient on a tape";
+
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> unit(-1, 1);
+  std::vector<std::vector<double>> directions;
+  for (const Operand &operand : operation.operands) {
+    directions.emplace_back();
+    for (std::int64_t k = 0; k < operand.count(); ++k) directions.back().push_back(held(operand.type, unit(random)));
+  }
+  double sum = 0, error = 1e-30;
+  for (const Expected &gradient : operation.reversed->gradients)
+    for (std::size_t k = 0; k < gradient.values.size(); ++k) {
+      sum += gradient.values[k] * directions[gradient.operand][k];
+      error += 4 * gradient.tolerances[k] * std::abs(directions[gradient.operand][k]);
+    }
+  const double made = along_tangents(operation, directions, error);
+  EXPECT_NEAR(made, sum, error) << "along the tangents";
+}
+
+// Gradients and tangents of operations against those in double.
+TEST(RandomOperations, HaveTheirDerivatives) {
+  const long count = from_environment("SAMITE_TEST_RANDOM_OPERATIONS", 40);
+  const auto first = static_cast<std::uint32_t>(from_environment("SAMITE_TEST_RANDOM_SEED", 1));
+  int differentiated = 0;
+  for (std::uint32_t seed = first; seed < first + static_cast<std::uint32_t>(count); ++seed) {
+    const Operation operation = random_operation(seed, 300);
+    if (!operation.reversed) continue;
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + operation.text);
+    check_derivatives(operation, seed);
+    ++differentiated;
+  }
+  if (count >= 40) EXPECT_GT(differentiated, count / 5);
 }
 
 TEST(RandomOperations, AreRightOrRefused) {

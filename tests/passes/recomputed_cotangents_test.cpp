@@ -63,6 +63,20 @@ TEST(RecomputedCotangents, AreAsTheyAreWhereNotRoundedAlone) {
   EXPECT_THAT(gathered->copies, testing::ElementsAre(CotangentCopy{4, 3, ScalarType::Float32}));
 }
 
+// The array would not have what is computed beyond it.
+TEST(RecomputedCotangents, AreZeroOutsideOfTheArray) {
+  EXPECT_TRUE(split(loop_of_sums + taken_window +
+                        "%24: tile<bool, 8, 8> = gt %11, 0.5:tile<f32, 8, 8> %25: tile<f32, 8, 8> = mul %20, %11 "
+                        "%26: tile<f32, 8, 8> = select %24, %25, 0.0:tile<f32, 8, 8> "
+                        "%21: tile<f32, 8, 8> = add %20, %26 ",
+                    rounded_first + add_window));
+  EXPECT_FALSE(split(loop_of_sums + taken_window + "%21: tile<f32, 8, 8> = add %20, %11 ", rounded_first + add_window));
+  // Elements of the other window may be inside where those of the first are not.
+  EXPECT_FALSE(split(
+      loop_of_sums + taken_window + "%24: tile<f32, 8, 8> = exchange @cg[%2, 0] %21: tile<f32, 8, 8> = add %20, %24 ",
+      rounded_first + add_window));
+}
+
 TEST(RecomputedCotangents, LeavesAloneWhatItCannotSplit) {
   // No window of the value's shape is taken; or by an exchange that others may take part in.
   EXPECT_FALSE(split(loop_of_sums + "%20: tile<f32, 4, 8> = exchange @cg[%2, %3] %21: tile<f32, 8, 8> = mul %11, %11 ",
