@@ -67,8 +67,15 @@ Affine Forms::made(const Operation &operation) const {
       return of[1].is_constant() && constant(1) >= 0 && constant(1) < 31 ? of[0] * (std::int64_t{1} << constant(1))
                                                                          : Affine::unknown();
     case Op::And:
-      // x & (2^n - 1)
+      // x & (2^n - 1), x & -2^n
       if (constant(1) > 0 && (constant(1) & (constant(1) + 1)) == 0) return remainder(of[0], constant(1) + 1);
+      if (constant(1) < 0 && constant(1) >= -(std::int64_t{1} << 30) && (-constant(1) & (-constant(1) - 1)) == 0)
+        return quotient(of[0], -constant(1)) * -constant(1);
+      return Affine::unknown();
+    case Op::Or:
+      // x | (2^n - 1)
+      if (constant(1) > 0 && constant(1) < (std::int64_t{1} << 30) && (constant(1) & (constant(1) + 1)) == 0)
+        return quotient(of[0], constant(1) + 1) * (constant(1) + 1) + constant(1);
       return Affine::unknown();
     case Op::Min: return least(of[0], of[1]);
     case Op::Max: return greatest(of[0], of[1]);

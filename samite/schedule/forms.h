@@ -58,6 +58,10 @@ class Forms {
  private:
   passes::Affine made(const ir::Operation &operation) const;
   std::optional<IntegerFunction> function_of_integer(const ir::Value &value) const;
+  struct FloatingRange {
+    double lower, upper;  // infinite where nothing is known
+  };
+  FloatingRange floating(const ir::Value &value) const;
   passes::Interval interval_of(const ir::Value &value, const ir::Operation &operation, const Environment &environment,
                                const passes::RangeOfSymbol &of, const Derive &derive) const;
 

@@ -3,8 +3,10 @@
 #include "samite/schedule/forms.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <limits>
 #include <set>
 
 namespace samite::schedules {
@@ -53,8 +55,9 @@ class Bounds {
     if (a.lower.is_constant() && a.upper == a.lower) return b * a.lower.constant();
     if (b.lower.is_constant() && b.upper == b.lower) return a * b.lower.constant();
     if (natural(a) && natural(b)) return {times(a.lower, b.lower), times(a.upper, b.upper)};
-    if (negative(a)) return product(a * -1, b) * -1;
-    if (negative(b)) return product(a, b * -1) * -1;
+    // What is both, which has no elements or is zero, would be turned for ever.
+    if (negative(a) && !natural(a)) return product(a * -1, b) * -1;
+    if (negative(b) && !natural(b)) return product(a, b * -1) * -1;
     if (natural(a))
       return {both_least(times(a.lower, b.lower), times(a.upper, b.lower)),
               both_greatest(times(a.lower, b.upper), times(a.upper, b.upper))};
@@ -96,6 +99,35 @@ class Bounds {
     return result;
   }
 
+  // Bits of numbers of either sign: with a < 0 <= b, a | b is at least a, and a ^ b at least a - b; with both below
+  // zero, a & b is more than a + b, and a ^ b less than -(a + b).
+  Interval conjunction(const Interval &a, const Interval &b) const {
+    if (natural(a) && natural(b)) return {0, nearer_below(a.upper, b.upper)};
+    if (natural(a)) return {0, a.upper};
+    if (natural(b)) return {0, b.upper};
+    return {below_zero(a.lower) + below_zero(b.lower), both_greatest(a.upper, b.upper)};
+  }
+  Interval disjunction(const Interval &a, const Interval &b) const {
+    const Affine upper = above_zero(a.upper) + above_zero(b.upper);
+    if (natural(a) && natural(b)) return {0, upper};
+    return {both_least(below_zero(a.lower), below_zero(b.lower)), upper};
+  }
+  Interval exclusive(const Interval &a, const Interval &b) const {
+    const Affine upper = above_zero(a.upper) + above_zero(b.upper);
+    if (natural(a) && natural(b)) return {0, upper};
+    const Affine lower_a = below_zero(a.lower), lower_b = below_zero(b.lower);
+    return {both_least(lower_a - above_zero(b.upper), lower_b - above_zero(a.upper)),
+            both_greatest(upper, (lower_a + lower_b) * -1)};
+  }
+
+  // By so many bits.
+  Interval shifted(const Interval &of, const Interval &by) const {
+    const auto least_bits = by.lower.known() ? at_least(by.lower, range_) : std::nullopt,
+               most_bits = by.upper.known() ? at_most(by.upper, range_) : std::nullopt;
+    if (!least_bits || !most_bits || *least_bits < 0 || *most_bits > 30 || *most_bits < *least_bits) return {};
+    return product(of, {std::int64_t{1} << *least_bits, std::int64_t{1} << *most_bits});
+  }
+
   Interval by_function(const Interval &of, const std::shared_ptr<const IntegerFunction> &function) const {
     if (!derive_ || !of.lower.known() || !of.upper.known()) return {};
     const Affine first = derive_({Op::Copy, of.lower, 0, {}, function}),
@@ -119,6 +151,9 @@ class Bounds {
     }
     return false;
   }
+
+  static Affine above_zero(const Affine &of) { return both_greatest(of, 0); }
+  static Affine below_zero(const Affine &of) { return both_least(of, 0); }
 
   Interval by_constant(const Interval &of, std::int64_t by) const {
     const Affine lower = passes::quotient(of.lower, by);
@@ -180,6 +215,14 @@ bool is_monotonic(const Operation &operation, bool first_is_fixed) {
   }
 }
 
+// Casts leave the fraction out.
+template <class Range>
+Interval of_integers(const Range &range) {
+  constexpr double most = 1 << 30;
+  if (!(range.lower >= -most) || !(range.upper <= most)) return {};
+  return {static_cast<std::int64_t>(std::trunc(range.lower)), static_cast<std::int64_t>(std::trunc(range.upper))};
+}
+
 bool is_float(Type type) { return type == Type(ScalarType::Float32) || type == Type(ScalarType::Float64); }
 
 }  // namespace
@@ -237,6 +280,67 @@ std::optional<IntegerFunction> Forms::function_of_integer(const Value &value) co
   return function;
 }
 
+// Where a floating number lies whatever else it is made of: a clamp has limits. Where one of two operands is NaN, the
+// least and the greatest are the other one.
+Forms::FloatingRange Forms::floating(const Value &value) const {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  constexpr FloatingRange any{-infinite, infinite};
+  if (value.is_constant())
+    return std::isnan(value.as_double()) ? any : FloatingRange{value.as_double(), value.as_double()};
+  const Operation *operation = this->operation(value);
+  if (!operation || !is_float(operation->type)) return any;
+  const auto operand = [&](std::size_t i) { return floating(operation->operands[i]); };
+  // Rounded in every operation.
+  const auto rounded = [&](std::initializer_list<double> ends) {
+    const double lower = std::min(ends), upper = std::max(ends), more = 1e-6;
+    if (!std::isfinite(lower) || !std::isfinite(upper)) return any;
+    return FloatingRange{lower - std::abs(lower) * more, upper + std::abs(upper) * more};
+  };
+  switch (operation->op) {
+    case Op::Copy: return operand(0);
+    case Op::Cast: {
+      const Type from = operation->operands[0].type();
+      if (is_float(from)) return rounded({operand(0).lower, operand(0).upper});
+      const Interval narrow = is_integer(from.element()) ? of_type(from.element()) : Interval();
+      if (!narrow.lower.known()) return any;
+      return {static_cast<double>(narrow.lower.constant()), static_cast<double>(narrow.upper.constant())};
+    }
+    case Op::Neg: return {-operand(0).upper, -operand(0).lower};
+    case Op::Floor: return {std::floor(operand(0).lower), std::floor(operand(0).upper)};
+    case Op::Ceil: return {std::ceil(operand(0).lower), std::ceil(operand(0).upper)};
+    case Op::Round: return {std::round(operand(0).lower), std::round(operand(0).upper)};
+    case Op::Trunc: return {std::trunc(operand(0).lower), std::trunc(operand(0).upper)};
+    case Op::Add:
+    case Op::Sub: {
+      const FloatingRange a = operand(0), b = operand(1);
+      return operation->op == Op::Add ? rounded({a.lower + b.lower, a.upper + b.upper})
+                                      : rounded({a.lower - b.upper, a.upper - b.lower});
+    }
+    case Op::Mul: {
+      const FloatingRange a = operand(0), b = operand(1);
+      return rounded({a.lower * b.lower, a.lower * b.upper, a.upper * b.lower, a.upper * b.upper});
+    }
+    case Op::Div: {
+      const FloatingRange a = operand(0), b = operand(1);
+      if (b.lower <= 0 && b.upper >= 0) return any;
+      return rounded({a.lower / b.lower, a.lower / b.upper, a.upper / b.lower, a.upper / b.upper});
+    }
+    case Op::Min: {
+      const FloatingRange a = operand(0), b = operand(1);
+      return {std::min(a.lower, b.lower), std::min(a.upper, b.upper)};
+    }
+    case Op::Max: {
+      const FloatingRange a = operand(0), b = operand(1);
+      return {std::max(a.lower, b.lower), std::max(a.upper, b.upper)};
+    }
+    case Op::Select: {
+      const FloatingRange a = operand(1), b = operand(2);
+      return {std::min(a.lower, b.lower), std::max(a.upper, b.upper)};
+    }
+    default: return any;
+  }
+}
+
 Interval Forms::interval(const Value &value, const Environment &environment, const passes::RangeOfSymbol &range,
                          const Derive &derive) const {
   if (const Affine of = form(value); of.known()) return over_all(of, environment);
@@ -268,7 +372,7 @@ Interval Forms::interval_of(const Value &value, const Operation &of_value, const
         Interval narrow = of_type(operation->type.element());
         if (narrow.lower.known()) return narrow;
         const auto function = function_of_integer(value);
-        if (!function) return {};
+        if (!function) return of_integers(floating(operation->operands[0]));
         const Value leaf = Value::local(ScalarType::Int32, function->of);
         return bounds.by_function(interval(leaf, environment, range, derive),
                                   std::make_shared<const IntegerFunction>(*function));
@@ -288,28 +392,19 @@ Interval Forms::interval_of(const Value &value, const Operation &of_value, const
       return bounds.product(operand(0), operand(1));
     case Op::Div: return bounds.quotient(operand(0), operand(1));
     case Op::Rem: return bounds.remainder(operand(0), operand(1));
-    case Op::ShiftLeft:
-      if (!operation->operands[1].is_constant() || constant(1) < 0 || constant(1) > 30) return {};
-      return operand(0) * (std::int64_t{1} << constant(1));
+    case Op::ShiftLeft: return bounds.shifted(operand(0), operand(1));
     case Op::ShiftRight: {
       const Interval of = operand(0);
       if (operation->operands[1].is_constant() && constant(1) >= 0 && constant(1) <= 30)
         return {quotient(of.lower, std::int64_t{1} << constant(1)), quotient(of.upper, std::int64_t{1} << constant(1))};
       return {both_least(of.lower, 0), both_greatest(of.upper, 0)};
     }
-    case Op::And: {
-      const Interval a = operand(0), b = operand(1);
-      if (!bounds.natural(a) && !bounds.natural(b)) return {};
-      if (!bounds.natural(a)) return {0, b.upper};
-      if (!bounds.natural(b)) return {0, a.upper};
-      return {0, nearer_below(a.upper, b.upper)};
-    }
-    case Op::Or:
-    case Op::Xor: {
-      const Interval a = operand(0), b = operand(1);
-      if (!bounds.natural(a) || !bounds.natural(b)) return {};
-      return {0, a.upper + b.upper};
-    }
+    case Op::And: return bounds.conjunction(operand(0), operand(1));
+    case Op::Or: return bounds.disjunction(operand(0), operand(1));
+    case Op::Xor: return bounds.exclusive(operand(0), operand(1));
+    case Op::PopCount:
+    case Op::LeadingZeros:
+    case Op::TrailingZeros: return {0, static_cast<std::int64_t>(8 * size_of(operation->type.element()))};
     case Op::Min: {
       const Interval a = operand(0), b = operand(1);
       return {both_least(a.lower, b.lower), nearer_below(a.upper, b.upper)};

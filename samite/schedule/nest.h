@@ -28,6 +28,7 @@ struct Nest {
   std::vector<std::pair<passes::Affine, passes::Affine>> guards;  // the first is to be below the second
   std::vector<std::pair<passes::Affine, passes::Affine>> ends;    // the same, also where loops end early for that
   std::set<ir::LocalId> guarded;                                  // the variables that they are about
+  std::vector<std::pair<passes::Affine, passes::Affine>> shared;  // of the guards, those of loops that are shared
   // The same, where the values are computed all the same, and only stored where the first is below the second.
   std::vector<std::pair<passes::Affine, passes::Affine>> store_guards;
   // The same, where elements are stored all the same, and only loaded for where the first is below the second.

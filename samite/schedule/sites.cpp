@@ -124,7 +124,12 @@ Site made_again(Lowering &lowering, const Site &site, const std::set<std::size_t
     }
     region.push_back(extent);
   }
-  return site_of(lowering, site.function, site.number, site.schedule, region, whole, outermost);
+  Site again = site_of(lowering, site.function, site.number, site.schedule, region, whole, outermost);
+  // A loop that was shared may go on for the others when this one has ended, also where they are written apart.
+  again.nest.shared = site.nest.shared;
+  again.nest.guards.insert(again.nest.guards.end(), site.nest.shared.begin(), site.nest.shared.end());
+  if (!site.nest.shared.empty()) again.nest.guarded.insert(site.nest.guarded.begin(), site.nest.guarded.end());
+  return again;
 }
 
 Affine longer(Lowering &lowering, const Affine &a, const Affine &b) {
@@ -145,7 +150,10 @@ void share_loop(Lowering &lowering, const std::vector<Site *> &sharing, std::siz
   for (Site *site : sharing) {
     Affine &own = site->nest.loops[l].extent;
     if (at_least(own - extent, lowering.symbols.range()).value_or(-1) < 0) {
-      site->nest.guards.emplace_back(symbol, own);
+      if (std::ranges::find(site->nest.shared, std::pair(Affine(symbol), own)) == site->nest.shared.end()) {
+        site->nest.shared.emplace_back(symbol, own);
+        site->nest.guards.emplace_back(symbol, own);
+      }
       for (const auto &[variable, form] : site->nest.variables)
         if (lowering.symbols.depends_on(form, [&](const Symbol &of) { return of == symbol; }))
           site->nest.guarded.insert(variable);
@@ -223,7 +231,7 @@ void put(Site &site, const Symbol &symbol, const Affine &instead) {
     Nest &nest = of->nest;
     for (auto &[variable, form] : nest.variables) fix(form);
     for (NestLoop &loop : nest.loops) fix(loop.extent);
-    for (auto *ends : {&nest.guards, &nest.ends, &nest.store_guards, &nest.load_guards})
+    for (auto *ends : {&nest.guards, &nest.ends, &nest.store_guards, &nest.load_guards, &nest.shared})
       for (auto &[value, whole] : *ends) {
         fix(value);
         fix(whole);

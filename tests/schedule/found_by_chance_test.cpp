@@ -340,5 +340,26 @@ TEST(FoundByChance, PiecesOfPiecesEndWithThem) {
   for (std::int64_t i = 0; i < 32; ++i) EXPECT_EQ(found[static_cast<std::size_t>(i)], (i + 1) / 2 * 3 + 1 + i);
 }
 
+// A shared loop goes on for the other Func when one has ended, also where the pieces inside of it are whole.
+TEST(FoundByChance, ASharedLoopAroundWholePieces) {
+  const ir::CapturedPipeline captured = captured_pipeline([](Array<std::int32_t, 2> few, Array<std::int32_t, 2> many) {
+    Func<std::int32_t> first{"first", few}, second{"second", many};
+    first(y, x) = 10 * y + x;
+    second(y, x) = 20 * y + x;
+    schedule_cpu([&] {
+      first.split(x, xo, xi, 2).parallel(y).unroll(xi);
+      second.parallel(y).compute_with(first, y);
+    });
+  });
+  std::vector<InterpretedArray> arguments{{{3, 5}, {}, {}}, {{4, 5}, {}, {}}};
+  for (InterpretedArray &array : arguments) {
+    array.values.resize(static_cast<std::size_t>(array.extents[0] * 5));
+    array.known.resize(array.values.size());
+  }
+  run_program(schedules::lower(captured, {}), arguments, false);
+  for (std::size_t i = 0; i < 15; ++i) EXPECT_EQ(arguments[0].values[i], 10 * (i / 5) + i % 5);
+  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(arguments[1].values[i], 20 * (i / 5) + i % 5);
+}
+
 }  // namespace
 }  // namespace samite::test::found_by_chance

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -84,6 +85,21 @@ TEST_F(IndexBounds, OfAbsoluteValuesAndBits) {
   EXPECT_INDEX(x & (k * k), x & (k * k));
   EXPECT_INDEX(x | 5, x | 5);
   EXPECT_INDEX(x ^ (k * k), x ^ (k * k));
+  EXPECT_INDEX(((x - 20) & ~7) + ((x - 9) | 3), ((x - 20) & ~7) + ((x - 9) | 3));
+  EXPECT_INDEX((x - 20) & (k - x), (x - 20) & (k - x));
+  EXPECT_INDEX((x - 20) | (k * 5 - x), (x - 20) | (k * 5 - x));
+  EXPECT_INDEX((x - 20) ^ (k * 5), (x - 20) ^ (k * 5));
+  EXPECT_INDEX((x - 20) << (x & 3), (x - 20) * (1 << (x & 3)));
+  EXPECT_INDEX(popcount(x * 7) + select(x < 9, select(x < 3, k, -x), x % 4),
+               std::popcount(static_cast<unsigned>(x * 7)) + (x < 9 ? (x < 3 ? k : -x) : x % 4));
+}
+
+// Sums of 8 bits wrap round, and a product that is nothing has bounds, too.
+TEST_F(IndexBounds, OfNumbersOfFewBits) {
+  EXPECT_INDEX(cast<Int>(cast<UInt8>(x * 9) + 200), ((x * 9) + 200) & 255);
+  EXPECT_INDEX(cast<Int>(min(cast<UInt8>(x), 30) - 40), (std::min(x, 30) - 40) & 255);
+  EXPECT_INDEX(cast<Int>(-cast<Int8>(x * 9)), static_cast<std::int8_t>(-(x * 9)));
+  EXPECT_INDEX((min(x, 0) - max(x, 0) + x) * (x - 7), 0);
 }
 
 TEST_F(IndexBounds, OfRoundedNumbers) {
@@ -94,6 +110,12 @@ TEST_F(IndexBounds, OfRoundedNumbers) {
                static_cast<int>(std::floor((static_cast<float>(x) + 0.5f) / 3.0f - 0.5f)));
   EXPECT_INDEX(cast<Int>(cast<Double>(x * 3) / 7.0), static_cast<int>(static_cast<double>(x * 3) / 7.0));
   EXPECT_INDEX(cast<Int>(ceil(10.0f - cast<Float>(x) * cast<Float>(k))), 10 - x * k);
+  EXPECT_INDEX(cast<Int>(round(cast<Float>(x - 20) * 0.3f)),
+               static_cast<int>(std::round(static_cast<float>(x - 20) * 0.3f)));
+  EXPECT_INDEX(cast<Int>(trunc(cast<Float>(x - 20) / 3.0f)) + cast<Int>(round(cast<Double>(k))), (x - 20) / 3 + k);
+  EXPECT_INDEX(
+      cast<Int>(clamp(sqrt(cast<Float>(in + x)) * 2.5f, 0.5f, 9.0f) * 3.0f),
+      static_cast<int>(std::clamp(std::fmax(std::sqrt(static_cast<float>(in + x)) * 2.5f, 0.5f), 0.5f, 9.0f) * 3.0f));
 }
 
 TEST_F(IndexBounds, OfPromises) {
