@@ -16,12 +16,12 @@ namespace {
 // By local of the definition: its computed value.
 using Made = std::map<LocalId, Value>;
 
-using Pairs = std::vector<std::pair<Affine, Affine>>;
+using Limits = std::vector<std::pair<Affine, Affine>>;
 
 // Whether the first of each pair is below the second; nothing of none.
-std::optional<Value> all_below(Lowering &lowering, const Pairs &pairs) {
+std::optional<Value> all_below(Lowering &lowering, const Limits &limits) {
   std::optional<Value> all;
-  for (const auto &[value, end] : pairs) {
+  for (const auto &[value, end] : limits) {
     const Value below = lowering.write(Op::Less, lowering.integers.value_of(value), lowering.integers.value_of(end));
     all = all ? lowering.write(Op::And, *all, below) : below;
   }
@@ -239,7 +239,7 @@ std::string element_of(const Lowering &lowering, const Site &site) {
   return fmt::format("{}({})", lowering.function(site.function).name, fmt::join(indices, ", "));
 }
 
-void where(Lowering &lowering, const std::optional<Value> &condition, const std::function<void()> &write) {
+void only_where(Lowering &lowering, const std::optional<Value> &condition, const std::function<void()> &write) {
   if (!condition) return write();
   If branch{*condition, {}, {}, {}};
   lowering.into(branch.then_block, write);
@@ -309,7 +309,7 @@ void store(Lowering &lowering, const Site &site, const std::optional<Value> &loa
         {fmt::format("{} {} …{}", element_of(lowering, site), sum ? "+=" : "=", atomic ? ", atomically" : ""),
          of.name});
   }
-  where(lowering, all_below(lowering, site.nest.store_guards), [&] {
+  only_where(lowering, all_below(lowering, site.nest.store_guards), [&] {
     Made inside = made;
     store_values(lowering, site, values, inside);
   });
@@ -340,15 +340,15 @@ void store_values(Lowering &lowering, const Site &site, const std::vector<std::p
 }
 
 void body_of_thread(Lowering &lowering, const Site &site) {
-  Pairs guards = site.nest.guards;
-  const bool has_values_elsewhere = !site.definition.predicate && has_plain_indices(lowering, site);
-  if (!has_values_elsewhere) guards.insert(guards.end(), site.nest.load_guards.begin(), site.nest.load_guards.end());
-  where(lowering, all_below(lowering, guards), [&] {
+  Limits guards = site.nest.guards;
+  const bool stores_beyond = !site.definition.predicate && has_plain_indices(lowering, site);
+  if (!stores_beyond) guards.insert(guards.end(), site.nest.load_guards.begin(), site.nest.load_guards.end());
+  only_where(lowering, all_below(lowering, guards), [&] {
     Made made;
     std::optional<Value> predicate, loads;
     if (site.definition.predicate) predicate = evaluate(lowering, site, *site.definition.predicate, made);
-    if (has_values_elsewhere) loads = all_below(lowering, site.nest.load_guards);
-    where(lowering, predicate, [&] { store(lowering, site, loads, made); });
+    if (stores_beyond) loads = all_below(lowering, site.nest.load_guards);
+    only_where(lowering, predicate, [&] { store(lowering, site, loads, made); });
   });
 }
 

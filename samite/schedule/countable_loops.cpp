@@ -49,20 +49,35 @@ void require_fused(Lowering &lowering, const Site &site, const Nest::Fused &fuse
                                                 fused.inner.constant(), remedy));
   const auto outer = most_at_launch(lowering, fused.outer, lowering.open.all),
              inner = most_at_launch(lowering, fused.inner, lowering.open.all);
-  if (!outer || !inner)
-    throw UserError(relation.where,
-                    fmt::format("{}, and how many iterations they have depends on what the kernel computes, so that "
-                                "a launch cannot tell whether one loop can count them; leave them apart",
-                                what));
-  if (!is_new(lowering, {*outer, *inner})) return;
-  on_host(lowering, [&] {
-    const Value first = lowering.integers.wide_value_of(*outer), second = lowering.integers.wide_value_of(*inner);
+  // Whether one loop can count them, and what is said where it cannot.
+  const auto fitting = [&](const Affine &of_outer, const Affine &of_inner) {
+    const Value first = lowering.integers.wide_value_of(of_outer), second = lowering.integers.wide_value_of(of_inner);
     // Neither loop has more than 2^31 iterations, so that 64 bits hold the product.
     const Value all = lowering.write(Op::Mul, first, lowering.write(Op::Max, second, wide(0)));
-    const Value fits = lowering.write(Op::LessEqual, all, wide(most_index));
     Message message;
     message.texts = {what + ", which have ", " x ", " iterations, " + remedy};
     message.values = {first, second};
+    return std::pair(lowering.write(Op::LessEqual, all, wide(most_index)), std::move(message));
+  };
+  if (!outer || !inner) {
+    const auto of_own_loops = [&](const Affine &form) {
+      return lowering.symbols.depends_on(form, [&](const passes::Symbol &symbol) {
+        return std::ranges::any_of(site.nest.loops, [&](const NestLoop &loop) { return loop.symbol == symbol; });
+      });
+    };
+    if (!lowering.kernel.open || of_own_loops(fused.outer) || of_own_loops(fused.inner))
+      throw UserError(relation.where,
+                      fmt::format("{}, and how many iterations they have depends on what the kernel computes, so that "
+                                  "a launch cannot tell whether one loop can count them; leave them apart",
+                                  what));
+    // Only the kernel can tell, and does.
+    auto [fits, message] = fitting(fused.outer, fused.inner);
+    lowering.write.out->emplace_back(Check{fits, std::move(message), {}}, relation.where);
+    return;
+  }
+  if (!is_new(lowering, {*outer, *inner})) return;
+  on_host(lowering, [&] {
+    auto [fits, message] = fitting(*outer, *inner);
     require(lowering, fits, std::move(message), relation.where);
   });
 }

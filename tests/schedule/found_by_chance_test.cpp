@@ -357,8 +357,11 @@ TEST(FoundByChance, ASharedLoopAroundWholePieces) {
     array.known.resize(array.values.size());
   }
   run_program(schedules::lower(captured, {}), arguments, false);
-  for (std::size_t i = 0; i < 15; ++i) EXPECT_EQ(arguments[0].values[i], 10 * (i / 5) + i % 5);
-  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(arguments[1].values[i], 20 * (i / 5) + i % 5);
+  std::vector<std::int64_t> first, second;
+  for (std::int64_t i = 0; i < 15; ++i) first.push_back(10 * (i / 5) + i % 5);
+  for (std::int64_t i = 0; i < 20; ++i) second.push_back(20 * (i / 5) + i % 5);
+  EXPECT_EQ(arguments[0].values, first);
+  EXPECT_EQ(arguments[1].values, second);
 }
 
 }  // namespace

@@ -43,6 +43,15 @@ class LargeLoops : public testing::Test {
   static Buffer<std::int32_t> small() { return Buffer<std::int32_t>{Device::cpu(), {3, 10}}; }
 };
 
+// How many rows are left to compute is known in the kernel alone, where the storage keeps those before.
+TEST_F(LargeLoops, FusedWhereOnlyTheKernelKnowsTheirLength) {
+  expect_right(pipeline([](auto &f, auto &output) {
+                 output.split("x", "xo", "xi", 4).parallel("y");
+                 f.compute_at(output, "xo").store_at(output, "y").fuse("y", "x", "both");
+               }),
+               "fused");
+}
+
 TEST_F(LargeLoops, PiecesOfAnyLength) {
   for (const std::int64_t factor :
        {most_of_32_bits, most_of_32_bits - 1, std::int64_t{1} << 30, (std::int64_t{1} << 30) + 7})
