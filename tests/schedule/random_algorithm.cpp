@@ -281,6 +281,24 @@ class Generator {
     }
   }
 
+  static Node masked(const Node &of, std::int64_t mask, ScalarType narrow) {
+    return cast(operation(Op::And, Int32, {cast(of, Int32), number(mask)}, mask), narrow);
+  }
+  // Arithmetic in a narrow type, whose vectors have more lanes. No number is more than 127.
+  Node narrow_value(ScalarType narrow, const Node &of, const Around &around) {
+    constexpr std::int64_t mask = 15, most = 127;
+    Node value = masked(of, mask, narrow);
+    for (int step = chance_.between(3, 8); step > 0; --step) {
+      const Node other = masked(leaf(Int32, around), mask, narrow);
+      switch (chance_.below(4)) {
+        case 0: value = least(value, other); break;
+        case 1: value = choose(below(value, other), other, value); break;
+        default: value = value->most + other->most <= most ? add(value, other) : greatest(value, other); break;
+      }
+    }
+    return value;
+  }
+
   static constexpr std::int64_t most_value = 1 << 14;
 
   // sum(r, value), as the front makes it.
@@ -388,7 +406,7 @@ class Generator {
         const bool bytes = chance_.percent(50);
         const std::int64_t most = bytes ? 127 : 16'383;
         const ScalarType narrow = bytes ? UInt8 : Int16;
-        first.values.back() = cast(operation(Op::And, Int32, {cast(of, Int32), number(most)}, most), narrow);
+        first.values.back() = chance_.percent(40) ? narrow_value(narrow, of, around) : masked(of, most, narrow);
         function.types[static_cast<std::size_t>(v)] = narrow;
       }
       function.most.push_back(first.values.back()->most);
