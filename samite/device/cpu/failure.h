@@ -64,8 +64,8 @@ struct Where {
   u32 file, line;
 };
 
-// Debugging's checks are in most lines of a kernel. They are calls, since the kernel would else take many times as long
-// to compile. Of an instance that is not known, `instance` is null.
+// Debug checks are in most lines of a kernel. They are calls: inline, the kernel would take many times as long to
+// compile. `instance` is null if the instance is not known.
 static __attribute__((noinline, cold, unused)) bool index_outside(Failure *failure, i64 index, i64 extent, u32 array,
                                                                   u32 dimension, Where where,
                                                                   const Instance *instance) {

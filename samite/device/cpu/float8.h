@@ -14,7 +14,7 @@ struct Bits8 {
   static constexpr u32 lowest_normal = u32(127 + lowest) << 23, rebias = u32(126 + lowest) << 23;
   static constexpr int shift = 23 - fraction;
 
-  // Of f32s that are not negative.
+  // Takes the bits of f32s that are not negative.
   template <class V, class U>
   static SAMITE_INLINE_MEMBER U narrow(U magnitude) {
     constexpr u32 magic = lowest_normal + (u32(shift) << 23);  // whose last bit counts as a subnormal's

@@ -9,7 +9,7 @@
 
 namespace samite {
 
-// Of the bits of f32s that are not negative. To nearest, ties to even.
+// Takes the bits of f32s that are not negative, and rounds to nearest, ties to even.
 struct BitsF16 {
   using Word = u16;
   template <class V, class U>

@@ -23,7 +23,7 @@ SAMITE_ELEMENTWISE_1(round)  // halves go away from zero, as in C
 SAMITE_ELEMENTWISE_1(trunc)
 #undef SAMITE_ELEMENTWISE_1
 
-// Of a number and a NaN, the number: as fmin and fmax in C.
+// If one operand is a NaN, the result is the other one: as fmin and fmax in C.
 #define SAMITE_ELEMENTWISE_2(name)             \
   template <class V>                           \
   SAMITE_INLINE V name(V x, V y) {             \
@@ -153,7 +153,7 @@ SAMITE_SCALAR_1(lgamma)
 SAMITE_INLINE f32 fast_exp2(f32 x) { return exp2(x); }
 SAMITE_INLINE f64 fast_exp2(f64 x) { return exp2(x); }
 
-// Of 0, the number of bits.
+// For 0, the number of bits.
 template <class T>
 SAMITE_INLINE T popcount(T x) {
   return __builtin_elementwise_popcount(x);

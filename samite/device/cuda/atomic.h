@@ -117,7 +117,7 @@ SAMITE_INLINE T add_anywhere(T *p, Register<T> value) {
     return atomic_update(p, [value](T old) { return T(sum_of(Register<T>(old), value)); });
 }
 
-// Of elements of arrays, which are in device memory.
+// For elements of arrays, which are in device memory.
 struct AtomicAdd {
   template <class T>
   static SAMITE_INLINE_MEMBER T apply(T *p, T value) {

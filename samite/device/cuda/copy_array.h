@@ -1,7 +1,7 @@
-// Copies of arrays whose elements lie so that bulk copies cannot read them, to where each row begins at a multiple of
-// 16 bytes (samite/jit/array_copies.h). Of numbers of 1, 2 or 4 bytes, as bits.
+// Copies arrays whose layout bulk copies cannot read, so that each row begins at a multiple of 16 bytes
+// (samite/jit/array_copies.h). Elements of 1, 2 or 4 bytes are copied as bits.
 //
-// `copy_rows`: elements of a row lie one after another, the rows anywhere. `copy_transposed`: elements of a column do.
+// `copy_rows`: the elements of a row are contiguous. `copy_transposed`: the elements of a column are.
 #pragma once
 
 #include "samite/device/cuda/memory.h"

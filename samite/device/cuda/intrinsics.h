@@ -29,7 +29,7 @@ SAMITE_INLINE u16 f16_bits(f32 value) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
   return bits;
 }
-// Of two numbers: the first is the lower half of the word.
+// Packs two numbers; the first is the lower half of the word.
 SAMITE_INLINE u32 f16_bits(f32 low, f32 high) {
   u32 bits;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
@@ -203,8 +203,8 @@ SAMITE_INLINE T shuffle_down(u32 present, T value, u32 distance) {
     return __shfl_down_sync(present, value, distance);
 }
 
-// Of the threads of a warp: whether all of them are here; whether they have the same value; and the value of the thread
-// whose number in the warp differs in the bits of `distance`.
+// About the threads of a warp: whether all of them are active; whether all have the same value; and the value of the
+// thread whose lane number differs in the bits of `distance`.
 SAMITE_INLINE bool whole_warp() { return __activemask() == ~0u; }
 template <class T>
 SAMITE_INLINE bool same_in_warp(T value) {

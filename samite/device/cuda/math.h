@@ -5,7 +5,7 @@
 
 namespace samite {
 
-// Integers wrap round, as they do on the CPU; overflow of the signed types is undefined in C++.
+// Integers wrap around, as on the CPU; overflow of the signed types is undefined in C++.
 template <class T>
 struct UnsignedOf {
   using type = u32;
@@ -138,7 +138,7 @@ SAMITE_INLINE T norm(T x, Ts... more) {
   return sqrt(sum) * back;
 }
 
-// Of a number and a NaN, the number: as fmin and fmax in C.
+// If one operand is a NaN, the result is the other one: as fmin and fmax in C.
 SAMITE_INLINE f32 min(f32 x, f32 y) { return ::fminf(x, y); }
 SAMITE_INLINE f64 min(f64 x, f64 y) { return ::fmin(x, y); }
 SAMITE_INLINE f32 max(f32 x, f32 y) { return ::fmaxf(x, y); }
@@ -159,7 +159,7 @@ SAMITE_INLINE T abs(T x) {
   return x < 0 ? wrapping_neg(x) : x;
 }
 
-// Of 0, the number of bits.
+// For 0, the number of bits.
 template <class T>
 SAMITE_INLINE T popcount(T x) {
   if constexpr (sizeof(T) == 8)

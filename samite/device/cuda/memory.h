@@ -60,7 +60,7 @@ SAMITE_INLINE Pack<T, n> load_constant_pack(const T *p) {
     return __builtin_bit_cast(Pack<T, n>, pieces);
   }
 }
-// Of a row whose next elements are soon loaded as well.
+// For a row whose next elements are loaded soon.
 template <int n, class T>
 SAMITE_INLINE Pack<T, n> load_row_pack(const T *p) {
   return load_constant_pack<n, T, true>(p);
@@ -85,8 +85,8 @@ SAMITE_INLINE void store_units(T *p, const Pack<T, n> &pack, const Store &store)
     for (u32 k = 0; k < n * sizeof(T) / 16; ++k) store(reinterpret_cast<Bits128 *>(p) + k, pieces.at[k]);
   }
 }
-// Of elements that were computed one by one: the compiler stores some of them by themselves where it does not see that
-// all lie together.
+// For elements that were computed one by one: otherwise the compiler may store some of them separately, if it does not
+// see that all are contiguous.
 template <class T, int n>
 SAMITE_INLINE void store_pack_at_once(T *p, const Pack<T, n> &pack) {
   store_units(p, pack, [](Bits128 *at, const Bits128 &unit) { store_whole(at, unit); });

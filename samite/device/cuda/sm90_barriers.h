@@ -1,9 +1,9 @@
 // Barriers in shared memory, of compute capability 9.0 and newer.
 //
-// A barrier's phases follow one another; the first is phase 0. A phase ends when as many threads have arrived as the
-// barrier was made for, and all bytes are there that were announced in it. Waiting is for the end of the phase of a
-// given parity, and does not block where that phase is the one before the present one. So nobody may be two phases
-// behind. What was written before the arrivals, and what copies brought, is seen after waiting.
+// The phases of a barrier follow one another; the first is phase 0. A phase ends when as many threads have arrived as
+// the barrier was made for, and all bytes announced in it have been copied. A thread waits for the end of the phase of
+// a given parity, and does not block if that phase is the previous one. So no thread may fall two phases behind. After
+// waiting, a thread sees what was written before the arrivals, and what the copies brought.
 #pragma once
 
 #include "samite/device/cuda/scalar.h"

@@ -177,7 +177,7 @@ SAMITE_WGMMA(WgmmaU8, SAMITE_WGMMA_INTEGER_SUM, "k32.s32.u8.u8", SAMITE_WGMMA_NO
                  : "memory");
 #define SAMITE_WGMMA_WAY(turned_b) ", %" #turned_b
 #define SAMITE_WGMMA_NO_WAY(turned_b)
-// Of 16-bit numbers.
+// For 16-bit numbers.
 #define SAMITE_WGMMA_REGISTERS(Kind, types)                                                                         \
   template <int columns, bool transposed_b, int first, class C, int count>                                          \
   SAMITE_INLINE void multiply_registers_by_group(Kind, C(&c)[count], const u32(&left)[4], u64 right, bool adding) { \
@@ -185,8 +185,8 @@ SAMITE_WGMMA(WgmmaU8, SAMITE_WGMMA_INTEGER_SUM, "k32.s32.u8.u8", SAMITE_WGMMA_NO
   }
 SAMITE_WGMMA_REGISTERS(WgmmaF16, "k16.f32.f16.f16")
 SAMITE_WGMMA_REGISTERS(WgmmaBF16, "k16.f32.bf16.bf16")
-// Of 32-bit numbers. The sums are turned: of each 8 columns the thread has those of a transposed piece, and the next
-// ones `step` further on (TransposedGroupMatrixPieces).
+// For 32-bit numbers. The sums are transposed: of each 8 columns, the thread holds those of a transposed piece, and the
+// next ones are `step` registers further on (TransposedGroupMatrixPieces).
 #define SAMITE_WGMMA_TURNED_SUM(i) "+f"(c[first + i / 4 * step + i % 2 * 2 + i % 4 / 2])
 template <int columns, int first, int step, class C, int count>
 SAMITE_INLINE void multiply_registers_turned(WgmmaTF32, C (&c)[count], const u32 (&left)[4], u64 right, bool adding) {

@@ -9,7 +9,7 @@
 
 namespace samite {
 
-// Of all lanes, by halves: one after another each would wait for the one before.
+// Reduces all lanes by halves: one after another, each would wait for the previous one.
 template <class Step, int lanes, class V>
 SAMITE_INLINE auto reduce_lanes(V value) {
   if constexpr (lanes == 2)

@@ -52,7 +52,7 @@ struct MatrixFactor<f64> {
   using Word = f64;
 };
 
-// Of both factors, which have one type, or both types of 8 bits.
+// For a pair of factors, which have the same type, or are both of 8 bits.
 template <class A, class B>
 struct MatrixFactors {
   static_assert(same_type<A, B>, "factors of one type");

@@ -163,8 +163,8 @@ SAMITE_INLINE void reduce_parts(R *out, const Part *scratch) {
   }
 }
 
-// Of what a thread has for each of its rows, that of the row of register `r`. Registers have no numbers that are
-// computed.
+// From a thread's values for its rows, selects the one for the row of register `r`. Registers cannot be indexed with a
+// computed number.
 template <class Layout, class V, int count>
 SAMITE_INLINE V of_row(const V (&rows)[count], int r) {
   using Pieces = typename Layout::Unit;
@@ -230,9 +230,9 @@ SAMITE_INLINE void tile_reduce_sums(R *out, const V *in) {
   tile_reduce_sums<Step, Layout>(out, in, out);
 }
 
-// Of columns that lanes share, which differ in the bits from `distance` on: each lane keeps a half of them, and gives
-// what it has of the others away, as long as they can be halved. Where they cannot be, one of two lanes `keeps` all.
-// Returns the first one that is kept; afterwards there are `columns_kept`.
+// Distributes columns among the lanes that share them, whose numbers differ in the bits from `distance` on. As long as
+// the number of columns is even, each lane keeps half of them and gives its values of the others away. If it is odd,
+// one of two lanes `keeps` all. Returns the first column that is kept; afterwards there are `columns_kept`.
 SAMITE_INLINE constexpr int columns_kept(int columns, int distance) {
   return distance >= 32 ? columns : columns_kept(columns % 2 == 0 ? columns / 2 : columns, distance * 2);
 }

@@ -1,9 +1,8 @@
 // Stores of 16-bit elements from the sums of tensor cores, and additions of these, 16 bytes at a time.
 //
-// Of each piece of 8 columns, four threads that lie next to each other have a row, two elements each. Of four pieces,
-// they exchange what they have, so that each has one piece's whole row. By shuffles: through shared memory, stored by
-// `stmatrix` and loaded again, an H200 takes as long for long sums and 5 to 10 % longer for short ones, since a warp
-// waits for each exchange.
+// In each piece of 8 columns, four neighbouring threads hold a row, two elements each. They exchange the rows of four
+// pieces, so that each thread has a whole row of one piece. They use shuffles: through shared memory (`stmatrix`, then
+// loads), an H200 is no faster for long sums and 5 to 10 % slower for short ones, since a warp waits for each exchange.
 #pragma once
 
 #include "samite/device/tile/cuda_add_together.h"

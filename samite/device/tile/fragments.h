@@ -69,8 +69,8 @@ SAMITE_INLINE int place_of_register(int r) {
   }
 }
 
-// Of a row of a piece a thread has `together` registers, one after another. Lanes that differ in the bits from
-// `first_lane` to below `end_lane` alone have parts of the same rows.
+// A thread holds `together` consecutive registers of each row of a piece. Only lanes whose numbers differ in the bits
+// from `first_lane` to below `end_lane` hold parts of the same rows.
 
 // Pieces of 16 by 8, as tensor cores have them.
 struct MatrixPieces {

@@ -80,10 +80,10 @@ SAMITE_PLACE int square_column(int lane, int r, int side) { return lane % 8 * si
 SAMITE_PLACE int spread_row(int, int) { return 0; }
 SAMITE_PLACE int spread_column(int lane, int r) { return lane * 4 + r; }
 
-// `across` warps, or groups of warps where a piece is that of a group, lie side by side over the columns of the tile,
-// row by row. Each has whole pieces, `pieces` of
-// them side by side; a piece has `rows` rows (`columns` columns) and `registers` registers of a thread. The functions
-// give the row and the column where the piece of register `r` begins.
+// `across` warps (or warp groups, if a piece belongs to a group) lie side by side over the columns of the tile, row by
+// row. Each holds whole pieces, `pieces` of them side by side; a piece has `rows` rows (`columns` columns) and
+// `registers` registers of each thread. The functions return the row and the column where the piece of register `r`
+// begins.
 SAMITE_PLACE int piece_row(int warp, int r, int across, int pieces_down, int pieces, int rows, int registers) {
   return warp / across * (pieces_down * rows) + r / registers / pieces * rows;
 }
@@ -91,7 +91,7 @@ SAMITE_PLACE int piece_column(int warp, int r, int across, int pieces, int colum
   return warp % across * (pieces * columns) + r / registers % pieces * columns;
 }
 
-// Of a tile that has one value for each row, in the registers of threads that have parts of those rows: the register of
+// For a tile with one value for each row, in the registers of threads that hold parts of those rows: the register for
 // the row of register `r`.
 SAMITE_PLACE int register_of_row(int r, int pieces, int registers, int together) {
   return r / (pieces * registers) * (registers / together) + r % registers / together;

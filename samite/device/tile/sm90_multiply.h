@@ -82,7 +82,7 @@ struct GroupProduct {
   }
 
  private:
-  // Of all 64 rows that the group has, from the `piece`-th on, with the terms from `k` on.
+  // Multiplies all 64-row pieces of the group from the `piece`-th on, with the terms from `k` on.
   template <int piece, class C, class Left>
   static SAMITE_INLINE_MEMBER void products(C (&sums)[Product::registers], const Left &left, int k, u64 right,
                                             bool adding) {
@@ -169,9 +169,8 @@ struct LinesOfRing<Rows, pieces, K, true> {
   }
 };
 
-// Groups of warps multiply the transposes of the factors, with B in the registers of their threads: where B's terms
-// have 32 bits and do not lie one after another, which the hardware does not take from shared memory, or where a group
-// then loads less.
+// Warp groups multiply the transposes of the factors, with B in the registers of their threads: if B's terms have 32
+// bits and are not contiguous, which the hardware cannot read from shared memory, or if a group then loads less.
 template <int M, int N, int down, int across, class Kind, int K, bool transposed_b>
 struct GroupProduct<Fragments<TransposedGroupMatrixPieces, M, N, down, across>, Kind, K, false, transposed_b> {
   using Product = Fragments<TransposedGroupMatrixPieces, M, N, down, across>;

@@ -1,5 +1,4 @@
-// Blocks of a cluster that share the steps of one loop of products, and add up what they have found. Compute capability
-// 9.0.
+// Blocks of a cluster that share the steps of one main loop, and add up their partial sums. Compute capability 9.0.
 #pragma once
 
 #include "samite/device/cuda/sm90_barriers.h"
@@ -8,7 +7,7 @@
 
 namespace samite {
 
-// The steps of a loop that a block has. Of as many as there are blocks, or fewer, some have none.
+// The steps of a loop that one block runs. With few steps, the last blocks may have none.
 struct PartOfSteps {
   i32 first, count;
 };
@@ -19,7 +18,8 @@ SAMITE_INLINE PartOfSteps part_of_steps(i32 steps) {
   return {first < all ? first : all, first >= all ? 0 : all - first < each ? all - first : each};
 }
 
-// Those of a loop from its step `first` on, where the one of each step begins so much after the one before it.
+// The windows of a loop from its step `first` on; each step's windows begin `rows` and `columns` after the previous
+// one's.
 template <int rows, int columns, int rank>
 SAMITE_INLINE BulkWindows<rank> windows_from(BulkWindows<rank> windows, i32 first) {
   if constexpr (rank > 1) windows.at[rank - 2] += rows * first;
@@ -27,9 +27,9 @@ SAMITE_INLINE BulkWindows<rank> windows_from(BulkWindows<rank> windows, i32 firs
   return windows;
 }
 
-// By all threads that multiply, when their own products are done: sums = those of all blocks, in the first one, where
-// this returns true. Each block adds up some of them, in the order of the blocks. `memory` has room for all sums of a
-// block, and nothing else is in it any more.
+// Called by all threads that multiply, when their own products are done. Adds up the sums of all blocks in the first
+// block, where this returns true. Each block adds up a slice of them, in the order of the blocks. `memory` has room for
+// all sums of a block, and holds nothing else any more.
 template <int parts, int threads, class C, int count, class Memory>
 SAMITE_INLINE bool add_sums_of_parts(C (&sums)[count], Memory *memory) {
   static_assert(sizeof(C) == 4 && count % 4 == 0);

@@ -8,7 +8,7 @@
 namespace samite {
 
 // Warp groups that take turns: one has its turn until it gives it to the next one. All threads of the group call these.
-// Of the block's barriers one is for each group, from this one on.
+// Each group has one of the block's barriers, from this one on.
 template <int groups>
 struct Turns {
   static constexpr int first_barrier = 2;
@@ -24,7 +24,7 @@ struct Turns {
   SAMITE_INLINE_MEMBER void take() const { sync_with_group(first_barrier + group); }
   SAMITE_INLINE_MEMBER void give() const { arrive_for_group(first_barrier + (group == groups - 1 ? 0 : group + 1)); }
 };
-// What a product does when it begins, and when it is on its way.
+// The hooks of a product: `begin` before it starts, `end` when it has been issued.
 template <int groups>
 struct TakesTurn {
   const Turns<groups> &turns;
@@ -38,8 +38,8 @@ struct GivesTurn {
   SAMITE_INLINE_MEMBER void end() const { turns.give(); }
 };
 
-// Teams that have the indices of a launch in turn, and with each what a ring of stages holds for it. A team waits for
-// its turn at a barrier in shared memory, where the warps of the team before it arrive.
+// Teams that process the indices of a launch in turn, sharing one ring of stages. A team waits for its turn at a
+// barrier in shared memory, where the warps of the previous team arrive.
 template <int teams, int warps>
 struct TeamBarriers {
   u64 *barriers;  // one of each team
@@ -62,22 +62,22 @@ struct TeamBarriers {
   }
 };
 
-// Where each index has one loop, and all have as many steps: so each team knows where the ring goes on for it, and what
-// it does with that it does before its turn.
+// For kernels in which each index has one loop, and all loops have the same number of steps. So each team can compute
+// its position in the ring, and prepare before its turn.
 template <int teams, int warps>
 struct EqualTurns : TeamBarriers<teams, warps> {
   bool is_last = false;
   bool has_had_one = false;
 
-  // Once: the first team begins.
+  // Called once: the first team begins.
   SAMITE_INLINE_MEMBER void open() const {
     if (this->team == teams - 1) this->give();
   }
-  // For each index, of which the block has no other after the last one.
+  // Called for each index; `last` says that the block has no further one.
   SAMITE_INLINE_MEMBER void begin(bool last) { is_last = last; }
-  // What a loop of products asks for: before anything, before its first products, and when its last ones have begun.
-  // Its stages may be asked for when all before them have come: a barrier tells one phase from the next one alone.
-  // `steps` is not negative.
+  // Called by a loop of products: before anything else, before its first products, and when its last ones have been
+  // issued. A stage may be waited for only when all stages before it have arrived: a barrier distinguishes a phase only
+  // from the next one. `steps` is not negative.
   template <class Position>
   SAMITE_INLINE_MEMBER void prepare(Position &at, i32 steps) {
     const u32 others = has_had_one ? teams - 1 : this->team;
@@ -89,17 +89,17 @@ struct EqualTurns : TeamBarriers<teams, warps> {
   SAMITE_INLINE_MEMBER void finish(const Position &) const {
     if (!is_last) this->give();
   }
-  // Behind all that is done for an index.
+  // Called after all work for an index.
   template <class Position>
   SAMITE_INLINE_MEMBER void end(const Position &) const {}
 };
 
-// Of any kernel: from one team to the next goes where the ring goes on. The barrier orders what is written before it
-// and read behind it.
+// For any kernel: each team hands its position in the ring to the next one. The barrier orders the write before the
+// read.
 template <int teams, int warps>
 struct TeamTurns : TeamBarriers<teams, warps> {
-  // Two numbers that each team writes for the next one. A team writes them again when all of the next one have read
-  // them, as they have had a turn since.
+  // Two numbers that each team writes for the next one. It overwrites them only after the whole next team has read
+  // them, since that team has had a turn in between.
   u32 *handed_on = reinterpret_cast<u32 *>(this->barriers + teams);
   bool is_last = false, has_turn = false, has_given = false;
 
@@ -144,7 +144,7 @@ struct TeamTurns : TeamBarriers<teams, warps> {
   }
 };
 
-// That of a loop of products.
+// The turn of one loop of products.
 template <class Turns, class Position>
 struct TeamTurn {
   Turns &turns;

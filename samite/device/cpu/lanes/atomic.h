@@ -67,7 +67,7 @@ SAMITE_INLINE void plain_add(Mask m, T *p, Offset offsets, Vector<Register<T>> v
   scatter(m, p, offsets, gather(m, p, offsets) + value);
 }
 
-// Reads an element and stores zero. Of several lanes at one element, the first reads the element and the others zero.
+// Reads an element and stores zero. If several lanes name one element, the first reads it and the others get zero.
 template <class T>
 SAMITE_INLINE Vector<Register<T>> atomic_take_one(Mask m, T *p) {
   Vector<Register<T>> old = Vector<Register<T>>(0);

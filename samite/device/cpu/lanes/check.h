@@ -58,7 +58,7 @@ static __attribute__((noinline, unused)) Mask lane_indices_inside(Failure *failu
   return m;
 }
 
-// Of an element that all lanes share: whether it is inside, and there are lanes.
+// Whether an element that all lanes share is inside, and any lane is active.
 template <class... Index>
 static __attribute__((noinline, unused)) bool all_indices_inside(Failure *failure, Mask m, const i64 *extent, u32 array,
                                                                  const Instance *first, Where where, Index... indices) {

@@ -41,7 +41,7 @@ SAMITE_UNSIGNED_DIVISION(U64, U64)
 #undef SAMITE_SIGNED_DIVISION
 #undef SAMITE_UNSIGNED_DIVISION
 
-// Of 0, the number of bits.
+// For 0, the number of bits.
 #define SAMITE_COUNTED_BITS(V, bits)                                          \
   SAMITE_INLINE V clz(V x) { return __builtin_elementwise_clzg(x, V(bits)); } \
   SAMITE_INLINE V ctz(V x) { return __builtin_elementwise_ctzg(x, V(bits)); }
