@@ -98,7 +98,7 @@ class ArrayView {
   ArrayView(std::uint32_t serial, std::uint32_t parameter, int rank);
 
   Access access(std::initializer_list<Index> indices) const;
-  // Of one of the view's `rank` dimensions; UserError where there is no such dimension.
+  // The extent of one of the view's `rank` dimensions; UserError if there is no such dimension.
   ir::Value extent(int dimension, int rank, SourceLocation where) const;
   ArrayView fixed(int dimension, const Index &index) const;
   ArrayView slice(int dimension, int rank, const Index &begin, const Index &end) const;
@@ -343,8 +343,8 @@ class Array {
   lang::ArrayView view_;
 };
 
-// An Array that shares no memory with any other argument of a launch, whoever launches: UserError where it does. For
-// kernels that would be wrong otherwise, such as one that reads neighbours in one array and writes to another.
+// An Array that shares no memory with any other argument of a launch; an overlap is a UserError. For kernels that would
+// be wrong otherwise, such as one that reads neighbours in one array and writes to another.
 template <class T, int Rank>
 class Distinct : public Array<T, Rank> {
  public:

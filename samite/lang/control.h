@@ -151,10 +151,9 @@ auto range(const Begin &begin, const End &end, int step, SourceLocation where = 
   return lang::Range<T>(Operand<T>(begin, where), Operand<T>(end, where), step, 1, where);
 }
 
-// Of a tile kernel's loop: what an iteration loads is loaded ahead, while those before it run, so that `stages` of them
-// are under way at once. Each tile that is loaded so takes that many times its memory on CUDA; on the CPU nothing
-// changes. Loads that depend on anything but the loop's index wait for their turn, as do all in a loop that writes to
-// an array.
+// For loops of tile kernels: prefetches what an iteration loads, so that the loads of `stages` iterations are in flight
+// at once. Each tile that is loaded ahead takes that many times its memory on CUDA; on the CPU nothing changes. Loads
+// that depend on anything but the loop's index are not prefetched, nor are any in a loop that writes to an array.
 struct Pipelined {
   int stages;
 };
@@ -228,8 +227,9 @@ class Return<void> {
   ir::LabelId function_;
 };
 
-// Calls `function`, which takes a Return<T>, and gives what it returns: early through that, or in the end by a C++
-// `return` that whoever comes so far shares. T is a traced value or a struct of such, and is default-constructible.
+// Calls `function`, which takes a Return<T>, and returns its result: early through the Return, or at the end by a C++
+// `return`, reached only if nothing returned earlier. T is a traced value or a struct of such, and is
+// default-constructible.
 template <class T = void, std::invocable<Return<T> &> F>
 T returning(F &&function, SourceLocation where = std::source_location::current()) {
   if constexpr (std::is_void_v<T>) {
@@ -254,7 +254,7 @@ T returning(F &&function, SourceLocation where = std::source_location::current()
   }
 }
 
-// a where `condition` holds, else b. Of two literals it is what C++ makes of them: Double of 1.0 and 0.0.
+// a where `condition` holds, else b. Two literals get their common C++ type: 1.0 and 0.0 give a Double.
 template <lang::Number A, lang::Number B>
 auto select(const Operand<bool> &condition, const A &a, const B &b) {
   using T = lang::selected_type<A, B>;

@@ -21,9 +21,9 @@
 // not linear in the cotangent, writes to arrays, or reads what the kernel writes, has none, and is refused with its
 // line.
 //
-// `adjoint_of(f)(arguments…, cotangent)` calls the derivative that Samite derives of `f`, inside of a kernel: it
-// returns the gradients of the floating parameters, like an adjoint above, for one run of `f` that leaves nothing
-// behind. Of a custom_adjoint it is the adjoint given.
+// `adjoint_of(f)(arguments…, cotangent)` calls the derivative that Samite derives of `f`, inside a kernel: it returns
+// the gradients of the floating parameters, like an adjoint above, for one run of `f` that stores nothing. For a
+// custom_adjoint it calls the given adjoint.
 #pragma once
 
 #include "samite/base/function_ref.h"
@@ -150,7 +150,7 @@ class CustomAdjoint<F, A, Replay, std::tuple<Ps...>> {
       : function_(std::move(function)), adjoint_(std::move(adjoint)), replay_(std::move(replay)) {}
 
   Result operator()(const Ps &...arguments, SourceLocation where = std::source_location::current()) const {
-    // Under names that nobody assigns afterwards.
+    // Under new names, which are never assigned.
     const std::tuple<Ps...> copies{lang::copy_of(arguments, where)...};
     auto run = [&](const auto &function, const lang::Values &inputs) {
       return lang::scalar_values(std::apply([&](const Ps &...values) { return Result(function(values...)); },

@@ -12,7 +12,7 @@
 
 namespace samite {
 
-// Of `Base`, an Array or another view, along `dimension`. `I` is the integer type of the indices.
+// A view of `Base`, an Array or another view, along `dimension`. `I` is the integer type of the indices.
 template <class Base, int dimension, class I>
 class Indexed {
  public:

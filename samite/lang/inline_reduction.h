@@ -53,8 +53,7 @@ struct Extremum {
   std::conditional_t<Rank == 1, Int, std::array<Int, Rank>> position;
 };
 
-// Of no points: 0, 1, the largest and the least number there is. Of a number and a NaN, minimum and maximum take the
-// number.
+// Over no points: 0, 1, the largest and the least number there is. Minimum and maximum ignore NaNs unless all are NaNs.
 #define SAMITE_REDUCTION(name, op, initial)                                                                            \
   template <int Rank, lang::ReducedValue A>                                                                            \
   auto name(const Reduction<Rank> &over, const A &value, SourceLocation where = std::source_location::current()) {     \
@@ -68,7 +67,7 @@ SAMITE_REDUCTION(minimum, Min, lang::extreme<T>(true))
 SAMITE_REDUCTION(maximum, Max, lang::extreme<T>(false))
 #undef SAMITE_REDUCTION
 
-// The least, or the largest value, and the first place that has it. NaNs do not count. Of no points: the value as
+// The least, or the largest value, and the first place that has it. NaNs do not count. Over no points: the value as
 // above, and where the Reduction begins.
 #define SAMITE_REDUCTION(name, op, initial)                                                                         \
   template <int Rank, lang::ReducedValue A>                                                                         \

@@ -42,8 +42,8 @@ WordOf<T> lattice_word(const T &floor) {
     return UInt(cast<Int>(floor));
 }
 
-// Of a point of the lattice, whose coordinates were multiplied by odd constants and combined (the finalizer is Wellons'
-// lowbias32).
+// Hashes a point of the lattice, whose coordinates were multiplied by odd constants and combined (the finalizer is
+// Wellons' lowbias32).
 template <class Word>
 Word mixed(Word h) {
   h = Word(h ^ (h >> 16)) * 0x7FEB352Du;
@@ -104,7 +104,7 @@ NoiseSample<T, N> perlin_sample(const Vector<T, N> &p, const WordOf<T> &seed) {
   const auto fade =
       Vector<T, N>::generate([&](int k) { return T(f[k] * f[k] * f[k] * (f[k] * (f[k] * T(6) - T(15)) + T(10))); });
 
-  // Of each corner the value of its slope, and its direction: then pairs are blended, dimension by dimension.
+  // Each corner's value and slope direction; pairs are then blended, dimension by dimension.
   std::array<std::optional<NoiseSample<T, N>>, (1 << N)> corners;
   for (int corner = 0; corner < (1 << N); ++corner) {
     Word h = seed;

@@ -80,7 +80,7 @@ class PipelineTrace {
 
   // An element of the Func's first value.
   Access access(const Stage::Handle &func, const AccessIndices &indices, int rank, SourceLocation where);
-  // Of all values, from the element of the first one on. UserError where it is an array's, or cannot be defined so.
+  // Defines all values, the first at `element`. UserError if it is an array's element, or cannot be defined so.
   void define(const Access &element, const std::vector<ir::Value> &values);
 
   // A schedule, while `directives` run.

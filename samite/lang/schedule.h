@@ -106,31 +106,31 @@ class Stage {
                         std::int64_t x_factor, std::int64_t y_factor, Tail = Tail::automatic,
                         SourceLocation where = std::source_location::current()) const;
 
-  // Of an update: other instances may add to the same element.
+  // Only for updates: other instances may add to the same element.
   const Stage &atomic(SourceLocation where = std::source_location::current()) const;
-  // Of an update: its loops may run in any order, because no two iterations change one element, which is not checked.
-  // It is so where a map that the update writes through names each element once. UserError where the indices show that
-  // two iterations of a loop over tasks, vectors or threads change one element.
+  // Only for updates: allows any order of its loops, because no two iterations change one element. This is not checked;
+  // it holds if a map through which the update writes names each element once. UserError if the indices show that two
+  // iterations of a loop over tasks, vectors or threads change one element.
   const Stage &allow_race_conditions(SourceLocation where = std::source_location::current()) const;
   // Shares the loops of `other` from the outermost one to `loop`.
   const Stage &compute_with(const Stage &other, const Var &loop,
                             SourceLocation where = std::source_location::current()) const;
   // Loads so many stages ahead of the innermost loop around its memory.
   const Stage &pipelined(int stages, SourceLocation where = std::source_location::current()) const;
-  // A copy of the loops, for where the condition holds, which depends on parameters and extents alone. It has the
-  // directives so far; what is said of the Stage that is returned is about the copy alone. Of several, the first one
-  // whose condition holds is run. What `extent == 64` or `extent % 8 == 0` says is known in the copy.
+  // Copies the loops for launches in which the condition holds; it may depend only on parameters and extents. The copy
+  // has the directives so far; directives on the returned Stage change only the copy. The first specialization whose
+  // condition holds is run. The copy uses what `extent == 64` or `extent % 8 == 0` says.
   Stage specialize(const Operand<bool> &condition) const;
-  // Splits an update f(…) = f(…) op value that goes through a Reduction, where op is +, -, *, min, max, &, | or ^: a
-  // new Func has a partial result for each value of `variable`, which takes the place of the loop `reduced`, and this
-  // one goes through those. The loops of the Reduction that are left are the new Func's update's, as scheduled so far.
-  // Of two values, the update may be a complex product; of several, the greatest or least value with its place, for
-  // which `reduced` is the outermost loop of the Reduction. The new Func, for this schedule.
+  // Splits an update f(…) = f(…) op value that loops over a Reduction; op is +, -, *, min, max, &, | or ^. A new Func
+  // gets a partial result for each value of `variable`, which replaces the loop `reduced`, and this update combines
+  // those. The remaining loops of the Reduction move to the new Func's update, as scheduled so far. An update of two
+  // values may be a complex product; one of several may choose the greatest or least value with its place, and then
+  // `reduced` must be the outermost loop of the Reduction. Returns the new Func, which exists only in this schedule.
   Stage rfactor(const Var &reduced, const Var &variable, SourceLocation where = std::source_location::current()) const;
   Stage rfactor(std::initializer_list<std::pair<Var, Var>> reduced,
                 SourceLocation where = std::source_location::current()) const;
 
-  // Of the Func as a whole, whose updates are not asked for them: UserError there.
+  // These schedule the Func as a whole; on an update they are a UserError.
 
   const Stage &compute_inline(SourceLocation where = std::source_location::current()) const;
   const Stage &compute_root(SourceLocation where = std::source_location::current()) const;

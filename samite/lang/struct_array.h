@@ -121,7 +121,7 @@ class StructElement : public lang::ReferenceOperators<std::remove_const_t<S>> {
 
   // The scalar number k of the element. An index that the kernel computes is one of memory, as others are.
   Element<Leaf> operator[](const Index &k) const { return component(k, leaves, "component"); }
-  // Of a matrix.
+  // An element of a matrix.
   Element<Leaf> operator()(const Index &row, const Index &column) const
     requires lang::MatrixValue<Value>
   {

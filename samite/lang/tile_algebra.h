@@ -4,10 +4,11 @@
 //   Tile<double> y = tile::solve_triangular(l, b);                                      // l y = b
 //   Tile<double> x = tile::solve_triangular(l, y, {.transposed = true});                // lᵀ x = y, so that a x = b
 //
-// Matrices are float or double, two-dimensional, or three-dimensional for as many as the first dimension says. Of a
-// symmetric matrix the lower half is read, which has all of the gradient; of a triangular one, its half. Where a matrix
-// is not positive definite (in the type's precision), the first column of which that shows is NaN from the diagonal on,
-// and all columns right of it. A zero on a triangular matrix's diagonal is divided by: infinity or NaN.
+// Matrices are float or double, and two-dimensional; a three-dimensional tile is a batch of them along its first
+// dimension. Only the lower half of a symmetric matrix is read, and has all of the gradient; of a triangular matrix,
+// only its half. If a matrix is not positive definite (in the type's precision), the first column that shows it is NaN
+// from the diagonal on, and so are all columns to the right. A zero on a triangular matrix's diagonal is divided by,
+// giving infinity or NaN.
 //
 // Gradients: I. Murray, Differentiation of the Cholesky decomposition (2016), and M. Giles, Collected matrix derivative
 // results (2008); see autodiff/tile_algebra_rules.h.

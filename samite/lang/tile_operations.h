@@ -52,7 +52,7 @@ template <Scalar T>
 using Accumulator = std::conditional_t<FloatingScalar<T> && sizeof(T) <= 2, float,
                                        std::conditional_t<std::integral<T> && sizeof(T) < 4, std::int32_t, T>>;
 
-// What tile::sum gives: a sum of small integers would soon wrap round in their own type.
+// The type of tile::sum: a sum of small integers would soon wrap around in their own type.
 template <Scalar T>
 using SumOf = std::conditional_t<std::integral<T> && sizeof(T) < 4,
                                  std::conditional_t<std::signed_integral<T>, std::int32_t, std::uint32_t>, T>;
@@ -81,7 +81,8 @@ struct Transposes {
 };
 // Where a block of CUDA's threads has a tile.
 enum class Memory : std::uint8_t { registers, shared };
-// Of products of float: `tf32` lets tensor cores round the factors to 11 digits, and is many times faster there.
+// The precision of products of floats: with `tf32`, tensor cores round the factors to 11 digits, and are many times
+// faster.
 enum class Precision : std::uint8_t { full, tf32 };
 
 // How a tile lies in an array: from one element to the next of each dimension of the tile, so many of the array's;
@@ -197,7 +198,7 @@ void scatter_add(const Array<T, 1> &array, const Tile<std::int32_t> &indices, co
   lang::add_tile(array.index(where), {indices.value(where)}, value.value(where), where);
 }
 
-// Of integers of 8 and 16 bits the sum has 32.
+// The sum of 8- and 16-bit integers has 32 bits.
 template <Scalar T>
   requires(ArithmeticScalar<T>)
 Traced<lang::SumOf<T>> sum(const Tile<T> &x, SourceLocation where = std::source_location::current()) {
@@ -259,7 +260,7 @@ Tile<T> reshape(const Tile<T> &x, TileExtents extents, SourceLocation where = st
   return Tile<T>::adopt(lang::record_tile(
       {ir::Op::Reshape, lang::tile_type(scalar_type_of<T>, extents, where), {x.value(where)}}, where));
 }
-// Of a matrix; or with the dimensions in another order.
+// Transposes a matrix, or puts the dimensions in another order.
 template <Scalar T>
 Tile<T> transpose(const Tile<T> &x, SourceLocation where = std::source_location::current()) {
   return Tile<T>::adopt(lang::transpose_tile(x.value(where), {1, 0}, where));

@@ -69,7 +69,7 @@ Tile<T> reduce(const Tile<T> &x, lang::Dimensions along, const F &function,
   }
   return Tile<T>::adopt(done.back());
 }
-// Of all elements, row by row, to a number.
+// Reduces all elements, row by row, to a number.
 template <Scalar T, class F>
   requires(std::invocable<const F &, const Tile<T> &, const Tile<T> &> && ArithmeticScalar<T>)
 Traced<T> reduce(const Tile<T> &x, const F &function, SourceLocation where = std::source_location::current()) {

@@ -31,9 +31,9 @@ namespace lang {
 // Code about one thread that is being captured, for each element of a tile.
 class ThreadCode {
  public:
-  // Of tiles of these extents, or of as many elements as the block has threads.
+  // For tiles of these extents, or of as many elements as the block has threads.
   ThreadCode(std::optional<TileExtents> extents, SourceLocation where);
-  // Of the elements of a tile, and their indices.
+  // For the elements of a tile, and their indices.
   ThreadCode(ir::Value tile, SourceLocation where);
 
   int rank() const { return shape_.rank(); }

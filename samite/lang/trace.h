@@ -91,7 +91,7 @@ class Trace {
   void end_attribution() { attributed_ = {}; }
 
   ir::LocalId new_local();
-  // Of a pipeline, which is where it is seen everywhere: no statement defines it.
+  // A variable of a pipeline, which is visible everywhere: no statement defines it.
   ir::LocalId new_variable();
   // The operation that gave a local of the open block its value; null where there is none.
   const ir::Operation *operation(const ir::Value &value) const;

@@ -428,7 +428,7 @@ class Traced : public lang::Operators<T> {
   explicit Traced(const Element<From> &element, SourceLocation where = std::source_location::current())
       : Traced(adopt(lang::record_cast(scalar_type_of<T>, element.load(), where))) {}
 
-  // Written out, so that it is not trivial: compilers then take a loop index that nobody reads for meant.
+  // Written out, so that it is not trivial: otherwise compilers warn about a loop index that is never read.
   ~Traced() {}  // NOLINT(modernize-use-equals-default)
 
   // Assignment writes to this local, wherever it was declared: in a loop or branch, too.

@@ -112,7 +112,7 @@ class Reduction {
   lang::ReductionVariables variables_;
 };
 
-// Of one dimension: the variable itself.
+// With one dimension: the variable itself.
 template <>
 class Reduction<1> : public Var {
  public:

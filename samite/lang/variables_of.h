@@ -8,8 +8,8 @@
 
 namespace samite::lang {
 
-// Of the statements of a trace, as far as it has been followed. A value that is assigned in a branch or a loop counts
-// as depending on what it was before, and on what decides whether the branch or loop is run.
+// Follows the statements of a trace. A value that is assigned in a branch or a loop counts as depending on its previous
+// value, and on what decides whether the branch or loop is run.
 class Dependencies {
  public:
   struct Set {
@@ -28,7 +28,7 @@ class Dependencies {
   // Goes on to the last of the statements that are outside of any loop or branch.
   void follow();
 
-  // Of a value, as it is where the trace was followed to.
+  // What a value depends on, at the statement that the trace was followed to.
   Set of(const ir::Value &value) const;
 
  private:

@@ -206,7 +206,7 @@ Matrix<T, N, N> inverse_by_elimination(const Matrix<T, N, N> &matrix) {
   return m;
 }
 
-// Of any size, where it is an inverse of numbers at all.
+// For elements of any magnitude, as long as those of the inverse are finite.
 template <class T, int N>
 Matrix<T, N, N> inverse_of_any_size(const Matrix<T, N, N> &m) {
   const T size = magnitude(m);

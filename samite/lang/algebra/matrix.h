@@ -136,7 +136,7 @@ class Matrix : public lang::MatrixOperators<T, R, C>,
   template <lang::ReferenceTo<Matrix> A>
   Matrix(const A &reference, SourceLocation where = std::source_location::current()) : Matrix(reference.load(where)) {}
 
-  // Of another component type, as for vectors.
+  // Converts the components, as for vectors.
   template <class U>
     requires(!std::same_as<U, T>)
   explicit Matrix(const Matrix<U, R, C> &other, SourceLocation where = std::source_location::current())

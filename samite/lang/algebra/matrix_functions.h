@@ -56,7 +56,7 @@ auto diagonal(const A &a, SourceLocation where = std::source_location::current()
   });
 }
 
-// Of two vectors, of any two sizes: element (i, j) is a[i] b[j].
+// The outer product of two vectors of any two sizes: element (i, j) is a[i] b[j].
 template <lang::VectorValue A, lang::VectorValue B>
 auto outer(const A &a, const B &b, SourceLocation where = std::source_location::current()) {
   using T = lang::component_of<A>;

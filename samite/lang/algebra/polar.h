@@ -2,14 +2,14 @@
 //
 //   auto [rotation, stretch] = polar(f);             // f = rotation stretch
 //
-// `stretch` is symmetric and has no negative eigenvalue; `rotation` is the orthogonal matrix next to f, a reflection
-// where determinant(f) < 0. Of any f, to a few units in the last place of its largest element; where f has rank 1 or 0
-// the rotation is one of several.
+// `stretch` is symmetric and has no negative eigenvalue; `rotation` is the nearest orthogonal matrix to f, a reflection
+// where determinant(f) < 0. f may be any matrix. The results are accurate to a few units in the last place of f's
+// largest element; where f has rank 1 or 0, the rotation is one of several.
 //
-// Gradients are right wherever the two smallest singular values do not sum to zero, at equal singular values (such as
-// those of a body at rest), too. The rotation of the singular value decomposition is taken as a constant, and followed
-// by two of Newton's steps for the rotation, f = (1 + [ω]) rotation stretch to first order, which are differentiated:
-// first and second derivatives are exact.
+// Gradients are right wherever the two smallest singular values do not sum to zero, also at equal singular values (such
+// as those of a body at rest). The rotation of the singular value decomposition counts as a constant. Two Newton steps
+// for the rotation follow, f = (1 + [ω]) rotation stretch to first order, and are differentiated: first and second
+// derivatives are exact.
 //
 // A 2×2 matrix is the sum of a scaled rotation and a scaled reflection; the larger of the two is the orthogonal matrix
 // next to it.

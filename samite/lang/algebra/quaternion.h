@@ -107,7 +107,7 @@ class Quaternion : public lang::QuaternionOperators<T>,
   // By |vector| radians about `vector`: the exponential of vector / 2, smooth at zero, too.
   static Quaternion from_rotation_vector(const Vector<T, 3> &vector,
                                          SourceLocation where = std::source_location::current());
-  // Of a matrix that is a rotation; for any other the result means nothing.
+  // From a rotation matrix; the result for any other matrix means nothing.
   static Quaternion from_matrix(const Matrix<T, 3, 3> &m, SourceLocation where = std::source_location::current());
 
   T &x() { return this->component(0); }
@@ -198,7 +198,7 @@ template <lang::QuaternionValue A>
 auto normalize(const A &a, SourceLocation where = std::source_location::current()) {
   return lang::with_quaternion(a, where, [&](const auto &q) { return lang::over_length(q, norm(q, where)); });
 }
-// Of any quaternion but zero: conjugate over squared norm.
+// For any quaternion but zero: conjugate over squared norm.
 template <lang::QuaternionValue A>
 auto inverse(const A &a, SourceLocation where = std::source_location::current()) {
   return lang::with_quaternion(a, where, [&](const auto &q) {

@@ -228,7 +228,7 @@ class Vector : public lang::VectorOperators<T, N>,
   template <lang::ReferenceTo<Vector> A>
   Vector(const A &reference, SourceLocation where = std::source_location::current()) : Vector(reference.load(where)) {}
 
-  // Of another component type, by the conversion of lang/traced.h; of the host's numbers in a kernel.
+  // Converts the components as lang/traced.h does; in a kernel, also from the host's numbers.
   template <class U>
     requires(!std::same_as<U, T>)
   explicit Vector(const Vector<U, N> &other, SourceLocation where = std::source_location::current())

@@ -62,7 +62,7 @@ auto dot(const A &a, const B &b, SourceLocation where = std::source_location::cu
   });
 }
 
-// Of three components; of two components the z of the product, a scalar.
+// With three components, a vector; with two, the z of the product, a scalar.
 template <lang::VectorValue A, lang::VectorValue B>
 auto cross(const A &a, const B &b, SourceLocation where = std::source_location::current()) {
   static_assert(lang::size_of_vector<A> == 2 || lang::size_of_vector<A> == 3,
