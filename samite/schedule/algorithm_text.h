@@ -27,14 +27,14 @@ struct FunctionText {
   std::vector<std::string> directives;  // of the schedule
 };
 
-// By Func, in the order of the program. `schedule` is the name of one of the pipeline's; empty: none. Of a schedule,
-// the Funcs that it has beside those of the algorithm follow these. UserError as lowering says.
+// The Funcs in the order of the program. `schedule` names one of the pipeline's schedules, or is empty for none. The
+// Funcs that exist only in that schedule come last. UserError as in lowering.
 std::vector<FunctionText> text_of(const ir::CapturedPipeline &captured, const std::string &schedule);
 
-// A value of the definition, whole: "clamp(in(x), 0, n) + 1".
+// Prints a whole value of the definition: "clamp(in(x), 0, n) + 1".
 std::string text_of(const Algorithm &algorithm, const Definition &definition, const ir::Value &value);
 
-// As a call: "rows.update(0).split(x, xo, xi, 8)".
+// Prints a directive as a call: "rows.update(0).split(x, xo, xi, 8)".
 std::string to_string(const ir::Directive &directive, const ir::CapturedPipeline &captured);
 
 }  // namespace samite::schedules

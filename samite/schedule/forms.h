@@ -15,10 +15,10 @@
 
 namespace samite::schedules {
 
-// Where each variable of a definition lies, by its local.
+// The interval of each variable of a definition, by its local.
 using Environment = std::map<ir::LocalId, passes::Interval>;
 
-// A part of a definition as a function of one integer, which stands where the local `of` stood.
+// A part of a definition as a function of one integer, which replaces the local `of`.
 struct IntegerFunction {
   ir::Block body;  // `Let`s alone
   ir::LocalId of;
@@ -27,15 +27,15 @@ struct IntegerFunction {
   friend bool operator==(const IntegerFunction &a, const IntegerFunction &b);
 };
 
-// What is made of integers that are no form: a product, a quotient or a remainder by a number that is no constant, or
-// what a function makes of `a`.
+// The result of an operation on integers that is no affine form: a product, a quotient or a remainder by a number that
+// is no constant, or what a function computes from `a`.
 struct Derived {
   ir::Op op;
   passes::Affine a, b;
   passes::Interval range;
-  std::shared_ptr<const IntegerFunction> function = nullptr;  // in place of the operation
+  std::shared_ptr<const IntegerFunction> function = nullptr;  // replaces the operation
 };
-// Names one: a symbol, the same for the same numbers.
+// Names such a result with a symbol, the same one for the same operands.
 using Derive = std::function<passes::Affine(const Derived &)>;
 
 class Forms {
@@ -43,16 +43,16 @@ class Forms {
   // `promises`: the array that stands for them, as Algorithm has it.
   explicit Forms(const ir::Block &body, std::optional<std::uint32_t> promises = {});
 
-  // Unknown where it is no integer, or no form.
+  // Unknown if it is no integer, or no form.
   passes::Affine form(const ir::Value &value) const;
-  // `of` is where the symbols of the environment's intervals lie. Without `derive`, bounds that are no forms are not
-  // known.
+  // `of` gives the intervals of the symbols in the environment's bounds. Without `derive`, bounds that are no forms are
+  // unknown.
   passes::Interval interval(const ir::Value &value, const Environment &environment, const passes::RangeOfSymbol &of,
                             const Derive &derive = {}) const;
-  // Whether it is made of a remainder. Of a short piece it may be seen not to wrap around where it is known where the
-  // piece begins, and nowhere else: then the interval of a part may be wider than that of the whole.
+  // Whether the value contains a remainder. A short piece may be known not to wrap around only because its begin is
+  // known; then the interval of a part may be wider than that of the whole.
   bool has_remainder(const ir::Value &value) const;
-  // The operation that a local is the result of; null of a variable.
+  // The operation whose result the local is; null for a variable.
   const ir::Operation *operation(const ir::Value &value) const;
 
  private:
@@ -70,11 +70,11 @@ class Forms {
   std::optional<std::uint32_t> promises_;
 };
 
-// Where a form lies as its variables go through theirs.
+// The interval of a form over the intervals of its variables.
 passes::Interval over_all(const passes::Affine &form, const Environment &environment);
 
-// The least constant that is known to be no less than the form; nothing where none is known. It sees that the parts of
-// a form belong together: least(4*x + 3, n) - 4*x is at most 3.
+// The least constant that is known to be no less than the form (`at_least`: the greatest that is no greater); nothing
+// if none is known. Terms are combined: least(4*x + 3, n) - 4*x is at most 3.
 std::optional<std::int64_t> at_most(const passes::Affine &form, const passes::RangeOfSymbol &of);
 std::optional<std::int64_t> at_least(const passes::Affine &form, const passes::RangeOfSymbol &of);
 

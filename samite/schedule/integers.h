@@ -18,19 +18,19 @@ class Integers {
            const std::vector<ir::Parameter> &parameters)
       : write_(writer), symbols_(symbols), open_(open), parameters_(parameters) {}
 
-  // Of what is known where the writer stands.
+  // The value of a symbol that is known at the writer's place.
   ir::Value value_of(const passes::Symbol &symbol);
   ir::Value value_of(const passes::Affine &form);
-  // The same in 64 bits, for a number that 32 bits may not hold.
+  // In 64 bits, for a number that 32 bits may not hold.
   ir::Value wide_value_of(const passes::Affine &form);
 
   passes::Symbol new_symbol() const { return passes::Symbol::local(write_.new_local()); }
-  // The symbol is this value from here on.
+  // From here on, the symbol has this value.
   void set(const passes::Symbol &symbol, const ir::Value &value) { values_.insert_or_assign(symbol, value); }
   ir::Value known(const passes::Symbol &symbol) const { return values_.at(symbol); }
-  // Nothing where it has no value of its own.
+  // Nothing if it has no value of its own.
   std::optional<ir::Value> known_here(const passes::Symbol &symbol) const;
-  // While it lives, this quotient and this remainder are known.
+  // During its lifetime, this quotient and this remainder are known.
   struct Division {
     passes::Affine a, b;
     ir::Value quotient, remainder;
@@ -48,13 +48,13 @@ class Integers {
     Integers &integers_;
   };
 
-  // A symbol for what is no form.
+  // A symbol for a value that is no form.
   passes::Affine derived(Derived what);
-  // The same, with one symbol for what is made of the same numbers again.
+  // The same; equal operands get the same symbol.
   passes::Affine derived_once(const Derived &what) const;
-  // A form that is used again and again: computed once, where it is not simple.
+  // Computes a form that is used repeatedly once, unless it is simple.
   passes::Affine bound(const passes::Affine &form);
-  // The same of an extent, which is known to be no more than its form may be.
+  // The same for an extent, which is known to be no more than its form may be.
   passes::Affine bound_extent(const passes::Affine &extent);
 
  private:
@@ -66,7 +66,7 @@ class Integers {
   bool is_large(const passes::Affine &a) const;
   bool divides_64_bits(const passes::Affine &a, std::int64_t by) const;
 
-  // By each thread for itself: known in this group of theirs, computed again in others.
+  // Each thread computes these itself: known in this group of threads, computed again in others.
   struct InGroup {
     ir::Value value;
     int group;

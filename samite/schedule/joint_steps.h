@@ -1,5 +1,5 @@
-// Updates of several values that belong together, and may be done in parts: the greatest value and its place, and the
-// product of complex numbers.
+// Updates of several values that belong together, and can be computed in parts: the greatest value and its place, and
+// the product of complex numbers.
 #pragma once
 
 #include "samite/schedule/algorithm.h"
@@ -11,8 +11,8 @@ namespace samite::schedules {
 
 struct JointStep {
   enum class Kind : std::uint8_t {
-    // f(i) = all of the new values where the first one compares so with the old one, or else the old ones. Of equal
-    // ones the first that comes is kept, so that the parts have to follow each other as the whole does.
+    // f(i) = all of the new values if the comparison of the first one with the old one holds, or else the old ones. The
+    // first of equal values is kept, so the parts must be in the order of the whole.
     chosen,
     // f(i) = the complex number f(i) times another one
     complex_product,
@@ -21,10 +21,10 @@ struct JointStep {
   std::vector<ir::Value> with;  // the new values; the real and the imaginary part of the factor
 };
 
-// The update's, if it is one.
+// The joint step of an update, if it is one.
 std::optional<JointStep> joint_step_of(const Function &function, const Definition &update);
 
-// What the step leaves as it is; nothing where the type has no such number.
+// The values that the step leaves unchanged; nothing if the type has no such number.
 std::optional<std::vector<ir::Value>> identity_of(const JointStep &step, const std::vector<ScalarType> &types);
 
 // The same step of `own` with other values.

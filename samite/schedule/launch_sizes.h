@@ -13,24 +13,24 @@ namespace samite::schedules {
 
 struct Lowering;
 
-// The most that an integer may be as these loops go through theirs, in terms of what the host knows. Nothing where only
-// the kernel can tell.
+// The greatest value of an integer over the iterations of these loops, in terms of what the host knows. Nothing if only
+// the kernel can compute it.
 std::optional<passes::Affine> most_at_launch(Lowering &lowering, const passes::Affine &integer,
                                              const std::vector<OpenLoop> &loops);
 
-// What `write` writes is computed by the host, before the kernel that is written.
+// The host computes what `write` writes, before the kernel that is being written.
 void on_host(Lowering &lowering, const std::function<void()> &write);
 
-// The most that the extent may be, whatever the loops that are open are at, and at least 1: a symbol of what the host
-// has computed. Nothing where only the kernel can tell.
+// The greatest value of the extent over all open loops, and at least 1: a symbol for what the host has computed.
+// Nothing if only the kernel can compute it.
 std::optional<passes::Affine> extent_at_launch(Lowering &lowering, const passes::Affine &extent);
 
-// The product of constants and of what the function above returns, which the host computes. It stops at some 2^28,
-// which no device has room for, so that it never wraps round.
+// The product of constants and of results of the function above, which the host computes. It saturates at about 2^28,
+// more than any device has, so that it never wraps around.
 ir::Value count_at_launch(Lowering &lowering, const std::vector<passes::Affine> &extents);
 
-// Says where such memory of the kernel begins. What is not there at one time may lie in one place, which is as large as
-// the largest of it; one place lies behind another.
+// Sets the offsets of such memory of the kernel. Buffers that are not live at one time share a region, which is as
+// large as the largest of them; regions follow one another.
 void place_at_launch(Lowering &lowering, ir::Kernel &kernel);
 
 }  // namespace samite::schedules

@@ -26,26 +26,27 @@ struct NestLine {
 
 class LoopNest {
  public:
-  // A line, and, unless nothing is written now, its number; what is opened before it is closed is inside of it.
+  // Adds a line and returns its number, unless the nest is silenced. Lines that are opened before it is closed are
+  // inside it.
   int open(NestLine line);
   int open(std::string text) { return open(NestLine{std::move(text)}); }
-  // One that says what the lines inside of it are for, and is left out where there are none.
+  // A heading for the lines inside it; it is left out if there are none.
   int open_heading(NestLine line);
-  // Also what is open inside of it; nothing where it has been closed already.
+  // Closes the lines inside it too; no effect if it is closed already.
   void close(int line);
   void add(NestLine line) { close(open(std::move(line))); }
 
-  // Of those that are open inside of the line.
+  // The headings that are open inside the line.
   std::vector<NestLine> headings(int line) const;
   bool silent() const { return silent_ > 0; }
 
   void rename(int line, std::string text);
-  // Takes the line back, and all inside of it.
+  // Removes the line, and all inside it.
   void forget(int line);
-  // The line is that of this loop.
+  // Marks the line as that of this loop.
   void is_loop(int line, ir::LocalId index);
 
-  // Until it is destroyed, nothing is written: what is there already is written again.
+  // Nothing is added until this is destroyed, because the same lines would be added again.
   class Silence {
    public:
     explicit Silence(LoopNest &nest) : nest_(nest) { ++nest_.silent_; }

@@ -9,7 +9,7 @@
 
 namespace samite::schedules {
 
-// Of a scheduled kernel for the CPU.
+// The kernel must be scheduled, and for the CPU.
 void partition_loops(ir::Kernel &kernel);
 
 }  // namespace samite::schedules

@@ -63,7 +63,7 @@ bool meets_inside(const Lowering &lowering, const Site &site, std::size_t from);
 bool has_type(const DefinitionSchedule &schedule, LoopType type);
 bool any_inside(const Lowering &lowering, const Site &site, std::size_t from, LoopType type);
 
-// The line of a loop, for whoever reads the loop nest.
+// A loop's line in the printed loop nest.
 NestLine line_of(const Lowering &lowering, const Site &site, const NestLoop &loop, const char *kind);
 
 }  // namespace samite::schedules

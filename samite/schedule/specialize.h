@@ -12,14 +12,14 @@ struct Facts {
   struct Multiple {
     std::int64_t modulus, rest;  // modulus * n + rest
   };
-  // Of parameters and extents.
+  // Facts about parameters and extents.
   std::map<passes::Symbol, std::int64_t> equal;
   std::map<passes::Symbol, Multiple> multiples;
   std::map<passes::Symbol, passes::Range> ranges;
 };
 
-// Of conditions such as extent == 64, 64 <= extent, extent % 8 == 0, and several of them joined by &&; what is of
-// another form says nothing.
+// From conditions such as extent == 64, 64 <= extent and extent % 8 == 0, possibly joined by &&. Conditions of another
+// form give no facts.
 Facts facts_of(const Condition &condition);
 
 }  // namespace samite::schedules

@@ -15,13 +15,13 @@ struct StatementWriter {
   ir::LocalId next_local = 0;
 
   ir::LocalId new_local() { return next_local++; }
-  // The operation's value, which is written unless it is known.
+  // The operation's result; writes it unless it is known.
   ir::Value operation(ir::Operation operation);
-  // Of two values of one type.
+  // An operation on two values of one type.
   ir::Value operator()(ir::Op op, ir::Value a, ir::Value b);
   ir::Value converted(ir::Value value, ScalarType type);
   ir::Value as_i32(ir::Value value) { return converted(value, ScalarType::Int32); }
-  // Not negative.
+  // The remainder that is not negative.
   ir::Value floored_remainder(ir::Value value, std::int64_t by);
 };
 
