@@ -1,8 +1,8 @@
-// Gives the threads of a block roles: one warp group starts the bulk copies of the mainloop (the producer), and all
+// Gives the threads of a block roles: one warp group starts the bulk copies of the main loop (the producer), and all
 // other threads do the rest (the consumers), so that consumer warps never wait to refill a buffer (compute capability
 // 9.0).
 //
-// The producer's threads come after the block's own. They run `Kernel::producing`: the code that finds the mainloop's
+// The producer's threads come after the block's own. They run `Kernel::producing`: the code that finds the main loop's
 // windows, and its copies. The consumers run the body. Its products wait for the copies, and its barriers count the
 // consumers alone.
 //
@@ -11,7 +11,7 @@
 //
 // The pass changes a kernel only where all of this holds, and leaves any other kernel as it is:
 //
-//   - It has one mainloop, or several products that are steps of one loop.
+//   - It has one main loop, or several products that are steps of one loop.
 //   - The windows and the number of steps depend only on block indices, arguments, extents, and elements of arrays that
 //     the kernel does not write.
 //   - The sums are in registers.

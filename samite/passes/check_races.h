@@ -3,10 +3,9 @@
 //
 // Each array that may have a race gets shadow arrays: parameters of the same rank whose elements are 64-bit words, one
 // word for each kind of access. The first instance that accesses an element stores its own number in the word of that
-// kind, by compare and exchange. Then it reads the words of the kinds that race with its own. Of two instances that
-// race, the one that reads later finds the other. What it finds is reported by a `check race` (ir/stmt.h), whose
-// message has three kinds of values: which of `accesses` this is, the word of the other instance, and the indices of
-// the element.
+// kind, by compare and exchange. Then it reads the words of the kinds that race with its own. If two instances race,
+// the one that reads later finds the other. A `check race` (ir/stmt.h) reports it; its message has three kinds of
+// values: which of `accesses` this is, the word of the other instance, and the indices of the element.
 //
 // Instances that write the same value race too: the analysis does not compare values. An instance never races with
 // itself.

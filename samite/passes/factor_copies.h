@@ -38,7 +38,8 @@ struct FactorRead {
     friend bool operator==(const Dimension &, const Dimension &) = default;
   };
   std::uint32_t array;
-  // Of the array. Empty if the place of a window depends on loaded values, or on the extents of the launch.
+  // The dimensions of the array. Empty if the place of a window depends on loaded values, or on the extents of the
+  // launch.
   std::vector<Dimension> dimensions;
   std::int64_t multiplied;  // how often a block multiplies each loaded element
   bool terms_together;      // warp groups need contiguous terms

@@ -7,7 +7,7 @@
 // shared. The producers of all blocks of a cluster start the same copies in the same order: no condition around the
 // copies, and no count of them, may depend on that index.
 //
-// Products of 8 bits, and mainloops that do more than multiply, are not limited by the level-2 cache: on an H100
+// Products of 8 bits, and main loops that do more than multiply, are not limited by the level-2 cache: on an H100
 // clusters make them up to 2 % slower, while tf32 becomes 5 to 7 % faster and 16 bits 0 to 13 %. On an H200 8-bit
 // products of two alternating teams are 1 to 3 % slower in clusters.
 //

@@ -9,10 +9,10 @@
 //
 //   becomes   for each k dealt to block j { sum = 0; for all j' { sum += f(i, j', k) }; ā[i, k] += sum }
 //
-// That is a mainloop like the forward kernel's. Its sums stay in registers, in 32 bits for 16-bit gradients, and have a
-// fixed order; the loop prefetches if the forward's does. It needs three things: each index of the window is a multiple
-// of one index of the block or of the loop, or the same for all; the bounds of the loop are the same for all blocks;
-// and f has only loads and operations without effects. An addition that does not fit stays as it was.
+// That is a main loop like the forward kernel's. Its sums stay in registers, in 32 bits for 16-bit gradients, and have
+// a fixed order; the loop prefetches if the forward's does. It needs three things: each index of the window is a
+// multiple of one index of the block or of the loop, or the same for all; the bounds of the loop are the same for all
+// blocks; and f has only loads and operations without effects. An addition that does not fit stays as it was.
 //
 // f reads gradients that the adjoint takes (`exchange`). They must stay until all blocks have read them: as in
 // passes/gather.h, `gather` only loads them and `clear` sets them to zero.

@@ -1,13 +1,13 @@
-// Splits the steps of a mainloop among the blocks of a cluster, for launches with so few blocks that most
+// Splits the steps of a main loop among the blocks of a cluster, for launches with so few blocks that most
 // multiprocessors would be idle (split-K within a cluster; compute capability 9.0).
 //
 // Each block of the cluster runs its part of the steps. The partial sums are added up through distributed shared
-// memory, in the buffers that the mainloop no longer needs: each block adds up a slice of the sums, in the order of the
-// steps, and sends it to the first block. The first block runs the epilogue, and the others finish. Unlike
+// memory, in the buffers that the main loop no longer needs: each block adds up a slice of the sums, in the order of
+// the steps, and sends it to the first block. The first block runs the epilogue, and the others finish. Unlike
 // passes/split_sums.h this needs no array and no second kernel, but it has at most as many parts as a cluster has
 // blocks.
 //
-// The mainloop must be the only one of its kernel, at the outermost level, and its sums must be in registers and start
+// The main loop must be the only one of its kernel, at the outermost level, and its sums must be in registers and start
 // at zero. No store, print or check precedes it. The sums are added in another order than in one loop, but in the same
 // order in every launch with the same number of parts.
 //
