@@ -19,7 +19,7 @@ namespace samite {
 
 void write_file_atomically(const std::filesystem::path &path, std::string_view bytes);
 
-// Plain, not atomic: for files in a folder that nobody else can see yet.
+// Plain, not atomic: for files in a folder that no other process uses yet.
 void write_file(const std::filesystem::path &path, std::string_view bytes);
 
 std::string read_file(const std::filesystem::path &path);

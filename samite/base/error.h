@@ -19,8 +19,8 @@ class Error : public std::runtime_error {
 
   const char *what() const noexcept override { return text_ ? text_->c_str() : std::runtime_error::what(); }
 
-  // A second line: where in the user's program that was called which has failed, as "launched at file:line". Of calls
-  // around each other the innermost one is told; nothing where the message has that line already.
+  // Adds a second line that says where in the user's program the failed call was made, as "launched at file:line". Only
+  // the innermost of nested calls is added, and nothing if the message has that line already.
   void add_call(const char *what, SourceLocation where);
 
  private:

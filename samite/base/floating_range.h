@@ -11,7 +11,7 @@ struct FloatingRange {
   double least;     // above zero: of the numbers that are not normal, too
 };
 
-// Of a floating type.
+// The range of a floating type.
 FloatingRange floating_range(ScalarType type);
 
 // Whether a number is finite and rounds to none of the type's finite numbers, or is an infinity that the type lacks.

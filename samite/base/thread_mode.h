@@ -11,8 +11,8 @@ namespace internal {
 extern __attribute__((visibility("hidden"))) constinit thread_local unsigned thread_modes;
 }  // namespace internal
 
-// Of the calling thread. Modes of different kinds overlap in any order; of one kind, the caller sees to it that one
-// ends before another begins.
+// These affect the calling thread. Modes of different kinds may overlap in any order; the caller makes sure that two
+// modes of the same kind do not overlap.
 inline void begin(ThreadMode mode) noexcept { internal::thread_modes |= static_cast<unsigned>(mode); }
 inline void end(ThreadMode mode) noexcept { internal::thread_modes &= ~static_cast<unsigned>(mode); }
 inline bool is_in(ThreadMode mode) noexcept { return (internal::thread_modes & static_cast<unsigned>(mode)) != 0; }

@@ -54,7 +54,7 @@ class ThreadsEmitter final : public Walk, private ElementCode {
   // tile_block.cpp
   void launch_blocks(const ir::For &outermost);
   void launch_axes(const std::vector<const ir::For *> &nest);
-  // Of the launch's blocks: the type that counts them, and the loop along which the blocks of a cluster are, if any.
+  // The type that counts the launch's blocks, and the loop whose iterations a cluster's blocks run, if any.
   struct Numbering {
     std::string_view type;
     const ir::For *clustered = nullptr;

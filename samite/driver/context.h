@@ -79,8 +79,8 @@ class Context {
     return current.code() == Result::success ? driver().template try_call<entry>(arguments...) : current.code();
   }
 
-  // The same for what gives something back or ends it: the call is made even where the context cannot be made current,
-  // since its object knows its context, and nobody else does it.
+  // The same for calls that free or end something: the call is made even if the context cannot be made current, since
+  // the object knows its context, and nothing else frees it.
   template <Entry entry, class... Arguments>
   Result try_call_anyway(Arguments... arguments) const {
     const Current current(*this);

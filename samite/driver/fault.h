@@ -37,7 +37,7 @@ class FaultLog {
   struct Watched {
     std::string name;
     std::shared_ptr<LaunchHistory> history;
-    // Of a stream that is gone, with nothing left to tell.
+    // Whether its stream is gone and all its launches have been reported.
     bool forgotten() const { return history.use_count() == 1 && history->pending().empty(); }
   };
 

@@ -35,7 +35,7 @@ class NoRoomForCluster : public UserError {
   unsigned blocks_;
 };
 
-// What the driver's call takes for a kernel on a stream, checked. Whoever has it keeps both alive.
+// The checked arguments of the driver's launch call, for a kernel on a stream. Both must outlive it.
 class CheckedLaunch {
  public:
   // UserError, naming the kernel and `where`, for what the device cannot launch: a grid, block or cluster of no size or
@@ -43,7 +43,7 @@ class CheckedLaunch {
   // Kernel::allow_shared_memory is called for what it takes.
   CheckedLaunch(const Stream &stream, const Kernel &kernel, const LaunchShape &shape, SourceLocation where);
 
-  // Of that kernel on that stream. `parameters` has the address of each of the kernel's parameters; they are read
+  // Launches that kernel on that stream. `parameters` has the address of each of the kernel's parameters; they are read
   // before this returns. DriverError.
   void run(const Stream &stream, const Kernel &kernel, void **parameters) const {
     // Before the launch, so that a graph never has a kernel that it does not keep.

@@ -25,7 +25,7 @@ enum class Typing : std::uint8_t {
   Load,       // operands are the indices of `array`; the result has its element type
   Atomic,     // the indices of `array`, then values of its element type; the result is the element before, of that type
   LocalLoad,  // one operand, the index; `array` is a local array; the result has its element type
-  // Of tiles.
+  // Operations on tiles.
   Coordinate,  // no operands; `attribute` is a dimension of the result, a tile of i32 or i64
   Broadcast,   // a scalar, or a tile with some extents of 1 -> a tile of the same type
   Reduce,      // a tile -> a scalar, or a tile with some extents of 1

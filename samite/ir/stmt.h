@@ -376,12 +376,12 @@ struct For {
   Block body;
   std::vector<Carried> carried;
   LoopKind kind = LoopKind::Serial;
-  // Of a tile kernel: the number of stages of its prefetched loads. When a pass has chosen these: the first `ahead`
+  // Only in tile kernels: the number of stages of its prefetched loads. When a pass has chosen these, the first `ahead`
   // statements of the body are prefetched.
   int stages = 1;
   std::size_t ahead = 0;
-  // Of a thread loop: so many vectors of instances run the body together, statement by statement (unroll and jam). The
-  // body is straight-line code, and branches without results that are harmless if no instance takes them.
+  // Only for thread loops: so many vectors of instances run the body together, statement by statement (unroll and jam).
+  // The body is straight-line code, and branches without results that are harmless if no instance takes them.
   int jam = 1;
   bool rolled = false;  // is not unrolled: it rarely runs, or is large
   int instances = 1;    // instances of a thread that run it together: its body has a copy for each

@@ -1,8 +1,8 @@
 // The messages of a launch's instances, and their failed checks.
 //
 // A launch passes one of these to the kernel (codegen/failure.h), whose instances call it from any worker. Printed
-// lines go to the sink immediately. Of the failed checks, only the first one of the first instance is kept, so that the
-// error does not depend on the partition of the launch.
+// lines go to the sink immediately. Only the first failed check of the first instance is kept, so that the error does
+// not depend on the partition of the launch.
 #pragma once
 
 #include "samite/jit/variant.h"

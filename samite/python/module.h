@@ -28,7 +28,7 @@
 #include <utility>
 #include <vector>
 
-// Of Python, all that a module calls by itself. PyObject is its name for _object.
+// All of Python's API that a module itself calls. PyObject is Python's name for _object.
 struct _object;
 extern "C" void *PyCapsule_Import(const char *name, int no_block);  // NOLINT(readability-redundant-declaration)
 
