@@ -5,13 +5,13 @@
 //     y(i) = a * x(i);
 //   }};
 //
-// `Array<T, Rank>` stands for a buffer of Rank dimensions, 1 to 4, with any strides. `Array<const T, Rank>` is read
-// only: storing into it does not compile. Indices are traced or plain integers, counted from 0; the last dimension is
-// the fastest in a buffer as it is made. An index outside is undefined in release mode, and an error that names array,
-// index, extent and line in debug mode.
+// `Array<T, Rank>` stands for a buffer of Rank dimensions, 1 to 4, with any strides. `Array<const T, Rank>` is
+// read-only: a store into it does not compile. Indices are traced or plain integers, counted from 0; in a new buffer
+// the last dimension is contiguous. An index outside is undefined in release mode; in debug mode it is an error that
+// names array, index, extent and line.
 //
 // `a.row(i)` is an array with one dimension less, `a.slice(0, begin, end)` a part of it: views, which C++ functions
-// take as arrays. An `Array<T, Rank>` is also an `Array<const T, Rank>`.
+// take as arrays. An `Array<T, Rank>` converts to `Array<const T, Rank>`.
 #pragma once
 
 #include "samite/lang/traced.h"
@@ -51,7 +51,7 @@ class Index {
 
 namespace lang {
 
-// What the element of an array is refused for, as a compiler says it: not one integer for each dimension.
+// Names the error in the compiler's message: the indices are not one integer for each dimension.
 struct give_an_integer_for_each_dimension;
 template <int Rank, class... Indices>
 concept IndicesThatDoNotFit = sizeof...(Indices) != Rank || !(std::convertible_to<const Indices &, Index> && ...);
@@ -60,16 +60,16 @@ inline constexpr std::size_t maximum_indices = 8;
 using AccessIndices = std::array<ir::Value, maximum_indices>;
 AccessIndices no_indices();
 
-// The components of a vector or matrix in row-major order, of which an access chooses one by its indices: by the only
-// index, or by row and column.
+// The components of a vector or matrix in row-major order. An access selects one by a single index, or by row and
+// column.
 struct ComponentsOfValue {
   void *first = nullptr;  // null of any other access
   LocalHandle &(*component)(void *first, int k) = nullptr;
   int count = 0, columns = 1;
 };
 
-// One access to an array, to a local array (lang/local_array.h), to a Func (lang/func.h) or to a component of a vector
-// or matrix, as it was written.
+// One access, as it was written, to an array, a local array (lang/local_array.h), a Func (lang/func.h), or a component
+// of a vector or matrix.
 struct Access {
   std::uint32_t serial;
   std::uint32_t array;
@@ -81,17 +81,17 @@ struct Access {
 
   ir::Value load(ScalarType type) const;
   void store(ir::Value value) const;
-  // The value before. Two values for a compare and exchange, one for any other operation.
+  // Returns the previous value. A compare and exchange takes two values, any other operation one.
   ir::Value atomic(ir::Op op, std::initializer_list<ir::Value> values) const;
 };
 
-// The indices as they are now: an assignment to an index variable later does not move the element.
+// The present values of the indices: a later assignment to an index variable does not move the element.
 AccessIndices index_values_now(std::initializer_list<Index> indices);
-// The component that the indices choose: one, or of a matrix row and column. Beyond the components it reads zero, and
-// nothing is stored.
+// The component that the indices select: one index, or row and column of a matrix. Indices beyond the components read
+// zero, and store nothing.
 Access component_access(const ComponentsOfValue &components, std::initializer_list<Index> indices);
 
-// Which elements of an array parameter an Array names: all of them, those of a row, a slice.
+// The elements of an array parameter that an Array names: all of them, those of a row, a slice.
 class ArrayView {
  public:
   // All of the parameter, which has `rank` dimensions.
@@ -102,11 +102,11 @@ class ArrayView {
   ir::Value extent(int dimension, int rank, SourceLocation where) const;
   ArrayView fixed(int dimension, const Index &index) const;
   ArrayView slice(int dimension, int rank, const Index &begin, const Index &end) const;
-  // The parameter's number. UserError where the view is not all of it, or it is another kernel's.
+  // The parameter's number. UserError if the view is not all of it, or belongs to another kernel.
   std::uint32_t parameter(SourceLocation where) const;
 
  private:
-  // A dimension of the parameter: left out of the view at this index, or there from this index on.
+  // A dimension of the parameter: removed from the view at this index, or kept from this index on.
   struct Dimension {
     bool fixed = false;
     ir::Value begin;
@@ -141,7 +141,7 @@ class Element : public lang::Operators<std::remove_const_t<T>> {
   const Element &operator=(const Element &other) const { return store(Operand<value_type>(other, access_.where)); }
   const Element &operator=(const Element &other) { return store(Operand<value_type>(other, access_.where)); }
 
-  // Refused: C++ would lose digits or the sign without a word.
+  // Refused: C++ would silently lose digits or the sign.
   template <lang::Number A>
     requires(!std::convertible_to<const A &, Operand<value_type>>)
   lang::cast_what_is_assigned operator=(const A &) const = delete;  // it does not promote: cast<Float>(x), …
@@ -155,7 +155,7 @@ class Element : public lang::Operators<std::remove_const_t<T>> {
   SAMITE_REFUSED(/=)  // it does not promote: cast<Int>(x), cast<Float>(x), …
 #undef SAMITE_REFUSED
 
-  // As in C++: `a(i)++` gives the value before. Not atomic.
+  // As in C++: `a(i)++` returns the previous value. Not atomic.
   const Element &operator++() const
     requires(ArithmeticScalar<value_type>)
   {
@@ -181,8 +181,7 @@ class Element : public lang::Operators<std::remove_const_t<T>> {
     return before;
   }
 
-  // Load, compute, store; not atomic. Where several instances add to one element use atomic_add
-  // (lang/atomic.h).
+  // Load, compute, store; not atomic. If several instances add to one element, use atomic_add (lang/atomic.h).
   const Element &operator+=(const Operand<value_type> &b) const
     requires(!std::same_as<value_type, bool>)
   {
@@ -253,7 +252,7 @@ class Element : public lang::Operators<std::remove_const_t<T>> {
 
 namespace lang {
 
-// The element of an Array whose type is refused: anything, so that nothing else is said of it.
+// The element of an Array of a refused type: it accepts anything, so that no further errors follow.
 struct NoElement {
   explicit NoElement(const Access &) {}
   template <class A>
@@ -279,7 +278,7 @@ class Array {
 
   // Made by the capture: the parameter `index` of the kernel.
   Array(std::uint32_t serial, std::uint32_t index) : view_(serial, index, Rank) {}
-  // The same array, to be read only.
+  // The same array, read-only.
   template <class U>
     requires(std::is_const_v<T> && std::same_as<const U, T>)
   Array(const Array<U, Rank> &other) : view_(other.view()) {}
@@ -313,7 +312,7 @@ class Array {
     return Int::adopt(view_.extent(dimension, Rank, where));
   }
 
-  // Views. a.row(i)(j) is a(i, j), a.column(j)(i) too; a.template fixed<d>(i) leaves out dimension d of any other.
+  // Views. a.row(i)(j) and a.column(j)(i) are a(i, j); a.template fixed<d>(i) removes any dimension d.
   auto row(const Index &i) const
     requires(Rank >= 2)
   {
@@ -329,7 +328,7 @@ class Array {
   auto fixed(const Index &index) const {
     return Array<T, Rank - 1>(view_.fixed(dimension, index));
   }
-  // From `begin` to below `end` along the dimension, counted from 0 again.
+  // The elements from `begin` to below `end` along the dimension; indices count from 0 again.
   Array slice(int dimension, const Index &begin, const Index &end) const {
     return Array(view_.slice(dimension, Rank, begin, end));
   }

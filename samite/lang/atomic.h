@@ -1,25 +1,24 @@
-// Atomic operations on an element of an array: read, combine and write as one step, where several instances may do so
-// with the same element in one launch.
+// Atomic operations on an element of an array: they read, combine and write in one step, so several instances may
+// update the same element in one launch.
 //
-//   Int place = atomic_add(count(0), 1);      // each instance gets another one
-//   atomic_max(largest(bin(i)), x(i));        // what was there before may be ignored
+//   Int place = atomic_add(count(0), 1);      // each instance gets a different one
+//   atomic_max(largest(bin(i)), x(i));        // the previous value may be ignored
 //
-// Each returns the value before. Instances come in no order, so of that value, and of floating sums the last bits, only
-// what any order would give is certain. Only the steps themselves are ordered: other loads and stores of the launch are
-// not arranged around them, so they are no locks.
+// Each returns the previous value. Instances run in no order; so the previous value, and the last bits of floating
+// sums, may differ from run to run. Only the operations themselves are atomic: other loads and stores of the launch are
+// not ordered by them, so they are no locks.
 //
-//   function                                    of                          leaves
-//   atomic_add, atomic_sub                      floating, integer           element + value, element - value
-//   atomic_min, atomic_max                      floating, integer           as min and max: of a number and a NaN, the
-//   number atomic_and, atomic_or, atomic_xor           integer, bool               element & value, … atomic_exchange
-//   any                         value atomic_compare_exchange                     any                         value,
-//   where the element has the bits of `expected`
+//   function                           types              new value
+//   atomic_add, atomic_sub             floating, integer  element + value, element - value
+//   atomic_min, atomic_max             floating, integer  as min and max, which ignore a NaN
+//   atomic_and, atomic_or, atomic_xor  integer, bool      element & value, …
+//   atomic_exchange                    any                value
+//   atomic_compare_exchange            any                value, if the element has the bits of `expected`
 //
-// Adjoints: atomic_add and atomic_sub whose result is unused are differentiated. Everything else is refused where a
-// gradient would pass through it, or where the adjoint needs what it returned.
+// Adjoints: atomic_add and atomic_sub whose result is unused are differentiated. All others are refused if a gradient
+// would pass through them, or if the adjoint needs their result.
 //
-// Arrays of `Array<const T, …>` do not compile; elements of local arrays are a UserError, since no other instance sees
-// them.
+// An `Array<const T, …>` does not compile; elements of local arrays are a UserError, since no other instance sees them.
 #pragma once
 
 #include "samite/lang/array.h"

@@ -1,4 +1,4 @@
-// From a C++ function to a kernel of the IR, or to a pipeline.
+// Captures a C++ function as a kernel of the IR, or as a pipeline.
 #pragma once
 
 #include "samite/base/function_ref.h"
@@ -13,7 +13,7 @@
 
 namespace samite::lang {
 
-// What each type of parameter stands for in the IR: one parameter, or for a struct one for each scalar in it.
+// The IR parameters for each type of parameter: one, or for a struct one for each scalar in it.
 template <class P>
 struct ParameterOf;
 
@@ -27,7 +27,7 @@ struct ParameterOf<Traced<T>> {
 template <class T, int Rank>
 struct ParameterOf<Array<T, Rank>> {
   static ir::Parameter describe() {
-    // Else the Array says what is wrong.
+    // Otherwise the Array reports the error.
     if constexpr (Scalar<T>) return {"", scalar_type_of<T>, Rank, std::is_const_v<T>};
     return {};
   }
@@ -88,12 +88,12 @@ struct FieldTypes<std::tuple<Fs &...>> {
 template <AggregateOfFields S>
 using field_types = typename FieldTypes<decltype(fields(std::declval<S &>()))>::type;
 
-// A struct of the user's with arrays: each field is a parameter.
+// A struct defined by the user, with arrays: each field is a parameter.
 template <class S>
 concept ParameterStruct =
     AggregateOfFields<S> && !StructValue<S> && FieldTypes<decltype(fields(std::declval<S &>()))>::are_parameters;
 
-// How many parameters of the IR one of the kernel is.
+// The number of IR parameters for one of the kernel's.
 template <class P>
 inline constexpr std::size_t parameter_count = 1;
 template <StructValue S>
@@ -134,9 +134,9 @@ struct ParameterOf<S> {
 // Letters, digits and _, no digit first.
 bool is_identifier(const std::string &name);
 
-// The parameters, one group for each of the kernel's, under their names: `names`, or p0, p1, … where it is empty; the
-// scalars of a struct with the name n are n_0, n_1, …. UserError where the count is wrong, a name is empty, not an
-// identifier, or used twice.
+// The parameters, one group for each of the kernel's, with their names: `names`, or p0, p1, … if it is empty; the
+// scalars of a struct named n are n_0, n_1, …. UserError if the count is wrong, or a name is empty, not an identifier,
+// or used twice.
 std::vector<ir::Parameter> named(const std::vector<std::vector<ir::Parameter>> &parameters,
                                  const std::vector<std::string> &names, const std::string &kernel,
                                  SourceLocation where);
@@ -149,7 +149,7 @@ std::vector<ir::Parameter> described() {
     return {ParameterOf<P>::describe()};
 }
 
-// Runs `function` once, as a trace, and returns what it did in captured form. `block_threads` is that of a tile kernel.
+// Runs `function` once, as a trace, and returns the captured kernel. `block_threads` is that of a tile kernel.
 ir::Kernel run_capture(std::string name, std::vector<ir::Parameter> parameters,
                        FunctionRef<void(std::uint32_t serial)> function, SourceLocation where, int block_threads);
 

@@ -8,10 +8,10 @@
 //   while_([&] { return error > tolerance; }, [&] { … });
 //   Float y = select(x > 0, x, 0);                   // both sides are computed
 //   if_(error < tolerance, [&] { break_(); });       // leaves the innermost traced loop
-//   if_(mass == 0, [&] { continue_(); });            // goes on with its next iteration
+//   if_(mass == 0, [&] { continue_(); });            // starts its next iteration
 //   if_(i >= n, [&] { return_(); });                 // ends this instance of the kernel
 //
-// A function that returns early says so, since capture inlines it: `return_` then ends that function alone.
+// A function that returns early needs `returning`, because capture inlines it: `return_` then ends only that function.
 //
 //   Float safe_sqrt(Float x) {
 //     return returning<Float>([&](auto return_) {
@@ -20,9 +20,9 @@
 //     });
 //   }
 //
-// The capture runs each body once; what it writes down runs as often as the condition says. A local declared outside
-// and assigned inside carries its value from iteration to iteration and out of the branch or loop. A native `break`
-// or `return` out of a loop over a range is refused: it would leave the capture of the body, not the loop.
+// The capture runs each body once; the kernel runs what was captured as often as the condition says. A local declared
+// outside and assigned inside carries its value from iteration to iteration and out of the branch or loop. A native
+// `break` or `return` out of a loop over a range is refused: it would leave the capture of the body, not the loop.
 #pragma once
 
 #include "samite/base/function_ref.h"
@@ -34,11 +34,11 @@
 namespace samite {
 namespace lang {
 
-// One `for` that is being captured.
+// A `for` that is being captured.
 class LoopCapture {
  public:
   LoopCapture(ScalarType type, ir::Value begin, ir::Value end, std::int64_t step, int stages, SourceLocation where);
-  ir::Value open();  // opens the body; the index
+  ir::Value open();  // opens the body; returns the index
   void close();      // closes the body and appends the loop
 
  private:
@@ -86,7 +86,7 @@ using range_type =
     std::conditional_t<(... || (std::same_as<value_type_of<A>, std::int64_t>)), std::int64_t, std::int32_t>;
 template <class... A>
 concept RangeBounds = (... && std::convertible_to<const A &, Operand<range_type<A...>>>);
-// Numbers that no range counts by, or from.
+// Numbers that a range cannot have as bounds.
 template <class A>
 concept UncountedNumber = Number<A> && !std::convertible_to<const A &, Operand<range_type<A>>>;
 struct cast_the_bounds;
@@ -97,7 +97,7 @@ struct Selected : Meeting<A, B> {};
 template <Scalar A, Scalar B>
 struct Selected<A, B>
     : std::conditional<std::same_as<A, bool> == std::same_as<B, bool>, std::common_type_t<A, B>, void> {};
-// The type of a choice between two numbers: of two literals, the one that C++ has.
+// The common type of two numbers; of two literals, C++'s common type.
 template <class A, class B>
 using selected_type = typename Selected<std::remove_cvref_t<A>, std::remove_cvref_t<B>>::type;
 
@@ -117,14 +117,14 @@ class FunctionCapture {
   ir::LabelId label_;
 };
 void leave_function(ir::LabelId label, SourceLocation where);
-// UserError where the function with this label has ended: nothing of it may be touched then.
+// UserError if the function with this label has ended: its Return must not be used afterwards.
 void require_function(ir::LabelId label, SourceLocation where);
 
 void loop_while(FunctionRef<ir::Value()> condition, FunctionRef<void()> body, SourceLocation where);
 
 }  // namespace lang
 
-// Bounds are Int, Int64 or integers that promote to Int; a range of others is refused.
+// Bounds are Int, Int64 or integers that promote to Int; other bounds are refused.
 template <class... A>
   requires(... || lang::UncountedNumber<A>)
 lang::cast_the_bounds range(const A &...) = delete;  // of integers: write range(cast<Int>(x))
@@ -143,7 +143,7 @@ auto range(const Begin &begin, const End &end, SourceLocation where = std::sourc
   using T = lang::range_type<Begin, End>;
   return lang::Range<T>(Operand<T>(begin, where), Operand<T>(end, where), 1, 1, where);
 }
-// `step` is not zero; where it is negative the range counts down from `begin` while above `end`.
+// `step` is not zero; if it is negative, the range counts down from `begin` while above `end`.
 template <class Begin, class End>
   requires lang::RangeBounds<Begin, End>
 auto range(const Begin &begin, const End &end, int step, SourceLocation where = std::source_location::current()) {
@@ -191,16 +191,16 @@ void while_(Condition &&condition, Body &&body, SourceLocation where = std::sour
   lang::loop_while([&] { return Operand<bool>(condition(), where).value(); }, body, where);
 }
 
-// Jumps: what follows in program order is skipped, by the instances that come here. break_ and continue_ concern the
-// innermost traced loop, and are an error outside of any; a function of `returning` does not see the loops around it.
-// return_ ends the instance, wherever it is called: plain C++ functions are part of the kernel. None of them may leave
-// the condition of a while_.
+// Jumps: an instance that comes here skips what follows in program order. break_ and continue_ act on the innermost
+// traced loop, and are an error outside of loops; inside a function of `returning`, loops outside of it do not count.
+// return_ ends the instance, also when called in a plain C++ function, which is part of the kernel. None of them may
+// leave the condition of a while_.
 void break_(SourceLocation where = std::source_location::current());
 void continue_(SourceLocation where = std::source_location::current());
 void return_(SourceLocation where = std::source_location::current());
 
-// What a function of `returning` is given to end it early: `return_(value)`, or `return_()` where T is void. It leaves
-// the loops and functions that are between, too.
+// Ends a function of `returning` early: `return_(value)`, or `return_()` if T is void. It also leaves the loops and
+// functions in between.
 template <class T>
 class Return {
  public:
@@ -277,8 +277,8 @@ std::array<Int, Rank> thread_index(SourceLocation where = std::source_location::
 }
 Int thread_index(SourceLocation where = std::source_location::current());
 
-// The conversion that C++ would do: towards zero from floating to integer (undefined where it does not fit), modulo
-// 2^n between integers, rounding to nearest between floating types.
+// Converts as C++ does: towards zero from floating to integer (undefined if the value does not fit), modulo 2^n between
+// integers, rounding to nearest between floating types.
 template <class To, lang::TracedValue From>
   requires requires { typename To::value_type; }
 To cast(const From &value, SourceLocation where = std::source_location::current()) {

@@ -1,5 +1,5 @@
-// Funcs: what a pipeline computes, as functions on grids of integers. How they are computed is said apart from that
-// (lang/schedule.h).
+// Funcs define what a pipeline computes, as functions on grids of integers. A schedule says separately how they are
+// computed (lang/schedule.h).
 //
 //   [](Array<const float, 2> input, Array<float, 2> result) {
 //     Var y{"y"}, x{"x"};
@@ -10,8 +10,8 @@
 //   }
 //
 // The first definition gives a value for all indices, which are different variables. Each further one is an update: it
-// changes some elements, in order, for each point of the Reductions whose variables it names. What it does not reduce
-// over stays a variable at its place.
+// changes some elements, in order, for each point of the Reductions whose variables it names. Dimensions over which it
+// does not reduce keep a variable as index.
 //
 //   Func<std::int32_t> histogram{"histogram"};
 //   Reduction k{"k", 0, input.extent(0)};
@@ -22,20 +22,21 @@
 //   sums(x) = undefined<float>();                        // updates define all elements
 //   sums(0) = input(0);
 //
-//   begins_at(result, y0, x0);                           // result's first element is output(y0, x0)
-//   values(x) = table(promise_clamped(place(x), 0, 255));  // place(x) is no less than 0 and no more than 255
+//   begins_at(result, y0, x0);                             // result's first element is output(y0, x0)
+//   values(x) = table(promise_clamped(place(x), 0, 255));  // place(x) is at least 0 and at most 255
 //
-//   Func<float, std::int32_t> best{"best"};              // of two values
+//   Func<float, std::int32_t> best{"best"};              // has two values
 //   best(x) = values(0.0f, 0);
 //   auto [value, place] = best(x);
 //
-// `Func f{"f"}` has values of float. A call f(y, x + 1) takes 0 to 8 indices, and is an element like those of an Array:
-// its value is what all definitions have made of it. Names need not differ: a later Func is called f_1. A Func is one
-// object however often it is copied; a plain C++ function takes and returns Funcs.
+// `Func f{"f"}` has values of type float. A call f(y, x + 1) takes 0 to 8 indices, and is an element like those of an
+// Array: its value is the result of all definitions. Names may repeat: a later Func is called f_1. Copies of a Func are
+// the same Func; plain C++ functions take and return Funcs.
 //
-// Elements are defined outside of traced control flow, which is for computing a value. UserError otherwise, and for
-// definitions that leave elements open: with variables that are no index, or first definitions that read the Func. A
-// Func whose first definition is f(…) += … or f(…) -= … begins with zeros, and with ones if it is f(…) *= ….
+// Elements are defined outside of traced control flow, which only computes values; otherwise UserError. Definitions
+// that leave elements open are a UserError too: those with variables that are no index, and first definitions that read
+// the Func. A Func whose first definition is f(…) += … or f(…) -= … begins with zeros, and with ones if it is f(…) *=
+// ….
 #pragma once
 
 #include "samite/lang/schedule.h"
@@ -43,7 +44,7 @@
 namespace samite {
 namespace lang {
 
-// A Func's name, with the place where it was written. Made by implicit conversion only.
+// A Func's name and source line. Made by implicit conversion only.
 struct FuncName {
   FuncName(const char *name, SourceLocation where = std::source_location::current())
       : name(Name(name, where).text()), where(where) {}
@@ -54,13 +55,13 @@ struct FuncName {
   SourceLocation where;
 };
 
-// A Func that fills these arrays, one for each value and one after another in the pipeline's parameters, or none.
-// UserError outside of a pipeline's function.
+// Declares a Func. If it fills arrays, they are consecutive parameters of the pipeline, one for each value. UserError
+// outside of a pipeline's function.
 Stage::Handle declare_func(const FuncName &name, std::initializer_list<ScalarType> types,
                            std::initializer_list<std::uint32_t> outputs = {}, int rank = -1);
-// An element of the first value. Fixes the rank of the Func, once.
+// An element of the first value. The first call fixes the rank of the Func.
 Access func_access(const Stage::Handle &func, std::initializer_list<Index> indices, SourceLocation where);
-// The elements of all values.
+// Defines the elements of all values.
 void define_func(const Access &element, std::initializer_list<ir::Value> values);
 
 void set_origin(std::uint32_t array, std::initializer_list<ir::Value> indices, SourceLocation where);
@@ -81,14 +82,14 @@ struct ValueOf<A> {
 
 struct give_as_many_values;
 
-// A call of a Func of several values.
+// A call of a Func with several values.
 template <Scalar... Ts>
 class Elements {
  public:
   explicit Elements(const Access &access) : access_(access) {}
   Elements(const Elements &) = default;
 
-  // The value of number `i`, now.
+  // The `i`-th value at this point of the program.
   template <std::size_t i>
   auto get() const {
     using T = std::tuple_element_t<i, std::tuple<Ts...>>;
@@ -148,7 +149,7 @@ class Func : public Stage {
   using Call = typename lang::CalledAs<Ts...>::type;
 
   Func(const lang::FuncName &name) : Stage(lang::declare_func(name, {scalar_type_of<Ts>...})) {}
-  // Fills the arrays, whose indices are its own.
+  // Fills the arrays, whose indices are those of the Func.
   template <int Rank>
   Func(const lang::FuncName &name, const Array<Ts, Rank> &...arrays)
       : Stage(lang::declare_func(name, {scalar_type_of<Ts>...}, {arrays.index(name.where)...}, Rank)) {}
@@ -177,17 +178,17 @@ class Func : public Stage {
 
 Func(const lang::FuncName &) -> Func<float>;
 
-// The value of a first definition where updates define all elements that are read: none is stored. UserError where it
-// is anything else.
+// The value of a first definition if updates define all elements that are read: nothing is stored. UserError in any
+// other place.
 template <Scalar T>
 Traced<T> undefined(SourceLocation where = std::source_location::current()) {
   return Traced<T>::adopt(lang::record(ir::Op::Unavailable, scalar_type_of<T>, {}, where));
 }
 
-// The array's first element has these indices, one for each dimension: the Func that fills the array is computed from
-// there on, and what reads it, boundary conditions too, counts from there. Before, all arrays begin at zeros. Numbers,
-// or integers made of the pipeline's parameters. Called before a boundary condition of the array; of a Func of several
-// values for its first array. UserError otherwise.
+// Sets the indices of the array's first element, one for each dimension; zeros by default. The Func that fills the array
+// is computed from there on, and reads and boundary conditions of the array use these indices. They are numbers, or
+// integers made of the pipeline's parameters. Call it before a boundary condition of the array; for a Func of several
+// values, call it for its first array. UserError otherwise.
 template <class T, int Rank, std::convertible_to<Operand<std::int32_t>>... Others>
   requires(sizeof...(Others) + 1 == Rank)
 void begins_at(const Array<T, Rank> &array, const Operand<std::int32_t> &first, const Others &...others) {
@@ -198,14 +199,13 @@ template <class T, int Rank, class... Indices>
   requires(sizeof...(Indices) != Rank)
 lang::give_an_index_for_each_dimension begins_at(const Array<T, Rank> &, const Indices &...) = delete;
 
-// `index`, of which you promise that low <= index <= high: so much is computed of a Func that is called there, and
-// nothing is clamped. A promise that does not hold reads memory that is not the Func's; debug mode checks it, and then
-// throws a UserError with the index and the limits. UserError outside of a pipeline's function: nothing else asks for
-// bounds.
+// Returns `index`; you promise that low <= index <= high. A Func that is called there is computed for these indices, and
+// nothing is clamped. A broken promise reads memory outside of the Func; debug mode checks it, and throws a UserError
+// with the index and the limits. UserError outside of a pipeline's function, where no bounds are inferred.
 Int promise_clamped(const Operand<std::int32_t> &index, const Operand<std::int32_t> &low,
                     const Operand<std::int32_t> &high);
 
-// For a definition of a Func of several values: one for each.
+// Defines a Func of several values: one argument for each.
 template <lang::Number... As>
 auto values(const As &...as) {
   return lang::FuncValues<typename lang::ValueOf<As>::type...>{{as...}};

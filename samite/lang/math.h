@@ -1,9 +1,9 @@
-// Mathematical functions of traced values: names and meaning of <cmath>.
+// Mathematical functions of traced values, with the names and meanings of <cmath>.
 //
 // Arguments are Float, Double, Half or BFloat16 (also array elements, and literals beside a traced argument); two
-// arguments meet in one type by the promotion table of lang/traced.h. min, max and abs take integers, too. Accuracy is
-// the target's vector library's: at most 4 units in the last place on the CPU. min and max return the other argument
-// where one is NaN, as fmin and fmax do.
+// arguments are converted to their common type by the promotion table of lang/traced.h. min, max and abs also take
+// integers. The accuracy is that of the target's vector library: at most 4 units in the last place on the CPU. If one
+// argument is NaN, min and max return the other one, as fmin and fmax do.
 #pragma once
 
 #include "samite/lang/attributed.h"
@@ -35,7 +35,7 @@ concept FloatingValue = FloatingScalar<value_type_of<A>> && ArithmeticScalar<val
 template <class A>
 concept ArithmeticValue = TracedValue<A> && !std::same_as<value_type_of<A>, bool>;
 
-// Literals beside integers count as they meet: pow(i, 0.5) of an Int i is a Double.
+// Literals beside integers have the common type: pow(i, 0.5) of an Int i is a Double.
 template <class A, class B>
 concept FloatingValues =
     TwoNumbers<A, B> && (FloatingScalar<meeting_type<A, B>> || std::is_void_v<meeting_type<A, B>>) &&
@@ -43,7 +43,7 @@ concept FloatingValues =
 template <class A>
 concept IntegerValue = TracedValue<A> && std::integral<value_type_of<A>> && !std::same_as<value_type_of<A>, bool>;
 
-// The type in which three numbers meet, one of them traced at least.
+// The common type of three numbers, at least one of them traced.
 template <class A, class B, class C>
 struct MeetingOfThree : Meeting<std::remove_cvref_t<A>, std::remove_cvref_t<C>> {};
 template <class A, class B, class C>
@@ -54,7 +54,7 @@ concept ThreeFloatingNumbers =
     Number<A> && Number<B> && Number<C> && (TracedValue<A> || TracedValue<B> || TracedValue<C>) &&
     FloatingScalar<typename MeetingOfThree<A, B, C>::type> && ArithmeticScalar<typename MeetingOfThree<A, B, C>::type>;
 
-// Three numbers in the type in which they meet, given to `function`, all of it on the user's line.
+// Passes three numbers in their common type to `function`; everything is recorded on the user's line.
 template <class A, class B, class C, class F>
 auto with_three(const A &a, const B &b, const C &c, SourceLocation where, const F &function) {
   using T = typename MeetingOfThree<A, B, C>::type;
@@ -115,12 +115,12 @@ SAMITE_BINARY_FUNCTION(pow, Pow)
 SAMITE_BINARY_FUNCTION(hypot, Hypot)
 SAMITE_BINARY_FUNCTION(fmod, Fmod)
 SAMITE_BINARY_FUNCTION(copysign, CopySign)
-// a itself, taken as a constant by every derivative.
+// a itself; derivatives treat it as a constant.
 SAMITE_UNARY_FUNCTION(stop_gradient, StopGradient)
 #undef SAMITE_UNARY_FUNCTION
 #undef SAMITE_BINARY_FUNCTION
 
-// Refused in a line: C++ would make doubles of integers.
+// Refused, with a message of one line: C++ would make doubles of integers.
 #define SAMITE_REFUSED(name)                 \
   template <lang::NumberThatIsNotFloating A> \
   lang::cast_the_argument name(const A &) = delete;
@@ -204,13 +204,13 @@ auto smoothstep(const A &low, const B &high, const C &x, SourceLocation where = 
                             return Traced<T>(t * t * (3 - 2 * t));
                           });
 }
-// Both at once: auto [sine, cosine] = sincos(a).
+// Both functions of one argument: auto [sine, cosine] = sincos(a).
 template <lang::FloatingValue A>
 auto sincos(const A &a, SourceLocation where = std::source_location::current()) {
   return std::pair{sin(a, where), cos(a, where)};
 }
 
-// 1, -1, or a itself where it is zero or NaN; a constant to every derivative.
+// 1, -1, or a itself if it is zero or NaN; derivatives treat it as a constant.
 template <lang::ArithmeticValue A>
 auto sign(const A &a, SourceLocation where = std::source_location::current()) {
   using T = lang::value_type_of<A>;
@@ -246,7 +246,8 @@ Bool isfinite(const A &a, SourceLocation where = std::source_location::current()
   return lang::beside_infinity(ir::Op::Less, a, where);
 }
 
-// How many bits are set; how many zeros are above the highest one that is set, and below the lowest: all bits of 0.
+// The number of bits that are set, of zeros above the highest set bit, and of zeros below the lowest; for 0, the number
+// of bits.
 #define SAMITE_BITS_FUNCTION(name, op)                                                                          \
   template <lang::IntegerValue A>                                                                               \
   Int name(const A &a, SourceLocation where = std::source_location::current()) {                                \
@@ -259,7 +260,7 @@ SAMITE_BITS_FUNCTION(clz, LeadingZeros)
 SAMITE_BITS_FUNCTION(ctz, TrailingZeros)
 #undef SAMITE_BITS_FUNCTION
 
-// The same bits as another type of as many bytes: bit_cast<UInt>(x) of a Float. A constant to every derivative.
+// The same bits in another type of the same size: bit_cast<UInt>(x) of a Float. Derivatives treat it as a constant.
 template <class To, lang::ArithmeticValue From>
   requires requires { typename To::value_type; }
 To bit_cast(const From &a, SourceLocation where = std::source_location::current()) {

@@ -1,23 +1,23 @@
-// Words from inside of a kernel: lines that it prints, and conditions that must hold.
+// Messages from a kernel: lines that it prints, and conditions that must hold.
 //
 //   print("i = ", i, ": ", x(i));                       // "i = 3: 0.25"
 //   check(x(i) >= 0, "x must not be negative, is ", x(i));
 //
-// Parts are texts, traced values and array elements, which are read now, and C++ numbers. Floating values have as many
-// digits as tell them from their neighbours. Vectors, quaternions and structs are written as (1, 2, 3), matrices as
-// ((1, 2), (3, 4)).
+// Parts are texts, C++ numbers, and traced values and array elements with their present values. Floating values have
+// enough digits to identify them. Vectors, quaternions and structs are written as (1, 2, 3), matrices as ((1, 2), (3,
+// 4)).
 //
-// `print` writes one line for each instance that comes to it, never mixed with another. Instances that run in one
-// vector come in the order of their indices; beyond that there is no order. Lines go to standard output, or where
-// set_print_sink (jit/print_sink.h) says.
+// `print` writes one line for each instance that reaches it; lines are never mixed. Instances that run in one vector
+// print in the order of their indices; otherwise the order is unspecified. Lines go to standard output, or to the sink
+// of set_print_sink (jit/print_sink.h).
 //
-// Where the condition of a `check` is false, the launch goes on and then throws a UserError with the line, the index of
-// the first such instance and the text. It does so in release mode as well; what the launch has written stays written,
-// and further launches are as good as ever.
+// If the condition of a `check` is false, the launch continues and then throws a UserError with the line, the index of
+// the first such instance and the text, in release mode as well. What the launch has written stays written, and further
+// launches are not affected.
 //
-// On CUDA both are heard when the stream is waited for: by Stream::synchronize(), or by reading a buffer.
+// On CUDA both are reported by calls that wait for the stream: Stream::synchronize(), or reading a buffer.
 //
-// An adjoint repeats neither: they belong to the forward run. A tangent launch is a forward run, and has both.
+// `print` and `check` run in forward and tangent launches only, not in adjoints.
 #pragma once
 
 #include "samite/lang/struct_array.h"
@@ -32,7 +32,7 @@
 namespace samite {
 namespace lang {
 
-// A part of a message, with the place where it was written. Made by implicit conversion only.
+// A part of a message, with its source line. Made by implicit conversion only.
 class MessagePart {
  public:
   using Piece = std::variant<std::string, ir::Value>;
@@ -84,7 +84,7 @@ class MessagePart {
       enclose([&](const auto &each) { each(value.translation), each(value.rotation); });
     }
   }
-  // In brackets and separated by commas, what `parts` gives one after another.
+  // Writes what `parts` passes one after another, in brackets and separated by commas.
   template <class F>
   void enclose(const F &parts) {
     const char *before = "(";
@@ -108,7 +108,7 @@ class MessagePart {
   std::vector<Piece> pieces_;
 };
 
-// The condition of a check. Traced alone: a C++ bool is for an `if` of the capture.
+// The condition of a check. Only traced conditions: a C++ bool belongs in an `if` during capture.
 class CheckedCondition {
  public:
   CheckedCondition(const Traced<bool> &value, SourceLocation where = std::source_location::current())

@@ -1,4 +1,4 @@
-// Schedules: how the Funcs of a pipeline are computed, apart from what they are.
+// Schedules say how the Funcs of a pipeline are computed; the results do not depend on them.
 //
 //   schedule_cpu([&] {
 //     Var yo{"yo"}, yi{"yi"};
@@ -10,12 +10,12 @@
 //     blur.compute_at(output, xo).store_in(Memory::shared).gpu_threads(x, y);
 //   });
 //
-// The functions below are called inside of the pipeline's function, and each takes what calls the scheduling functions,
-// which it runs at once. A pipeline has at most one schedule of a name. Funcs are scheduled behind their definitions.
+// The functions below are called inside the pipeline's function. Each takes a function that calls the directives, and
+// runs it at once. A pipeline's schedules have different names. Funcs are scheduled after their definitions.
 //
 // A Stage is one definition of a Func: the Func itself is its pure definition, f.update(0) its first update. Its
-// functions are Halide's. They take loops by name, so that `f.unroll("x_i")` is as good as with a Var. What a directive
-// means for the loops, and which of them go together, is found when the pipeline is lowered.
+// functions are Halide's. They take loops by name, so `f.unroll("x_i")` works as well as a Var. Directives are checked
+// against the loops, and against each other, when the pipeline is lowered.
 #pragma once
 
 #include "samite/base/function_ref.h"
@@ -31,12 +31,12 @@ namespace samite {
 
 using Tail = ir::Tail;
 
-// Where the values of a Func are kept. `automatic` is the compiler's choice; `local` is a thread's own memory.
+// Where the values of a Func are stored. `automatic` is the compiler's choice; `local` is a thread's own memory.
 enum class Memory : std::uint8_t { automatic, registers, local, shared, device };
 
 namespace lang {
 
-// The first of several variables, with the place where it was written. Made by implicit conversion only.
+// The first of several variables, with its source line. Made by implicit conversion only.
 struct VarHere {
   VarHere(const Var &var, SourceLocation where = std::source_location::current()) : var(var), where(where) {}
   VarHere(const char *name, SourceLocation where = std::source_location::current()) : var(name, where), where(where) {}
@@ -51,17 +51,18 @@ struct name_the_loop;
 
 class Stage {
  public:
-  // The n-th update, counted from 0. UserError where there are not so many.
+  // The n-th update, counted from 0. UserError if there are fewer.
   Stage update(int n = 0, SourceLocation where = std::source_location::current()) const;
 
-  // Loops. Factors are 1 to 2^31 - 1. A loop is of one kind: UserError where it is unrolled, say, and then vectorized.
+  // Loops. Factors are 1 to 2^31 - 1. A loop has one kind: UserError if it is unrolled and then vectorized, for
+  // example.
 
   // old = outer * factor + inner
   const Stage &split(const Var &old, const Var &outer, const Var &inner, std::int64_t factor, Tail = Tail::automatic,
                      SourceLocation where = std::source_location::current()) const;
   const Stage &fuse(const Var &outer, const Var &inner, const Var &fused,
                     SourceLocation where = std::source_location::current()) const;
-  // The innermost one first; the others stay where they are.
+  // Innermost first; the other loops stay where they are.
   template <std::convertible_to<Var>... Vars>
   const Stage &reorder(const lang::VarHere &innermost, const Vars &...others) const {
     return reorder({innermost.var, Var(others)...}, innermost.where);
@@ -72,8 +73,8 @@ class Stage {
   const Stage &unroll(const Var &loop, SourceLocation where = std::source_location::current()) const;
   const Stage &vectorize(const Var &loop, SourceLocation where = std::source_location::current()) const;
   const Stage &parallel(const Var &loop, SourceLocation where = std::source_location::current()) const;
-  // The same after a split of `loop` by the factor. The outer loop keeps the name, the inner one is called x_i where
-  // `loop` is x, or x_i2, x_i3, … where that is taken. Unrolled and vectorized is the inner one, parallel the outer.
+  // Splits `loop` by the factor first. The outer loop keeps the name; the inner one is called x_i if `loop` is x, or
+  // x_i2, x_i3, … if that is taken. unroll and vectorize act on the inner loop, parallel on the outer one.
   const Stage &unroll(const Var &loop, std::int64_t factor, Tail = Tail::automatic,
                       SourceLocation where = std::source_location::current()) const;
   const Stage &vectorize(const Var &loop, std::int64_t factor, Tail = Tail::automatic,
@@ -87,7 +88,7 @@ class Stage {
   lang::name_the_loop vectorize(N, Tail = Tail::automatic) const = delete;  // name the loop: vectorize(x, 8)
   template <std::integral N>
   lang::name_the_loop parallel(N, Tail = Tail::automatic) const = delete;  // name the loop: parallel(y, 16)
-  // Both are split, and in order from the innermost one: xi, yi, xo, yo.
+  // Splits both, and orders them from the innermost one: xi, yi, xo, yo.
   const Stage &tile(const Var &x, const Var &y, const Var &xo, const Var &yo, const Var &xi, const Var &yi,
                     std::int64_t x_factor, std::int64_t y_factor, Tail = Tail::automatic,
                     SourceLocation where = std::source_location::current()) const;
@@ -115,7 +116,7 @@ class Stage {
   // Shares the loops of `other` from the outermost one to `loop`.
   const Stage &compute_with(const Stage &other, const Var &loop,
                             SourceLocation where = std::source_location::current()) const;
-  // Loads so many stages ahead of the innermost loop around its memory.
+  // Prefetches the Func's loads so many stages ahead, in the innermost loop around its memory.
   const Stage &pipelined(int stages, SourceLocation where = std::source_location::current()) const;
   // Copies the loops for launches in which the condition holds; it may depend only on parameters and extents. The copy
   // has the directives so far; directives on the returned Stage change only the copy. The first specialization whose
@@ -140,7 +141,7 @@ class Stage {
   const Stage &store_at(const Stage &func, const Var &loop,
                         SourceLocation where = std::source_location::current()) const;
   const Stage &store_in(Memory memory, SourceLocation where = std::source_location::current()) const;
-  // The innermost one first.
+  // Innermost first.
   template <std::convertible_to<Var>... Vars>
   const Stage &reorder_storage(const lang::VarHere &innermost, const Vars &...others) const {
     return reorder_storage({innermost.var, Var(others)...}, innermost.where);
@@ -153,7 +154,7 @@ class Stage {
                      SourceLocation where = std::source_location::current()) const;
   const Stage &align_bounds(const Var &dimension, std::int64_t modulus,
                             SourceLocation where = std::source_location::current()) const;
-  // What the loop needs of a Func, or of an array, is loaded so many iterations before it is.
+  // Prefetches the elements of a Func, or of an array, so many iterations before the loop needs them.
   const Stage &prefetch(const Stage &func, const Var &loop, std::int64_t distance,
                         SourceLocation where = std::source_location::current()) const;
   template <class T, int Rank>
@@ -161,14 +162,15 @@ class Stage {
                         SourceLocation where = std::source_location::current()) const {
     return prefetch(array.index(where), loop, distance, where);
   }
-  // A new Func with the values of this one, which all that call this one call instead, or that consumer alone. The new
-  // Func, for this schedule; the same one where it is asked for again. One for a consumer goes before one for all.
+  // A new Func with the values of this one, called in its place by all consumers, or only by the given one. Returns the
+  // new Func, which exists only in this schedule; a repeated call returns the same one. The one for a consumer has
+  // precedence over the one for all.
   Stage in(SourceLocation where = std::source_location::current()) const;
   Stage in(const Stage &consumer, SourceLocation where = std::source_location::current()) const;
-  // The same with the definitions of this one: computed anew, and by a schedule of its own.
+  // The same with a copy of the definitions: computed again, and with its own schedule.
   Stage clone_in(const Stage &consumer, SourceLocation where = std::source_location::current()) const;
 
-  // For the library: which of the Funcs that a capture has declared.
+  // For the library: identifies one of the Funcs that a capture has declared.
   struct Handle {
     std::uint32_t serial, func;
     std::uint32_t definition = 0;
@@ -183,7 +185,7 @@ class Stage {
   const Stage &prefetch(std::uint32_t array, const Var &loop, std::int64_t distance, SourceLocation where) const;
   const Stage &each(ir::Directive::Kind kind, std::initializer_list<const Var *> loops, SourceLocation where) const;
   Stage in_front_of(ir::Directive::Kind kind, std::vector<std::uint32_t> consumers, SourceLocation where) const;
-  // A directive about the other Func, too; as one about this definition, or about this Func.
+  // A directive that also concerns the other Func; about this definition, or about this Func.
   ir::Directive about(ir::Directive::Kind kind, const Stage &other, std::vector<std::string> names,
                       SourceLocation where) const;
   const Stage &say(ir::Directive directive, SourceLocation where) const;
@@ -193,7 +195,7 @@ class Stage {
   Handle handle_;
 };
 
-// The schedule for the CPU, for CUDA, and one to be chosen by its name.
+// The schedule for the CPU, for CUDA, and one that is selected by its name.
 void schedule_cpu(FunctionRef<void()> directives, SourceLocation where = std::source_location::current());
 void schedule_cuda(FunctionRef<void()> directives, SourceLocation where = std::source_location::current());
 void schedule(const std::string &name, FunctionRef<void()> directives,

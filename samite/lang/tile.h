@@ -9,12 +9,12 @@
 //   }};
 //   gemm.launch({rows, columns}, a, b, c);   // so many blocks
 //
-// The kernel's function is about one block. A Tile<T> has one to four extents, which are known when the kernel is
-// captured, and reads and assigns like a number: operators and functions (lang/tile_math.h) work on each element. Two
-// tiles meet where their extents are equal, or 1, which is then repeated; a number meets any tile. Traced numbers are
-// the block's, and steer its control flow: all of its threads go the same way.
+// The kernel's function describes one block. A Tile<T> has one to four extents, which are known when the kernel is
+// captured, and is used like a number: operators and functions (lang/tile_math.h) work on each element. The extents of
+// two operands must be equal, or 1, which is then repeated; a number combines with any tile. Traced numbers belong to
+// the block, and may steer its control flow: all of its threads take the same path.
 //
-// UserError with both extents where two tiles do not fit each other.
+// If two tiles do not fit each other, a UserError names both extents.
 #pragma once
 
 #include "samite/ir/stmt.h"
@@ -49,7 +49,7 @@ class Tile;
 
 namespace lang {
 
-// An operation on elements, of tiles and numbers that fit each other. `result` is the element type.
+// An operation on the elements of tiles and numbers that fit each other. `result` is the element type.
 ir::Value record_on_tiles(ir::Op op, ScalarType result, std::vector<ir::Value> operands, SourceLocation where);
 ir::Value record_tile(ir::Operation operation, SourceLocation where);
 ir::Type tile_type(ScalarType element, TileExtents extents, SourceLocation where);
@@ -57,7 +57,7 @@ void assign_tile(LocalHandle &target, const ir::Type &type, ir::Value value, Sou
 
 }  // namespace lang
 
-// One operand of an operation on elements: a tile or a number. Made by implicit conversion only.
+// One operand of an element-wise operation: a tile or a number. Made by implicit conversion only.
 template <Scalar T>
 class TileOperand {
  public:
@@ -135,8 +135,8 @@ class Tile : public lang::TileOperators<T> {
   Tile(Tile &&other) noexcept : type_(other.type_), local_(std::move(other.local_)) {}
   ~Tile() {}  // NOLINT(modernize-use-equals-default): as Traced
 
-  // Assignment writes to this tile, whose extents stay as they are.
-  // To itself also where it was moved from, as std::swap of a tile with itself does.
+  // Assignment writes to this tile, whose extents stay the same. A moved-from tile may be assigned to itself, as
+  // std::swap of a tile with itself does.
   Tile &operator=(const Tile &other) { return this == &other ? *this : assign(other.value(lang::latest_location())); }
   Tile &operator=(Tile &&other) { return *this = std::as_const(other); }
   Tile &operator=(const TileOperand<T> &value) { return assign(value.value()); }

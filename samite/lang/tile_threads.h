@@ -1,24 +1,23 @@
-// Tiles from and to code about one thread: each element by what a Kernel's function would be, with numbers, branches
-// and loops of its own.
+// Code about one thread inside a tile kernel: it computes each element of a tile as a Kernel's function would, with its
+// own numbers, branches and loops.
 //
 //   Tile<float> depth = tile::per_thread([&](Int thread) {          // one value of each thread of the block
 //     Float sum = 0;
 //     for (Int k : range(first(thread), first(thread + 1))) sum += x(k);
 //     return sum;
 //   });
-//   tile::per_thread(tile::inclusive_scan(depth, 0), [&](Int thread, Float value) { y(thread) = value; });   // and
-//   back
+//   tile::per_thread(tile::inclusive_scan(depth, 0), [&](Int thread, Float value) { y(thread) = value; });
 //
-// `per_thread({8, 16}, f)` makes a tile of these extents, and hands `f` an index for each of them; without extents it
-// is one of as many elements as the block has threads (TileOptions::threads). `per_thread(t, f)` hands `f` the indices
-// of an element of `t`, and the element. What `f` returns becomes an element of the result, a tile; it may return
-// nothing.
+// `per_thread({8, 16}, f)` makes a tile of these extents, and passes each element's indices to `f`; without extents,
+// the tile has as many elements as the block has threads (TileOptions::threads). `per_thread(t, f)` passes the indices
+// of each element of `t`, and the element. The results of `f` are the elements of the resulting tile; it may also
+// return nothing.
 //
-// The code is that of all elements at once: an operation is done for all of them before the next one, and where they
-// differ on a branch, both sides are gone through, each by those that it is for; a loop ends when all of them have left
-// it. What an element stores to an array is seen by the others. An index outside of its array reads zero, and stores
-// nothing. Numbers from outside of `f` are the block's, and are not assigned there; break_, continue_, return_, print,
-// check, local arrays, and atomics that give the element before are not for this code: UserError.
+// All elements run the code together: an operation is done for all of them before the next one. If they differ at a
+// branch, both sides are run, each by its elements; a loop ends when all of them have left it. Stores of one element to
+// an array are visible to the others. An index outside of its array reads zero, and stores nothing. Numbers from
+// outside of `f` belong to the block, and cannot be assigned there. break_, continue_, return_, print, check, local
+// arrays, and atomics that return the previous element are a UserError in this code.
 #pragma once
 
 #include "samite/lang/tile_operations.h"
@@ -39,9 +38,9 @@ class ThreadCode {
   int rank() const { return shape_.rank(); }
   ir::Value index(int dimension) const { return indices_[static_cast<std::size_t>(dimension)]; }
   ir::Value element() const { return *element_; }
-  // Ends the code: what all elements have made of a value of it.
+  // Ends the code: the tile of all elements' values of a result.
   std::optional<ir::Value> close(std::optional<ir::Value> result);
-  // UserError where there are not as many indices as dimensions.
+  // UserError if the number of indices is not that of the dimensions.
   void check_indices(int indices) const;
 
  private:

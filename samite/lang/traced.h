@@ -1,13 +1,12 @@
-// Traced values: the scalars that a kernel's function computes with.
+// Traced values: the scalars in a kernel's function.
 //
 //   Float x = 2.0f;  x = x * x + 1;  Bool inside = x < limit;
 //
-// A traced value reads and assigns like the C++ type it stands for. Each operation is written down with the file and
-// line of the user's expression; none is computed. Copies are copies: assigning to one does not change the other.
+// A traced value is used like the C++ type it stands for. Operations are not computed but recorded, with the file and
+// line of the user's expression. Copies are independent: assigning to one does not change the other.
 //
-// Promotion is stricter than C++'s and loses no range without being asked: two operands meet in the one type of the two
-// that the other promotes to (lang/promotion.h); where neither does, the program does not compile and an explicit cast
-// is needed.
+// Promotion is stricter than C++'s and never loses range silently: the common type of two operands is the one to which
+// the other promotes (lang/promotion.h). If neither type promotes, compilation fails: add a cast.
 //
 // A C++ literal takes the type of the traced operand beside it (`x * 2`, `x * 0.5` with a Float x are Float), and Bool
 // only bool. An integer beside a floating literal promotes to the literal's type, as in C++: with an Int i `i * 0.5` is
@@ -55,14 +54,14 @@ using Float = Traced<float>;
 using Double = Traced<double>;
 
 namespace lang {
-// An enum that C++ takes for an integer.
+// An enum that C++ converts to an integer.
 template <class A>
 concept UnscopedEnum = std::is_enum_v<A> && std::is_convertible_v<A, int>;
 template <class A>
 concept ScopedEnum = std::is_enum_v<A> && !std::is_convertible_v<A, int>;
 }  // namespace lang
 
-// C++ values that may stand where a Traced<T> is wanted.
+// C++ values that convert to a Traced<T>.
 template <class A, class T>
 concept LiteralFor = (std::same_as<T, bool> && std::same_as<A, bool>) ||
                      (!std::same_as<T, bool> && std::integral<T> && std::integral<A> && !std::same_as<A, bool>) ||
@@ -90,7 +89,7 @@ struct ValueType<Var> {
 template <class A>
 using value_type_of = typename ValueType<std::remove_cvref_t<A>>::type;
 
-// The type in which two operands meet, by the promotion table; void where there is none.
+// The common type of two operands by the promotion table; void if there is none.
 template <class A, class B>
 using common_type_of = std::conditional_t<
     std::same_as<A, B> || std::is_void_v<B>, A,
@@ -99,7 +98,7 @@ using common_type_of = std::conditional_t<
 template <class A>
 concept TracedValue = !std::is_void_v<value_type_of<A>>;
 
-// A traced value or a C++ number: what the operators and functions of numbers are about.
+// A traced value or a C++ number: the operands of operators and functions of numbers.
 template <class A>
 concept Number = TracedValue<A> || Scalar<A> || std::is_arithmetic_v<A>;
 
@@ -121,14 +120,14 @@ template <TracedValue A, class B>
 struct Meeting<A, B> {
   using type = type_beside_literal<B, value_type_of<A>>;
 };
-// The type in which two numbers meet, one of them traced at least: by the promotion table, or as a literal beside a
-// traced value. void where there is none.
+// The common type of two numbers, at least one of them traced: by the promotion table, or as a literal beside a traced
+// value. void if there is none.
 template <class A, class B>
 using meeting_type = typename Meeting<std::remove_cvref_t<A>, std::remove_cvref_t<B>>::type;
 
 template <class A, class B>
 concept TwoNumbers = Number<A> && Number<B> && (TracedValue<A> || TracedValue<B>);
-// Two numbers for which there is no operator: one of them, or both, have to be cast first.
+// Two numbers without an operator: one or both must be cast first.
 template <class A, class B>
 concept ApartAsNumbers = TwoNumbers<A, B> && !ArithmeticScalar<meeting_type<A, B>>;
 template <class A, class B>
@@ -142,7 +141,7 @@ concept ApartAsValues = TwoNumbers<A, B> && std::is_void_v<meeting_type<A, B>>;
 template <class A, class B>
 concept ApartAsTruth = TwoNumbers<A, B> && !std::same_as<meeting_type<A, B>, bool>;
 
-// Results of what is refused, so that the message says what to do: `a + b` of Int and UInt has to say cast<Int>(b).
+// Results of refused operators, so that the message says what to do: `a + b` of Int and UInt must say cast<Int>(b).
 struct cast_one_operand;
 struct cast_the_argument;
 struct cast_what_is_assigned;
@@ -153,12 +152,12 @@ ir::Value record_cast(ScalarType type, ir::Value value, SourceLocation where);
 // The value of a variable (lang/variable.h), as `type`.
 ir::Value record_variable(ScalarType type, const Var &variable, SourceLocation where);
 
-// The local of the running capture that an object of C++ stands for.
+// The local of the running capture that a C++ object stands for.
 //
-// A move hands it on. What was moved from may be assigned to, as std::swap does: where it was declared in the block in
-// which it was moved from, it gets a new local. Elsewhere, in a loop say, it is that variable again, as it has to be in
-// the next iteration, and the value that was handed on goes to a local of its own, which all that was captured since
-// the move is about.
+// A move passes the local on. A moved-from object may be assigned to, as std::swap does. In the block in which it was
+// moved from, it gets a new local. Elsewhere, for example in a loop, it must be the same variable again in the next
+// iteration: it takes the local back, and the value that was passed on moves to a new local, in all that was captured
+// since the move.
 class LocalHandle {
  public:
   explicit LocalHandle(ir::LocalId local);
@@ -166,7 +165,7 @@ class LocalHandle {
   LocalHandle &operator=(LocalHandle &&) = delete;
   ~LocalHandle();
 
-  // UserError where the local is of another capture or out of scope, or was moved from.
+  // UserError if the local belongs to another capture, is out of scope, or was moved from.
   ir::Value value(const ir::Type &type, SourceLocation where) const;
   void assign(const ir::Type &type, ir::Value value, SourceLocation where);
 
@@ -178,11 +177,11 @@ class LocalHandle {
   std::uint32_t moved_in_ = 0;  // the block
 };
 
-// Where the running capture last recorded something. An assignment operator cannot ask for its caller's line; what it
-// assigns was recorded on that line or just before.
+// Where the running capture last recorded something. An assignment operator cannot ask for its caller's line; the
+// assigned value was recorded on that line or just before.
 SourceLocation latest_location();
-// A literal as a constant of `type`. UserError where an integer does not fit, a floating type has nothing that large,
-// or has only zero for a literal that is not zero; other literals are rounded. `rounded` is `value` in the type.
+// A literal as a constant of `type`. UserError if an integer does not fit, or if a floating literal overflows or
+// becomes zero; otherwise it is rounded. `rounded` is `value` in the type.
 ir::Value literal(ScalarType type, double rounded, double value, SourceLocation where);
 ir::Value literal(ScalarType type, std::int64_t value, bool negative, SourceLocation where);
 
@@ -192,7 +191,7 @@ ir::Value literal_for(A value, SourceLocation where) {
     return literal_for<T>(static_cast<std::underlying_type_t<A>>(value), where);
   else if constexpr (std::same_as<T, bool>)
     return ir::Value::boolean(value);
-  // To T first: by way of double a long integer would be rounded twice.
+  // To T first: through double, a long integer would be rounded twice.
   else if constexpr (FloatingScalar<T>)
     return literal(scalar_type_of<T>, static_cast<double>(static_cast<T>(value)), static_cast<double>(value), where);
   else
@@ -201,7 +200,7 @@ ir::Value literal_for(A value, SourceLocation where) {
 
 }  // namespace lang
 
-// One operand of an operation on Traced<T>, with the place where it was written. Made by implicit conversion only.
+// One operand of an operation on Traced<T>, with its source line. Made by implicit conversion only.
 template <Scalar T>
 class Operand {
  public:
@@ -239,13 +238,14 @@ class Operand {
 
 namespace lang {
 
-// A number that is no T without a cast. By the types alone: whether it converts is what is asked about Traced<T>.
+// A number that is no T without a cast. Decided by the types only, since convertibility is a question about Traced<T>
+// itself.
 template <class A, class T>
 concept NumberToBeCast = (TracedValue<A> && !std::same_as<value_type_of<A>, T> && !PromotesTo<value_type_of<A>, T>) ||
                          (!TracedValue<A> && Number<A> && !LiteralFor<A, T>);
 
-// Traced<bool>, as a name that depends on T: it is not complete yet where this is read. A native `if` on it is an error
-// of which compilers tell this name.
+// Traced<bool>, as a name that depends on T: it is incomplete where this is read. Compilers print this name in the
+// error for a native `if`.
 template <class T>
 struct Condition {
   using type = Traced<std::conditional_t<sizeof(T) != 0, bool, T>>;
@@ -253,7 +253,8 @@ struct Condition {
 template <class T>
 using write_if_or_select = typename Condition<T>::type;
 
-// An integer beside a floating literal: a base of the integers alone, as each of these costs every type that has it.
+// An integer beside a floating literal: a base class only of integers, since each such base costs compile time in every
+// type that has it.
 template <class T>
 struct OperatorsBesideLiterals {};
 template <std::integral T>
@@ -337,7 +338,7 @@ struct Operators : OperatorsBesideLiterals<T> {
 
 }  // namespace lang
 
-// What has no meaning without a cast is refused in a line.
+// Operators that have no meaning without a cast are refused, with a message of one line.
 #define SAMITE_REFUSED(symbol, apart) \
   template <class A, class B>         \
     requires lang::apart<A, B>        \
@@ -362,7 +363,7 @@ SAMITE_REFUSED(&&, ApartAsTruth)     // of Bool: write x != 0
 SAMITE_REFUSED(||, ApartAsTruth)     // of Bool: write x != 0
 #undef SAMITE_REFUSED
 
-// Not deleted: compilers tell of deleted operators with all the others beside them.
+// Not deleted: for deleted operators, compilers list all other candidates.
 namespace lang {
 template <class E>
 void refuse_enum() {
@@ -413,12 +414,12 @@ class Traced : public lang::Operators<T> {
     requires(std::same_as<T, std::int32_t> || PromotesTo<std::int32_t, T>)
       : Traced(copy(lang::record_variable(scalar_type_of<T>, variable, where), where)) {}
 
-  // Refused: C++ would lose digits or the sign without a word.
+  // Refused: C++ would silently lose digits or the sign.
   template <class A>
     requires lang::NumberToBeCast<A, T>
   Traced(const A &, lang::cast_what_is_assigned * = nullptr) = delete;  // it does not promote: Int i = cast<Int>(x), …
 
-  // What does not promote must be asked for.
+  // Conversions that do not promote must be explicit.
   template <class From>
     requires(!PromotesTo<From, T> && !std::same_as<From, T>)
   explicit Traced(const Traced<From> &other, SourceLocation where = std::source_location::current())
@@ -431,8 +432,8 @@ class Traced : public lang::Operators<T> {
   // Written out, so that it is not trivial: otherwise compilers warn about a loop index that is never read.
   ~Traced() {}  // NOLINT(modernize-use-equals-default)
 
-  // Assignment writes to this local, wherever it was declared: in a loop or branch, too.
-  // To itself also where it was moved from, as std::swap of a value with itself does.
+  // Assignment writes to this local, wherever it was declared, also inside a loop or branch. A moved-from value may be
+  // assigned to itself, as std::swap of a value with itself does.
   Traced &operator=(const Traced &other) {
     return this == &other ? *this : assign(Operand<T>(other, lang::latest_location()));
   }
@@ -443,7 +444,7 @@ class Traced : public lang::Operators<T> {
     return assign(Operand<T>(value, lang::latest_location()));
   }
 
-  // Refused: C++ would lose digits or the sign without a word.
+  // Refused: C++ would silently lose digits or the sign.
   template <lang::Number A>
     requires(!std::convertible_to<const A &, Operand<T>>)
   lang::cast_what_is_assigned operator=(const A &) = delete;  // it does not promote: cast<Int>(x), cast<Float>(x), …
@@ -458,7 +459,7 @@ class Traced : public lang::Operators<T> {
   SAMITE_REFUSED(%=, std::integral<T> &&ArithmeticScalar<T>)  // of integers: i %= cast<Int>(x)
 #undef SAMITE_REFUSED
 
-  // As in C++: `i++` gives the value before.
+  // As in C++: `i++` returns the previous value.
   Traced &operator++()
     requires(ArithmeticScalar<T>)
   {
@@ -525,7 +526,7 @@ class Traced : public lang::Operators<T> {
     return update(ir::Op::Xor, b);
   }
 
-  // Exchanges the values, where the instance comes here: in a branch or loop, too.
+  // Exchanges the values at this point of the program, also inside a branch or loop.
   friend void swap(Traced &a, Traced &b) {  // NOLINT(performance-noexcept-swap): capturing allocates
     Traced kept = a;
     a = b;

@@ -8,12 +8,11 @@
 //   auto [dy, dx] = r;
 //   r.where(dy * dy + dx * dx <= 1);
 //
-// A variable is an Int that nothing assigns: it stands for all the indices that a Func is asked for, or that a
-// reduction goes through. A copy is the same variable, and in a pipeline two of one name are the same one; a Reduction
-// has its own variables, whatever they are named. Outside of a pipeline's function a Var is a name alone, for
-// schedules.
+// A variable is an Int that is never assigned: it stands for all indices at which a Func is needed, or for the points
+// of a reduction. A copy is the same variable, and in a pipeline two with one name are the same; a Reduction always has
+// its own variables, whatever their names. Outside of a pipeline's function a Var is only a name, for schedules.
 //
-// UserError where a variable is computed with outside of a pipeline's function, or a Reduction is made there.
+// UserError if a variable is used for computing outside of a pipeline's function, or a Reduction is made there.
 #pragma once
 
 #include "samite/base/name.h"
@@ -65,15 +64,15 @@ struct Interval {
   Operand<std::int32_t> begin, extent;
 };
 
-// What a Reduction is, but for its rank.
+// A Reduction of any rank.
 class ReductionVariables {
  public:
   ReductionVariables(const std::string &name, std::span<const Interval> ranges, SourceLocation where);
 
-  // UserError where there is no such dimension.
+  // UserError if there is no such dimension.
   const Var &variable(int dimension, SourceLocation where) const;
   void add_condition(const Operand<bool> &condition) const;
-  // The number of the domain; UserError where it is another pipeline's.
+  // The number of the domain; UserError if it belongs to another pipeline.
   std::uint32_t domain(SourceLocation where) const;
 
  private:
@@ -98,8 +97,8 @@ class Reduction {
     return (*this)[static_cast<int>(dimension)];
   }
 
-  // Only the points where the condition holds, and those given before do. UserError where a definition has gone through
-  // the points already.
+  // Keeps only the points where the condition, and those given before, hold. UserError if a definition has used the
+  // Reduction already.
   const Reduction &where(const Operand<bool> &condition) const {
     variables_.add_condition(condition);
     return *this;
@@ -142,7 +141,7 @@ class Reduction<1> : public Var {
 Reduction(const std::string &, const Operand<std::int32_t> &, const Operand<std::int32_t> &, SourceLocation = {})
     -> Reduction<1>;
 
-// Ranges of several dimensions without braces: refused in a line.
+// Refuses ranges of several dimensions without braces, in one line.
 template <>
 class Reduction<0> {
  public:
