@@ -23,14 +23,14 @@ struct ReductionVariable {
   ir::Value begin, extent;  // made by Definition::bounds
 };
 
-// A reduction variable of the algorithm's that the definition goes through by others, which rfactor has split it into.
+// A reduction variable that rfactor has split: the definition has loops over other variables instead.
 struct JoinedVariable {
   ir::Variable variable;
-  passes::Affine value;     // of the others, and of joined variables before this one; without `begin`
+  passes::Affine value;     // a form of the others, and of previous joined variables; without `begin`
   ir::Value begin, extent;  // made by Definition::bounds
 };
 
-// What is computed where value < extent. The value is factor * outer + a number below the factor.
+// Restricts a definition to value < extent. The value is factor * outer + a number below the factor.
 struct Guard {
   passes::Affine value, outer;  // of variables
   std::int64_t factor;
@@ -38,25 +38,25 @@ struct Guard {
 };
 
 struct Definition {
-  ir::Block body;                  // `Let`s alone, in order
+  ir::Block body;                  // only `Let`s, in order
   std::vector<ir::Value> indices;  // the pure definition's are its variables
   std::vector<ir::Value> values;   // one for each value of the Func
   std::optional<ir::Value> predicate;
-  // By dimension: the variable that the index is, where it goes through all of the dimension.
+  // By dimension: the variable that is the index, if it covers the whole dimension.
   std::vector<std::optional<ir::Variable>> pure;
   ir::Block bounds;                           // `Let`s that the ranges of the reduction need
-  std::vector<ReductionVariable> reductions;  // the outermost first
-  bool undefined = false;                     // a pure one: its values are whatever was there
+  std::vector<ReductionVariable> reductions;  // outermost first
+  bool undefined = false;                     // of a pure one: its values are arbitrary
   std::vector<JoinedVariable> joined;
-  std::vector<Guard> guards;  // beside the predicate
+  std::vector<Guard> guards;  // in addition to the predicate
   SourceLocation where;
 };
 
 struct Function {
   std::string name;
   std::vector<ScalarType> types;
-  std::uint32_t array;                  // which stands for its first value; then the others
-  std::optional<std::uint32_t> output;  // the array parameter that it fills, or the first of as many as it has values
+  std::uint32_t array;                  // stands for its first value; the next ones for the others
+  std::optional<std::uint32_t> output;  // the array parameter for its first value; the next ones for the others
   bool inline_reduction = false;
   std::vector<Definition> definitions;  // the pure one, then the updates in order
   SourceLocation where;
@@ -64,9 +64,9 @@ struct Function {
   int rank() const { return static_cast<int>(definitions[0].indices.size()); }
 };
 
-// What a specialization asks for, before any loop runs.
+// The condition of a specialization, evaluated before any loop.
 struct Condition {
-  ir::Block body;   // `Let`s alone
+  ir::Block body;   // only `Let`s
   ir::Value value;  // a bool
 };
 
@@ -80,7 +80,7 @@ struct Algorithm {
   std::string name;
   std::vector<ir::Parameter> parameters;  // the pipeline's own
   std::vector<Function> functions;        // as ir::CapturedPipeline::funcs has them
-  // By function: in an order in which each is called only by later ones, or by itself.
+  // The functions by number, in an order in which each is called only by later ones, or by itself.
   std::vector<std::uint32_t> order;
   ir::LocalId local_count = 0;
   std::vector<Condition> conditions;             // of the schedule's specializations
@@ -88,22 +88,22 @@ struct Algorithm {
   std::optional<std::uint32_t> promises;         // as ir::CapturedPipeline has it
   SourceLocation where;
 
-  // The function that an array stands for, and which of its values; nothing of a parameter.
+  // The function, and which of its values, for which an array stands; nothing for a parameter.
   struct Value {
     std::uint32_t function, number;
   };
   std::optional<Value> function_of(std::uint32_t array) const;
 };
 
-// UserError where a Func is called and never defined, where a definition cannot be, or where Funcs call each other
-// in a circle.
+// UserError if a Func is called but never defined, if a definition is impossible, or if Funcs call each other in a
+// cycle.
 Algorithm algorithm_of(const ir::CapturedPipeline &captured);
 
-// A condition of a schedule of the same pipeline. UserError where it reads an array.
+// A condition in a schedule of the same pipeline. UserError if it reads an array.
 Condition condition_of(const ir::CapturedPipeline &captured, Algorithm &algorithm, const ir::Value &condition,
                        SourceLocation where);
 
-// Makes Algorithm::order anew. UserError where functions call each other in a circle.
+// Recomputes Algorithm::order. UserError if functions call each other in a cycle.
 void put_in_order(Algorithm &algorithm);
 
 // The functions that a definition calls.

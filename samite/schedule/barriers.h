@@ -13,7 +13,7 @@
 
 namespace samite::schedules {
 
-// The body of a kernel whose thread loops touch shared memory.
+// The body of a kernel whose thread loops use shared memory.
 ir::Block with_barriers(const ir::Kernel &kernel);
 
 }  // namespace samite::schedules

@@ -9,16 +9,16 @@
 
 namespace samite::schedules {
 
-// UserError where loops cannot be shared: where they are not the same, or where what is computed later would be read.
-// Leader::loops is made of the loop's name.
+// UserError if loops cannot be shared: if they differ, or if a value would be read before it is computed. Sets
+// Leader::loops from the loop's name.
 void check_shared_loops(const Algorithm &algorithm, std::vector<FunctionSchedule> &schedules);
 
-// The functions whose definitions share loops with those of this one, which is one of them, in the order in which they
-// are computed; the one whose loops they share is the first.
+// The functions, including this one, whose definitions share loops, in the order in which they are computed; the leader
+// is the first.
 std::vector<std::uint32_t> sharing_loops(const Algorithm &algorithm, const std::vector<FunctionSchedule> &schedules,
                                          std::uint32_t function);
 
-// Makes Algorithm::order one in which those functions directly follow each other.
+// Changes Algorithm::order so that those functions directly follow each other.
 void put_sharing_together(Algorithm &algorithm, const std::vector<FunctionSchedule> &schedules);
 
 }  // namespace samite::schedules

@@ -10,10 +10,10 @@
 
 namespace samite::schedules {
 
-// Those that the values need, in order, of `Let`s alone.
+// The statements that the values need, in order; only `Let`s.
 ir::Block needed_for(const ir::Block &body, const std::vector<ir::Value> &values);
 
-// The locals that the values depend on, with those that nothing in the body defines: variables.
+// The locals on which the values depend, including variables, which no statement of the body defines.
 std::set<ir::LocalId> dependencies_of(const ir::Block &body, const std::vector<ir::Value> &values);
 
 class StatementCopy {
@@ -21,11 +21,11 @@ class StatementCopy {
   // `next` is Algorithm::local_count.
   explicit StatementCopy(ir::LocalId &next) : next_(next) {}
 
-  // Reads `value` wherever the local was read.
+  // Replaces the local by `value`.
   void put(ir::LocalId local, const ir::Value &value) { made_.insert_or_assign(local, value); }
-  // `array_of`: which array is loaded from instead of another one.
+  // `array_of` maps arrays from which the original loads to those from which the copy loads.
   void copy(const ir::Block &from, ir::Block &to, const std::function<std::uint32_t(std::uint32_t)> &array_of = {});
-  // What a value is in the copy.
+  // The value in the copy.
   ir::Value operator()(const ir::Value &value) const;
 
  private:

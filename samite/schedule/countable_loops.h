@@ -1,14 +1,13 @@
-// Refuses launches in which a schedule makes a loop with more iterations than 32 bits count.
+// Refuses launches in which a scheduled loop has more iterations than 32 bits can count.
 #pragma once
 
 #include "samite/schedule/sites.h"
 
 namespace samite::schedules {
 
-// What the loops of a definition require of a launch: that fused loops have no more than 2^31 - 1 iterations together,
-// and that the last piece of a split, which may lie beyond the whole, has indices of 32 bits. Where only the kernel can
-// tell how long fused loops are, it checks that. UserError where no launch can meet it, or nothing outside of the loops
-// can tell.
+// Adds a definition's requirements on a launch: fused loops have at most 2^31 - 1 iterations together, and the last
+// piece of a split, which may exceed the whole, has indices of 32 bits. The kernel checks fused loops whose length only
+// it can compute. UserError if no launch can meet a requirement, or if nothing outside of the loops can check it.
 void require_countable_loops(Lowering &lowering, const Site &site);
 
 }  // namespace samite::schedules

@@ -11,10 +11,10 @@ struct Computed {
 };
 
 void compute(Lowering &lowering, std::uint32_t f, const Region &region);
-// Several functions, the first one's definitions being those whose loops are shared with those of the others.
+// Computes several functions; the others' definitions share the loops of the first one's.
 void compute(Lowering &lowering, const std::vector<Computed> &functions);
 
-// One definition, and those that share its loops.
+// One definition, with those that share its loops.
 struct Defined {
   std::uint32_t function;
   std::size_t definition;

@@ -928,7 +928,7 @@ void add_default_loops(const Function &function, const ir::Directive &about, con
            std::ranges::any_of(definition.reductions,
                                [&](const ReductionVariable &reduction) { return reduction.variable.name == name; });
   };
-  // As the directives that split by themselves name it (lang/schedule.h).
+  // The names of the directives that split implicitly (lang/schedule.h).
   const auto inner_of = [&](const std::string &name) {
     std::string inner = name + "_i";
     for (int n = 2; taken(inner); ++n) inner = fmt::format("{}_i{}", name, n);

@@ -16,12 +16,13 @@ struct TemporaryArray {
   int rank;
 };
 
-// Shares what is computed twice. On a GPU the threads of a block wait for each other where they have to; on the CPU
-// vector loops are written in pieces. What became of what was to be loaded ahead.
+// Shares equal operations. On a GPU, inserts barriers and prefetches; on the CPU, partitions vector loops. Returns what
+// became of each memory that was to be prefetched.
 std::vector<LoadAhead> order_kernel(ir::Kernel &kernel, bool gpu);
 
-// In `kernel` arrays and scalars are numbered as the pipeline's parameters, then its temporaries; locals that it does
-// not define are the host's. Afterwards its parameters are those that it uses, and each is given what is returned.
+// Numbers the parameters of a finished kernel. Before, `kernel` numbers arrays and scalars as the pipeline's
+// parameters, followed by its temporaries; locals that it does not define belong to the host. Afterwards its parameters
+// are those that it uses; their arguments are returned.
 std::vector<KernelArgument> finish_kernel(ir::Kernel &kernel, const std::vector<ir::Parameter> &parameters,
                                           const std::vector<TemporaryArray> &temporaries);
 

@@ -6,7 +6,7 @@
 
 namespace samite::schedules {
 
-// The directives that are left, for `scheduled`.
+// Returns the remaining directives, for `scheduled`.
 std::vector<ir::Directive> define_functions_of_schedule(Algorithm &algorithm, const ir::CapturedPipeline &captured,
                                                         const ir::CapturedSchedule &schedule);
 

@@ -1,4 +1,4 @@
-// The number that an operation leaves others as they are with.
+// The identity element of an operation.
 #pragma once
 
 #include "samite/ir/op.h"
@@ -8,7 +8,7 @@
 
 namespace samite::schedules {
 
-// Nothing of an operation that may not be done in another order.
+// Nothing for an operation that cannot be reordered.
 std::optional<ir::Value> identity_of(ir::Op op, ScalarType type);
 
 }  // namespace samite::schedules

@@ -5,8 +5,7 @@
 
 namespace samite::schedules {
 
-// The same algorithm, in which nothing calls a function that is inlined. UserError where one of those that call each
-// other grows beyond any use.
+// The same algorithm without calls of inlined functions. UserError if nested inlining makes a definition too large.
 Algorithm with_inlined_calls(Algorithm algorithm, const std::vector<FunctionSchedule> &schedules);
 
 }  // namespace samite::schedules

@@ -5,8 +5,8 @@
 
 namespace samite::schedules {
 
-// A kernel, from its loops of blocks on, which begin at loop `i`. On a GPU blocks whose pieces are not whole have a
-// kernel of their own.
+// Writes a kernel, from its block loops on, which begin at loop `i`. On a GPU, blocks with partial pieces have a
+// separate kernel.
 void launch(Lowering &lowering, const Site &site, std::size_t i);
 
 }  // namespace samite::schedules

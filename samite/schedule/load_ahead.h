@@ -26,13 +26,13 @@
 namespace samite::schedules {
 
 struct LoadAhead {
-  ir::LocalArrayId array;   // as it was called before
+  ir::LocalArrayId array;   // the array before prefetching
   ir::LocalArrayId memory;  // all of its buffers
   int buffers;
-  std::string why_not;  // empty where it is loaded ahead
+  std::string why_not;  // empty if it is prefetched
 };
 
-// Before barriers are placed. What became of each memory of several stages.
+// Runs before barriers are placed. Returns what became of each memory with several stages.
 std::vector<LoadAhead> load_ahead(ir::Kernel &kernel);
 
 }  // namespace samite::schedules

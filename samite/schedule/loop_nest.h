@@ -58,10 +58,10 @@ class LoopNest {
     LoopNest &nest_;
   };
 
-  // Adds lines for the barriers of a kernel's body, before the loops that they stand before.
+  // Adds lines for the barriers in a kernel's body, before the loops that they precede.
   void add_barriers(const ir::Block &body);
 
-  // With their depths, and without what only a text needs: colons, indentation.
+  // With their depths, without the text's colons and indentation.
   std::vector<NestLine> lines() const;
 
  private:
@@ -83,7 +83,7 @@ class LoopNest {
   int silent_ = 0;
 };
 
-// As text, one a line: indented, with a colon where there are lines inside.
+// As text, one per line: indented, with a colon if there are lines inside.
 std::string to_string(const std::vector<NestLine> &lines);
 
 }  // namespace samite::schedules

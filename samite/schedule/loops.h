@@ -1,26 +1,27 @@
-// Writes the loops of a definition, one inside of the other.
+// Writes the loops of a definition, one inside the other.
 #pragma once
 
 #include "samite/schedule/sites.h"
 
 namespace samite::schedules {
 
-inline constexpr std::int64_t most_iterations = 1 << 30;  // from here on as many as a launch says
+inline constexpr std::int64_t most_iterations = 1 << 30;  // a larger extent depends on the launch
 
-// What is larger comes of the ranges of types, and says nothing to the user: it is known at launch only.
+// Larger bounds follow only from the ranges of types and tell the user nothing: messages call them known only at
+// launch.
 inline constexpr std::int64_t most_told = 1 << 20;
 
-// The loops from number i on, and the body. All before it are open.
+// Writes the loops from number i on, and the body. All loops before it are open.
 void loops(Lowering &lowering, const Site &site, std::size_t i);
 
-// A loop of no body yet, whose symbol is its index.
+// A loop without a body, whose index is the symbol.
 ir::For loop_over(Lowering &lowering, const passes::Symbol &symbol, const passes::Affine &extent, ir::LoopKind kind);
-// What is inside of loop i, which is being written. `warm_up`: so many of its iterations come before the first one.
+// Writes the contents of loop i, which is being written. `warm_up`: the number of its iterations before the first one.
 void opened(Lowering &lowering, const Site &site, std::size_t i, std::int64_t warm_up = 0);
 
-// The tests of pieces that may be more than the whole, of the CPU: as soon as the loops from number `from` on are no
-// part of them, so that nothing is computed for what is beyond, where something is computed inside of loop `first` or
-// those after it. The site that `inside` is given has them no more; `tested`: there were such.
+// For the CPU: tests the guards of pieces that may exceed the whole as soon as they no longer depend on the loops from
+// number `from` on, so that nothing is computed beyond the whole. Only if something is computed inside loop `first` or
+// a later one. The site passed to `inside` has those guards no more; `tested`: there were any.
 void within_guards(Lowering &lowering, const Site &site, std::size_t first, std::size_t from,
                    const std::function<void(const Site &, bool tested)> &inside);
 

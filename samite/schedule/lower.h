@@ -1,13 +1,13 @@
 // Lowers an algorithm with its schedule to a program.
 //
 // Each function that is computed at the root becomes launches: its block loops or parallel loops are the launch of a
-// kernel, the loops around them are loops of the host, and the loops inside of them are the kernel's body. Any other
-// function is computed in its consumer's kernel, inside of the loop that its schedule names, over the region that this
+// kernel, the loops around them are loops of the host, and the loops inside them are the kernel's body. Any other
+// function is computed in its consumer's kernel, inside the loop that its schedule names, over the region that this
 // loop's iterations need.
 //
-// Shared memory inside of thread loops exists once for the block: it holds what all threads need together, and all
-// threads fill it together. The serial loops around it move outside of the thread loops, which are split around the
-// steps that the block does together. What a thread keeps across such a split is memory of that thread.
+// Shared memory inside thread loops exists once for the block: it holds what all threads need, and all threads fill it
+// together. The serial loops around it move outside of the thread loops, which are split around the block-level steps.
+// What a thread keeps across such a split is memory of that thread.
 #pragma once
 
 #include "samite/ir/func.h"
@@ -19,7 +19,7 @@ namespace samite::schedules {
 
 struct Choice {
   bool gpu = false;
-  // The name of a schedule. Empty: the one for the target, or, where the algorithm has none, one that is made for it.
+  // The name of a schedule. If empty, the one for the target, or, if the algorithm has none, a default schedule.
   std::string name = {};
   // Kernels check what promise_clamped says, and fail where it does not hold.
   bool checks_promises = false;
@@ -28,7 +28,7 @@ struct Choice {
   bool rolled = false;
 };
 
-// UserError where the algorithm or the schedule is wrong.
+// UserError if the algorithm or the schedule is invalid.
 Program lower(const ir::CapturedPipeline &pipeline, const Choice &choice);
 
 }  // namespace samite::schedules

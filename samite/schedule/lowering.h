@@ -18,38 +18,38 @@
 
 namespace samite::schedules {
 
-// The program as far as it is written: the steps that the host's are added to.
+// The program so far; `steps` is where the host's next step is appended.
 struct HostSteps {
   Program program;
   Steps *steps = &program.steps;
-  ir::Block statements;  // which follow the steps
+  ir::Block statements;  // they follow the steps
   std::vector<TemporaryArray> temporaries;
-  std::string name_end;  // of kernels of a specialization
+  std::string name_end;  // suffix of the names of a specialization's kernels
 
-  // The statements become steps.
+  // Turns the statements into steps.
   void flush();
   void add(Step step);
 };
 
-// A local array of the kernel, and the line of the loop nest that says so.
+// A local array of the kernel, and its line in the loop nest.
 struct Kept {
   KernelLaunch::Kept memory;
   int line;
   std::string text;
 };
 
-// The kernel that is written.
+// The kernel that is being written.
 struct OpenKernel {
   bool open = false;
-  bool in_rest = false;      // where pieces are not whole
-  bool block_fills = false;  // the block's threads compute together what is computed outside of their loops
+  bool in_rest = false;      // in the code for partial pieces
+  bool block_fills = false;  // the block's threads together compute what is outside of their loops
   std::int64_t block_threads = 1;
-  ir::LocalId first_local = 0;  // those before it are the host's
+  ir::LocalId first_local = 0;  // earlier ones belong to the host
   ir::LocalArrayId next_array = 0;
   std::vector<Kept> kept;
   std::vector<ThreadMemory> thread_memory;
   int groups = 0, nests = 0;                        // of threads, in all kernels
-  std::set<std::vector<passes::Affine>> countable;  // which the launch is required to be already
+  std::set<std::vector<passes::Affine>> countable;  // what the launch is already required to satisfy
 };
 
 struct Lowering {
@@ -63,12 +63,12 @@ struct Lowering {
   Reductions reductions;
   Origins origins;
   bool checks_promises = false;
-  Boxes called;  // of each function, by all that call it
+  Boxes called;  // the box of each function that all its callers need
   Storages storages;
   HostSteps host;
   OpenKernel kernel;
   LoopNest nest;
-  // For messages: of each function a call, and by dimension an index whose bounds were not known.
+  // For messages: one call of each function, and by dimension an index with unknown bounds.
   struct Call {
     struct Index {
       std::string text;
@@ -86,7 +86,7 @@ struct Lowering {
   const Function &function(std::uint32_t f) const { return algorithm.functions[f]; }
   bool in_shared(std::uint32_t f) const { return schedules[f].space == ir::MemorySpace::shared; }
 
-  // Writes into this block; what is computed in it is known in it alone.
+  // Writes into this block; symbols computed in it are known only there.
   void into(ir::Block &block, const std::function<void()> &contents);
 };
 

@@ -1,4 +1,4 @@
-// Lists the memory that the Funcs of a scheduled kernel take, and when. Loop nests, reports and pages show it.
+// Lists the memory that the Funcs of a scheduled kernel use, and when. Loop nests, reports and pages show it.
 //
 // Time is counted in statements of the kernel in program order, with a position for the end of each loop, as in
 // passes/plan_tile_memory.h. A pure function of the kernel whose text is written.
@@ -15,15 +15,15 @@ namespace samite::schedules {
 
 struct KeptMemory {
   std::string func;
-  std::string type;    // "f32", of each value of a Func of several
+  std::string type;    // "f32", of each value of a Func with several
   std::string memory;  // "shared memory", "registers", "local memory of its thread", "memory of its task"
-  std::optional<std::int64_t> elements, bytes;  // nothing where they are known at launch only
+  std::optional<std::int64_t> elements, bytes;  // nothing if known only at launch
   std::optional<std::int64_t> offset;           // in shared memory
-  int first, last;                              // from the allocation to the last use; of a loop around that, its end
+  int first, last;  // from the allocation to the last use, or to the end of a loop around it
   struct Span {
     int first, last;
   };
-  std::optional<Span> stored, loaded;  // from the first such statement to the last one
+  std::optional<Span> stored, loaded;  // from the first such statement to the last
 };
 
 struct KernelMemory {
@@ -32,7 +32,7 @@ struct KernelMemory {
   int statements = 0;
 };
 
-// `launch` says which local array is whose.
+// `launch` maps local arrays to Funcs.
 KernelMemory memory_of(const ir::Kernel &planned, const KernelLaunch &launch, bool gpu);
 
 }  // namespace samite::schedules

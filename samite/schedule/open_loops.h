@@ -8,18 +8,18 @@
 
 namespace samite::schedules {
 
-// The loops of threads that are open. What each thread does is gathered in `group`, until the block does something
-// together, before which the loops are written.
+// The open thread loops. The work of each thread is collected in `group` until the next block-level step; then the
+// loops are written before that step.
 struct ThreadNest {
-  std::uint32_t function;  // whose loops they are
+  std::uint32_t function;  // to which the loops belong
   std::vector<NestLoop> loops;
-  std::vector<std::int64_t> caps;  // of those whose extents are known at launch only, 0
+  std::vector<std::int64_t> caps;  // of those whose extents are known only at launch, 0
   bool sized_at_launch = false;    // some of them are
   ir::Block *outside;
   ir::Block group;
   int number = 0;               // of the group
   int id = 0;                   // of the nest
-  std::vector<NestLine> lines;  // of the loops, as the user knows them
+  std::vector<NestLine> lines;  // of the loops, for the printed loop nest
   int line = 0;                 // of the group
   bool vectors;                 // the CPU's lanes are loops inside
 };
@@ -28,10 +28,11 @@ struct OpenLoops {
   std::vector<OpenLoop> all;
   std::optional<ThreadNest> threads;
   bool lanes = false;       // of the CPU's vectors
-  std::int64_t copies = 1;  // that unrolled loops make of what is inside
+  std::int64_t copies = 1;  // that unrolled loops make of their contents
 };
 
-// On the index of a thread, or on that of a loop that each thread goes through by itself.
+// Whether a form depends on the index of a thread; with `or_inside`, also on that of a loop that each thread runs by
+// itself.
 bool depends_on_threads(const OpenLoops &open, const Symbols &symbols, const passes::Affine &form,
                         bool or_inside = false);
 

@@ -19,17 +19,17 @@ struct Program;
 struct Step;
 using Steps = std::vector<Step>;
 
-// An array of the pipeline's own, in device memory, without gaps, the last dimension fastest: from this step to the end
-// of the steps that it is in. Each extent is at least 0.
+// An array of the pipeline's own, in device memory, without gaps, the last dimension fastest. It lives from this step
+// to the end of the enclosing steps. Each extent is at least 0.
 struct Temporary {
   std::uint32_t number;  // as TemporaryArgument says
-  std::string name;      // the Func's
+  std::string name;      // that of the Func
   ScalarType type;
   std::vector<ir::Value> extents;
   SourceLocation where;
 };
 
-// What a kernel is given for one of its parameters.
+// The argument for one of a kernel's parameters.
 struct ParameterArgument {
   std::uint32_t parameter;  // the pipeline's
 };
@@ -41,12 +41,12 @@ struct HostArgument {
 };
 using KernelArgument = std::variant<ParameterArgument, TemporaryArgument, HostArgument>;
 
-// A kernel of a launch's rank, over these extents. Nothing runs where one of them is 0 or less.
+// A kernel of a launch's rank, over these extents. Nothing runs if one of them is 0 or less.
 struct KernelLaunch {
   ir::Kernel kernel;
   std::vector<ir::Value> extents;
   std::vector<KernelArgument> arguments;  // one for each parameter of the kernel
-  // A local array of the kernel is where a value of this Func is kept.
+  // A local array of the kernel that holds a value of this Func.
   struct Kept {
     std::string func;
     ir::LocalArrayId array;
@@ -62,13 +62,13 @@ struct HostLoop {
   Steps body;
 };
 
-// One or the other.
+// Runs one or the other.
 struct HostBranch {
   ir::Value condition;  // a bool
   Steps then_steps, else_steps;
 };
 
-// UserError with this message where the condition is false. A part that is a value is written as its number.
+// UserError with this message if the condition is false. A part that is a value is written as its number.
 struct Requirement {
   ir::Value condition;
   ir::Message message;
@@ -85,11 +85,11 @@ struct Program {
   Steps steps;
   ir::LocalId local_count = 0;  // of the host's integers
   std::uint32_t temporary_count = 0;
-  std::vector<NestLine> nest;  // what it was made of
+  std::vector<NestLine> nest;  // the loops from which it was made
   SourceLocation where;
 };
 
-// As text, one line for each step, and kernels whole or by their names.
+// As text, one line for each step; kernels in full or only by name.
 struct PrintOptions {
   bool kernels = true;
 };

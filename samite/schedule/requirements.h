@@ -1,5 +1,5 @@
-// What a pipeline requires of its arguments: arrays have the elements that definitions read and write, and Funcs have
-// those that are requested, as far as that is known before anything runs. Each requirement becomes a step of the
+// Requirements of a pipeline on its arguments: arrays have the elements that definitions read and write, and Funcs have
+// those that are requested, as far as this is known before anything runs. Each requirement becomes a step of the
 // program.
 #pragma once
 
@@ -7,9 +7,9 @@
 
 namespace samite::schedules {
 
-// What the schedule needs of the arrays that a function fills.
+// What the schedule requires of the arrays that a function fills.
 void require_output(Lowering &lowering, std::uint32_t f);
-// `boxes`: what is needed of each function.
+// `boxes`: the needed elements of each function.
 void require_room(Lowering &lowering, const Boxes &boxes);
 
 }  // namespace samite::schedules

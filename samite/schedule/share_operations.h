@@ -1,4 +1,4 @@
-// Shares equal pure operations within a block and the blocks inside of it.
+// Shares equal pure operations within a block and its nested blocks.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -5,8 +5,8 @@
 
 namespace samite::schedules {
 
-// The specialization of number `i` where its condition holds, or else one of those behind it, or the loops of no
-// condition.
+// Writes specialization number `i` under its condition, followed by the later ones as its alternatives, and finally the
+// unspecialized loops.
 void choose(Lowering &lowering, std::uint32_t f, std::size_t n, const Region &region, const DefinitionSchedule &all,
             std::size_t i);
 

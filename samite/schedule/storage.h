@@ -9,36 +9,35 @@ struct Lowering;
 struct Site;
 
 struct Storage {
-  bool computed = false;              // else there is room for them alone
-  std::vector<std::uint32_t> arrays;  // by value: a parameter, or a local array
+  bool computed = false;              // otherwise only memory is allocated
+  std::vector<std::uint32_t> arrays;  // one for each value: a parameter, or a local array
   bool local = false;
   std::vector<passes::Affine> begin;
-  std::vector<int> order;               // of an array: its dimensions, the outermost first
-  std::vector<passes::Affine> merged;   // extents of the outermost of them, which are one of the array's
+  std::vector<int> order;               // of an array: its dimensions, outermost first
+  std::vector<passes::Affine> merged;   // extents of the outermost dimensions, which are merged into one of the array's
   std::vector<passes::Affine> strides;  // of a local array
   std::vector<std::optional<std::int64_t>> folds;
   ir::MemorySpace space = ir::MemorySpace::device;
-  bool by_thread = false;         // on the CPU: each element is there for each thread
-  std::optional<int> owner = {};  // the thread nest each of whose threads has elements of its own
-  // Where there was made room for it: how many kernels, loops over lanes and loops over threads were around that.
+  bool by_thread = false;         // on the CPU: each thread has all elements
+  std::optional<int> owner = {};  // the thread nest whose threads each have their own elements
+  // The number of kernels, loops over lanes and loops over threads around the allocation.
   int inside = 0;
   std::size_t loops = 0;  // and how many loops were open
 };
 
-// No GPU has more shared memory than for so many elements. A form that may be more, for all that its integers' types
-// say, is not known before a launch.
+// More elements than any GPU's shared memory holds. A form whose integers' types allow more is known only at launch.
 inline constexpr std::int64_t most_elements_of_block = 1 << 18;
 
-// By function.
+// By number of the function.
 using Storages = std::map<std::uint32_t, Storage>;
 
 bool has_values(const Lowering &lowering, std::uint32_t f);
-// As Storage::inside, of where the lowering stands.
+// Storage::inside for the present position.
 int inside_now(const Lowering &lowering);
 
-// Room for all elements of the region: in device memory, or inside of the kernel that is written.
+// Allocates all elements of the region: in device memory, or in the kernel that is being written.
 void allocate_temporary(Lowering &lowering, std::uint32_t f, const Region &region);
-// `folds`: after how many elements it is used again, by dimension, where the schedule does not say.
+// `folds`: periods by dimension, for dimensions that the schedule does not fold.
 void allocate(Lowering &lowering, std::uint32_t f, const Region &region, const std::map<int, std::int64_t> &folds = {});
 
 }  // namespace samite::schedules

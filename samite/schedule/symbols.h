@@ -14,7 +14,7 @@ struct OpenLoop {
   passes::Symbol symbol;
   passes::Affine extent;
   bool thread;
-  bool inside = false;  // of a loop over threads, each of which goes through it by itself
+  bool inside = false;  // inside a loop over threads: each thread runs it separately
 };
 
 class Symbols {
@@ -24,7 +24,7 @@ class Symbols {
   void set_range(const passes::Symbol &symbol, const passes::Range &range) { ranges_[symbol] = range; }
   void set_most(const passes::Symbol &symbol, std::int64_t most);
 
-  // A symbol stands for a form: one that is computed by each thread for itself, or one that was computed once.
+  // A symbol stands for a form: one that each thread computes, or one that was computed once.
   void set_bound(const passes::Symbol &symbol, const passes::Affine &form) { bound_.insert_or_assign(symbol, form); }
   void set_computed(const passes::Symbol &symbol, const passes::Affine &form) {
     computed_.insert_or_assign(symbol, form);
@@ -32,25 +32,25 @@ class Symbols {
   void set_derived(const passes::Symbol &symbol, Derived derived);
   const passes::Affine *bound(const passes::Symbol &symbol) const;
   const Derived *derived(const passes::Symbol &symbol) const;
-  // The form that it is bound to, or was computed of; null where there is none.
+  // The form to which it is bound, or from which it was computed; null if there is none.
   const passes::Affine *stands_for(const passes::Symbol &symbol) const;
 
-  // The form with its symbols written out as what they stand for, where that is shorter: the distance between two
-  // places of which one was named.
+  // The form with its symbols replaced by their definitions, if that is shorter: as for the distance between two
+  // positions of which one was named.
   passes::Affine shortest(const passes::Affine &form) const;
 
-  // Whether the form depends on such a symbol, itself or by what its symbols stand for.
+  // Whether the form depends on such a symbol, directly or through the definitions of its symbols.
   bool depends_on(const passes::Affine &form, const std::function<bool(const passes::Symbol &)> &of) const;
-  // Where the interval lies as these loops, the inner ones last, go through theirs.
+  // The interval over all iterations of these loops, of which the inner ones come last.
   passes::Interval over_loops(passes::Interval interval, const std::vector<OpenLoop> &loops) const;
 
-  // What holds inside of a specialization: numbers of parameters and extents, and where they lie.
+  // What holds inside a specialization: values and ranges of parameters and extents.
   struct Assumed {
     std::map<passes::Symbol, passes::Affine> fixed;
     std::map<passes::Symbol, passes::Range> known;
   };
   Assumed assumed;
-  // The form with what is known of parameters and extents, also of those that were computed before.
+  // The form after substituting known parameters and extents, also in forms that were computed before.
   passes::Affine as_known(const passes::Affine &form) const;
 
  private:

@@ -5,13 +5,13 @@
 
 namespace samite::schedules {
 
-// From loop i on to the last one of threads.
+// Writes loop i and the following ones, up to the last thread loop.
 void thread_loops(Lowering &lowering, const Site &site, std::size_t i);
 
-// A serial loop inside of which the block does something together: it goes through it as one.
+// Writes a serial loop that contains block-level steps: the block's threads iterate together.
 void loop_of_block(Lowering &lowering, const Site &site, std::size_t i);
 
-// Outside of the loops of threads, which end before it and are opened again behind it.
+// Writes outside of the thread loops: they end before `contents`, and are opened again after it.
 void between_threads(Lowering &lowering, const std::function<void()> &contents);
 
 }  // namespace samite::schedules

@@ -1,6 +1,6 @@
 // Inserts functions between a function and its callers: the directives in and clone_in.
 //
-// f.in() makes g(x) = f(x), which all callers of f call instead. f.in(h) makes one for h alone, which takes precedence
+// f.in() makes g(x) = f(x), which all callers of f call instead. f.in(h) makes one only for h, which takes precedence
 // over the one for all callers. The inserted function calls f itself, and so do f's own updates. f.clone_in(h) does the
 // same with a copy of f's definitions.
 #pragma once
@@ -17,11 +17,11 @@ class WrappedCalls {
  public:
   explicit WrappedCalls(Algorithm &algorithm) : algorithm_(algorithm) {}
 
-  // Defines the directive's Func, and has it called. UserError where nothing calls the function.
+  // Defines the directive's Func, and redirects calls to it. UserError if nothing calls the function.
   void wrap(const ir::Directive &directive);
 
  private:
-  // What stands between a function and its callers.
+  // The functions inserted between a function and its callers.
   struct Between {
     std::optional<std::uint32_t> for_all;
     std::set<std::uint32_t> all;
