@@ -185,10 +185,10 @@ Traced<T> undefined(SourceLocation where = std::source_location::current()) {
   return Traced<T>::adopt(lang::record(ir::Op::Unavailable, scalar_type_of<T>, {}, where));
 }
 
-// Sets the indices of the array's first element, one for each dimension; zeros by default. The Func that fills the array
-// is computed from there on, and reads and boundary conditions of the array use these indices. They are numbers, or
-// integers made of the pipeline's parameters. Call it before a boundary condition of the array; for a Func of several
-// values, call it for its first array. UserError otherwise.
+// Sets the indices of the array's first element, one for each dimension; zeros by default. The Func that fills the
+// array is computed from there on, and reads and boundary conditions of the array use these indices. They are numbers,
+// or integers made of the pipeline's parameters. Call it before a boundary condition of the array; for a Func of
+// several values, call it for its first array. UserError otherwise.
 template <class T, int Rank, std::convertible_to<Operand<std::int32_t>>... Others>
   requires(sizeof...(Others) + 1 == Rank)
 void begins_at(const Array<T, Rank> &array, const Operand<std::int32_t> &first, const Others &...others) {
@@ -199,9 +199,9 @@ template <class T, int Rank, class... Indices>
   requires(sizeof...(Indices) != Rank)
 lang::give_an_index_for_each_dimension begins_at(const Array<T, Rank> &, const Indices &...) = delete;
 
-// Returns `index`; you promise that low <= index <= high. A Func that is called there is computed for these indices, and
-// nothing is clamped. A broken promise reads memory outside of the Func; debug mode checks it, and throws a UserError
-// with the index and the limits. UserError outside of a pipeline's function, where no bounds are inferred.
+// Returns `index`; you promise that low <= index <= high. A Func that is called there is computed for these indices,
+// and nothing is clamped. A broken promise reads memory outside of the Func; debug mode checks it, and throws a
+// UserError with the index and the limits. UserError outside of a pipeline's function, where no bounds are inferred.
 Int promise_clamped(const Operand<std::int32_t> &index, const Operand<std::int32_t> &low,
                     const Operand<std::int32_t> &high);
 

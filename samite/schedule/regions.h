@@ -15,8 +15,8 @@ namespace samite::schedules {
 struct Lowering;
 class Integers;
 
-// A dimension of a region: `extent` elements from `begin` on. `asked`: the extent before rounding up, if elements beyond
-// it are not loaded for (Tail::predicate_loads).
+// A dimension of a region: `extent` elements from `begin` on. `asked`: the extent before rounding up, if elements
+// beyond it are not loaded for (Tail::predicate_loads).
 struct Extent {
   passes::Affine begin, extent;
   std::optional<passes::Affine> asked = std::nullopt;
