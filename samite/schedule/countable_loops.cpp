@@ -72,7 +72,7 @@ void require_fused(Lowering &lowering, const Site &site, const Nest::Fused &fuse
                                   what));
     // Only the kernel can tell, and does.
     auto [fits, message] = fitting(fused.outer, fused.inner);
-    lowering.write.out->emplace_back(Check{fits, std::move(message), {}}, relation.where);
+    lowering.write.out->emplace_back(ir::Check{fits, std::move(message), {}}, relation.where);
     return;
   }
   if (!is_new(lowering, {*outer, *inner})) return;

@@ -381,7 +381,7 @@ TEST(Verify, DerivativesThatAreGiven) {
       "%2 is defined, but not in scope here");
   expect_rejected("accumulate atomic gradient @in[0] += @x", "outside of an adjoint block");
   expect_rejected("%3: f32 = copy @x\ncustom () -> () {\nassign %3 = 1.0\n} adjoint () {\n} gradients ()",
-                  "%3 is assigned out of a computation", Form::captured);
+                  "%3 is assigned inside a custom adjoint or an adjoint_of", Form::captured);
   expect_rejected("adjoint_of (%0: f32 = @x then %1: f32) {\n} seeds (%0 = @x)", "no adjoint_of");
   expect_accepted("adjoint_of (%0: f32 = @x then %1: f32) {\n} seeds (%0 = @x)\nstore @out[0, 0] = %1", Form::captured);
 }
@@ -475,8 +475,8 @@ TEST(Verify, BarriersAreOfBlocks) {
   expect_rejected(tiles_with_body("wait_for_copies -1"), "a wait for all but -1 groups of copies", Form::lowered);
   expect_rejected(tiles_with_body("barrier"), "the structured form has no barrier");
   expect_rejected(with_body("barrier"), "a barrier in a kernel without blocks", Form::lowered);
-  expect_rejected(tiles_with_body("for.thread %0: i32 in 0 .. 4 step 1 { barrier }"),
-                  "a barrier in a loop over threads", Form::lowered);
+  expect_rejected(tiles_with_body("for.thread %0: i32 in 0 .. 4 step 1 { barrier }"), "a barrier inside a thread loop",
+                  Form::lowered);
 }
 
 // Each is well-formed without the one thing that is wrong with it.
