@@ -131,18 +131,27 @@ Gradient tracking(const Operand &operand) {
   return is_floating(operand.type) && !is_float8(operand.type) ? Gradient::tracked : Gradient::untracked;
 }
 
+std::vector<AnyBuffer> tracked(const Operation &operation) {
+  std::vector<AnyBuffer> buffers;
+  for (const Operand &operand : operation.operands) {
+    buffers.emplace_back(device(), operand.type, extents_of(operand), tracking(operand));
+    write(buffers.back(), operand.values);
+  }
+  return buffers;
+}
+
 // What a direction of the operands becomes in what is written, weighted by the cotangents, is what the gradients
 // become along it.
 double along_tangents(const Operation &operation, const std::vector<std::vector<double>> &directions, double &error) {
-  std::vector<AnyBuffer> buffers = apart(operation);
+  const std::vector<AnyBuffer> buffers = tracked(operation);
   jit::TangentLaunches tangents;
   for (std::size_t i = 0; i < buffers.size(); ++i)
     if (tracking(operation.operands[i]) == Gradient::tracked && !operation.operands[i].written)
-      write(tangents.of(buffers[i]).gradient(), directions[i]);
+      write(tangents.of(buffers[i]), directions[i]);
   tangents.run([&] { launch_first(operation, buffers); });
   double sum = 0;
   for (const Reversed::Cotangent &cotangent : operation.reversed->cotangents) {
-    const std::vector<double> made = read(tangents.of(buffers[cotangent.operand]).gradient());
+    const std::vector<double> made = read(tangents.of(buffers[cotangent.operand]));
     for (std::size_t k = 0; k < made.size(); ++k) {
       sum += made[k] * cotangent.values[k];
       error += std::abs(made[k] * cotangent.values[k]) * epsilon_of(operation.operands[cotangent.operand].type);
@@ -152,11 +161,7 @@ double along_tangents(const Operation &operation, const std::vector<std::vector<
 }
 
 void check_derivatives(const Operation &operation, std::uint32_t seed) {
-  std::vector<AnyBuffer> buffers;
-  for (const Operand &operand : operation.operands) {
-    buffers.emplace_back(device(), operand.type, extents_of(operand), tracking(operand));
-    write(buffers.back(), operand.values);
-  }
+  const std::vector<AnyBuffer> buffers = tracked(operation);
   Tape tape;
   tape.record([&] { launch_first(operation, buffers); });
   std::vector<Tape::Cotangent> cotangents;
