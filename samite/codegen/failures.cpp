@@ -9,16 +9,27 @@ std::string Failures::blame(SourceLocation where) {
   return fmt::format("{}, {{{}, {}}}", known ? "&self" : "nullptr", emission_.file(where), where.line);
 }
 
-std::string Failures::check_indices(std::string_view type, const std::string &question, std::uint32_t array,
+std::string Failures::check_indices(const Question &question, std::uint32_t array,
                                     const std::vector<std::string> &indices, SourceLocation where) {
-  const std::string asked =
-      fmt::format("{}; {}; {}", question, emission_.facts(array).extents_of.value_or(array), fmt::join(indices, "; "));
-  if (const auto known = answers_.find(asked); known != answers_.end() && emission_.out.is_open(known->second.scope))
-    return known->second.name;
+  const std::string asked = fmt::format("{}; {}; {}", question.function,
+                                        emission_.facts(array).extents_of.value_or(array), fmt::join(indices, "; "));
+  const auto known = answers_.find(asked);
+  const bool is_known = known != answers_.end() && emission_.out.is_open(known->second.scope);
+  if (is_known && known->second.mask == question.mask) return known->second.name;
   const std::string inside = emission_.fresh("c");
-  emission_.out.line("const {0} {1} = {2}p{3}.extent, {3}, {4}, {5});", type, inside, question, array, blame(where),
+  if (is_known) {
+    // The answer's scope is open, so that its lanes are those of this place and others.
+    const Answer &answer = known->second;
+    if (question.type == "Mask")
+      emission_.out.line("const Mask {} = {} & {};", inside, answer.name, question.mask);
+    else
+      emission_.out.line("const bool {} = {} && any({});", inside, answer.name, question.mask);
+    return inside;
+  }
+  emission_.out.line("const {} {} = {}(failure, {}{}p{}.extent, {}, {}, {});", question.type, inside, question.function,
+                     question.mask, question.mask.empty() ? "" : ", ", array, array, blame(where),
                      fmt::join(indices, ", "));
-  answers_.insert_or_assign(asked, Answer{inside, emission_.out.scope()});
+  answers_.insert_or_assign(asked, Answer{inside, question.mask, emission_.out.scope()});
   return inside;
 }
 

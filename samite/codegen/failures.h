@@ -14,11 +14,15 @@ class Failures {
   // The instance, or in lanes the first one, and the source line.
   std::string blame(SourceLocation where);
 
-  // Emits, in debug mode, a check that indices are inside an array, for an instance or for the lanes of a mask.
-  // `question` is the prelude's function, which returns a value of this type, and its arguments before the array.
-  // Returns the name of the result. Repeated checks in scope reuse the earlier result.
-  std::string check_indices(std::string_view type, const std::string &question, std::uint32_t array,
-                            const std::vector<std::string> &indices, SourceLocation where);
+  // A function of the prelude that checks whether indices are inside an array.
+  struct Question {
+    std::string_view type, function;  // the type of its result, and its name
+    std::string mask = {};            // the lanes to check; empty outside of lanes
+  };
+  // Emits the check in debug mode, and returns the name of the result. A check is not repeated while an earlier result
+  // is in scope, for the same or for more lanes.
+  std::string check_indices(const Question &question, std::uint32_t array, const std::vector<std::string> &indices,
+                            SourceLocation where);
 
   // Enters or leaves a loop over the launch. Inside all of them, `self` is the index of the instance. `along` is the
   // dimension of the lanes; 0 for a thread.
@@ -32,7 +36,7 @@ class Failures {
   std::vector<ir::Value> indices_;  // of these loops, outermost first
 
   struct Answer {
-    std::string name;
+    std::string name, mask;
     std::uint64_t scope;  // of its declaration
   };
   std::map<std::string, Answer> answers_;  // by question

@@ -30,7 +30,7 @@ ThreadElement ThreadAccess::element(std::uint32_t array, std::span<const Value> 
   if (!emission_.options.debug) return result;
   std::vector<std::string> texts;
   for (const Value &index : indices) texts.push_back(scalar_text(index));
-  result.in_bounds = failures_.check_indices("bool", "indices_inside(failure, ", array, texts, where);
+  result.in_bounds = failures_.check_indices({"bool", "indices_inside"}, array, texts, where);
   return result;
 }
 

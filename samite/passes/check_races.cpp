@@ -4,7 +4,6 @@
 #include "samite/passes/builder.h"
 #include "samite/passes/exchanges.h"
 #include "samite/passes/lower_threads.h"
-#include "samite/passes/rename.h"
 
 #include <algorithm>
 #include <array>
@@ -28,6 +27,8 @@ struct Element {
   std::uint32_t array;
   Touch touch;
   std::vector<Value> indices;
+
+  friend bool operator==(const Element &, const Element &) = default;
 };
 
 std::optional<Element> element_of(const Stmt &stmt) {
@@ -91,9 +92,7 @@ class RaceChecker {
     Kernel &kernel = result_.kernel;
     number_instance();
     Block body = build_.take();
-    Renaming same{std::identity{}, std::identity{}, std::identity{}};
-    same.statement = [&](const Stmt &, const Stmt &stmt) -> Block { return with_checks(stmt); };
-    const Block checked = renamed(kernel.body, same);
+    const Block checked = with_checks(kernel.body);
     body.insert(body.end(), checked.begin(), checked.end());
     kernel.body = std::move(body);
     kernel.local_count = build_.local_count();
@@ -145,6 +144,34 @@ class RaceChecker {
 
   static Value whole(std::int64_t value) { return Value::constant(ScalarType::Int64, value); }
 
+  Block with_checks(const Block &block) {
+    Block made;
+    const std::size_t known = known_.size();
+    for (const Stmt &stmt : block) {
+      Block checked;
+      if (const If *branch = stmt.as<If>()) {
+        If both = *branch;
+        both.then_block = with_checks(branch->then_block);
+        both.else_block = with_checks(branch->else_block);
+        checked.emplace_back(std::move(both), stmt.where());
+      } else if (const For *loop = stmt.as<For>()) {
+        For each = *loop;
+        each.body = with_checks(loop->body);
+        checked.emplace_back(std::move(each), stmt.where());
+      } else if (const While *repeated = stmt.as<While>()) {
+        While each = *repeated;
+        each.condition_block = with_checks(repeated->condition_block);
+        each.body = with_checks(repeated->body);
+        checked.emplace_back(std::move(each), stmt.where());
+      } else {
+        checked = with_checks(stmt);
+      }
+      made.insert(made.end(), checked.begin(), checked.end());
+    }
+    known_.resize(known);
+    return made;
+  }
+
   // The access comes first: an index outside of the array is reported before a race.
   Block with_checks(const Stmt &stmt) {
     const Block outer = build_.open();
@@ -153,9 +180,17 @@ class RaceChecker {
     const auto *call = stmt.as<TileCall>();
     if (call && call->op == Op::Load && has_shadows(call->array))
       check_window(*call);
-    else if (const auto element = element_of(stmt); element && has_shadows(element->array))
+    else if (const auto element = element_of(stmt); element && has_shadows(element->array) && is_new(*element))
       check_element(*element);
     return build_.close(outer);
+  }
+
+  // Whether the instance has not yet, on each way here, accessed the element in the same way. Its word is then there:
+  // another instance that races has found it, or was found.
+  bool is_new(const Element &element) {
+    if (std::ranges::find(known_, element) != known_.end()) return false;
+    known_.push_back(element);
+    return true;
   }
 
   bool has_shadows(std::uint32_t array) const {
@@ -253,6 +288,7 @@ class RaceChecker {
   CheckedForRaces result_;
   Builder build_;
   std::vector<std::array<std::optional<std::uint32_t>, words>> shadow_;  // by array and word: the parameter
+  std::vector<Element> known_;                 // accessed and checked on the way to the current statement
   Value number_ = whole(0), mark_ = whole(0);  // the instance's number, from 1 on; and shifted to its place in a word
 };
 

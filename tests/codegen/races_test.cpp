@@ -149,13 +149,32 @@ TEST(CheckRaces, WhatRacesAndWhatDoesNot) {
                                     load_one + step_one,
                                     step_one + load_one,
                                     step_own + load_next,
-                                    load_next + add_own})
+                                    load_next + add_own,
+                                    "if false { " + load_next + "} %16: i32 = load @a[%1] " + store_own,
+                                    load_next + "if true { %16: i32 = load @a[%1] " + store_own + "}"})
     EXPECT_FALSE(races_at(racing).empty()) << racing;
   for (const std::string &fine :
        {store_own, load_one, load_one + load_next, step_one, step_one + old_one + take_one, store_own + load_own,
         load_own + store_own + step_own + add_own, std::string("if false { ") + store_one + "}",
         "%3: bool = eq %0, 7 if %3 { " + store_one + load_one + step_one + "}", step_own + load_own})
     EXPECT_TRUE(races_at(fine).empty()) << fine;
+}
+
+// An instance that has checked an element for one kind of access knows of all races of the next one.
+TEST(CheckRaces, AnElementIsCheckedOnceOnEachWay) {
+  const auto checked = [](const std::string &accesses) {
+    return Looking(parse_kernel("kernel @k(@a: array<i32, 1>) threads 1 { %0: i32 = thread_index 0 %1: i32 = add %0, 1 "
+                                "store @a[%0] = 1 " +
+                                accesses + " }"))
+        .accesses()
+        .size();
+  };
+  EXPECT_EQ(checked("store @a[%0] = 2"), 1u);
+  EXPECT_EQ(checked("if true { store @a[%0] = 2 if true { store @a[%0] = 3 } }"), 1u);
+  EXPECT_EQ(checked("store @a[%1] = 2"), 2u);
+  EXPECT_EQ(checked("%2: i32 = load @a[%0]"), 2u);
+  EXPECT_EQ(checked("if true { %2: i32 = load @a[%0] } else { %3: i32 = load @a[%0] } %4: i32 = load @a[%0]"), 4u);
+  EXPECT_EQ(checked("for %5: i32 in 0 .. 9 step 1 { store @a[%5] = 2 store @a[%5] = 3 }"), 2u);
 }
 
 TEST(CheckRaces, ArraysThatNobodyMayRaceForHaveNoShadows) {

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 namespace samite::test {
 namespace {
 
@@ -49,6 +51,28 @@ TEST(DebugCompiles, ALoadIsACall) {
   };
   EXPECT_LT((bytes(Direction::forward, 6) - bytes(Direction::forward, 3)) / 27, 1'000u);
   EXPECT_LT((bytes(Direction::adjoint, 6) - bytes(Direction::adjoint, 3)) / 27, 4'000u);
+}
+
+// What is known in a branch is known in those inside of it.
+TEST(DebugCompiles, ABranchInsideOfABranchAddsItsOwnChecks) {
+  SAMITE_ON_THE_CPU();
+  const auto bytes = [](int depth) {
+    Kernel nested{"nested", [&](Array<float, 2> y, Array<const float, 2> x) {
+                    auto [i, j] = thread_index<2>();
+                    const std::function<void(int)> nest = [&](int level) {  // NOLINT(misc-no-recursion)
+                      if (level == depth) return;
+                      if_(x(i + level, j) > static_cast<float>(level), [&] {
+                        y(i, j) += x(i, j + level);
+                        nest(level + 1);
+                      });
+                    };
+                    nest(0);
+                  }};
+    Buffer<float> y(Device::cpu(), {4, 5}), x(Device::cpu(), {4 + depth, 5 + depth});
+    nested.launch({4, 5}, {.debug = true}, y, x);
+    return image_bytes(report(nested));
+  };
+  EXPECT_LT((bytes(20) - bytes(10)) / 10, 1'500u);
 }
 
 // An index that has been checked in one side of a branch has not been checked in the other, nor behind it.

@@ -77,7 +77,8 @@ std::vector<std::string> compiler_arguments(const SamiteClangInput &input, const
   // Debuggers and profilers unwind through kernels even without debug information.
   arguments.push_back("-funwind-tables=2");
   if (input.debug_info)
-    arguments.insert(arguments.end(), {"-debug-info-kind=constructor", "-dwarf-version=5", "-debugger-tuning=gdb"});
+    arguments.insert(arguments.end(),
+                     {"-debug-info-kind=line-tables-only", "-dwarf-version=5", "-debugger-tuning=gdb"});
   arguments.insert(arguments.end(),
                    {"-fpch-instantiate-templates", "-w", "-ferror-limit", "10", "-disable-llvm-verifier"});
   for (const std::string &feature : target_features(input.vector_bytes, architecture.empty()))
