@@ -215,6 +215,9 @@ bool is_monotonic(const Operation &operation, bool first_is_fixed) {
   }
 }
 
+// In place of the local that a function is of: it is of parameters alone.
+constexpr LocalId of_none = std::numeric_limits<LocalId>::max();
+
 // Casts leave the fraction out.
 template <class Range>
 Interval of_integers(const Range &range) {
@@ -237,8 +240,8 @@ bool operator==(const IntegerFunction &a, const IntegerFunction &b) {
   return true;
 }
 
-// For the cast of a floating number to an integer, if the number is a monotonic function of one integer, and of values
-// that are the same for all elements.
+// For the cast of a floating number to an integer, if the number is a monotonic function of one integer and of values
+// that are the same for all elements, or of such values alone.
 std::optional<IntegerFunction> Forms::function_of_integer(const Value &value) const {
   std::optional<LocalId> leaf;
   std::set<LocalId> seen;
@@ -274,8 +277,9 @@ std::optional<IntegerFunction> Forms::function_of_integer(const Value &value) co
     add(let->second);
     return depend > 0;
   };
-  if (!follow(value) || !possible || !leaf) return std::nullopt;
-  IntegerFunction function{{}, *leaf, value};
+  follow(value);
+  if (!possible) return std::nullopt;
+  IntegerFunction function{{}, leaf.value_or(of_none), value};
   for (const Let *let : made) function.body.emplace_back(*let, SourceLocation());
   return function;
 }
@@ -374,7 +378,7 @@ Interval Forms::interval_of(const Value &value, const Operation &of_value, const
         const auto function = function_of_integer(value);
         if (!function) return of_integers(floating(operation->operands[0]));
         const Value leaf = Value::local(ScalarType::Int32, function->of);
-        return bounds.by_function(interval(leaf, environment, range, derive),
+        return bounds.by_function(function->of == of_none ? Interval{0, 0} : interval(leaf, environment, range, derive),
                                   std::make_shared<const IntegerFunction>(*function));
       }
       Interval of = operand(0);

@@ -125,10 +125,15 @@ Site made_again(Lowering &lowering, const Site &site, const std::set<std::size_t
     region.push_back(extent);
   }
   Site again = site_of(lowering, site.function, site.number, site.schedule, region, whole, outermost);
-  // A loop that was shared may go on for the others when this one has ended, also where they are written apart.
-  again.nest.shared = site.nest.shared;
-  again.nest.guards.insert(again.nest.guards.end(), site.nest.shared.begin(), site.nest.shared.end());
-  if (!site.nest.shared.empty()) again.nest.guarded.insert(site.nest.guarded.begin(), site.nest.guarded.end());
+  // A loop that is shared, and open, may go on for the others when this one has ended, also where they are written
+  // apart.
+  for (const auto &guard : site.nest.shared) {
+    const auto is_of = [&](const Symbol &symbol) { return guard.first == Affine(symbol); };
+    if (std::ranges::none_of(outermost, is_of)) continue;
+    again.nest.shared.push_back(guard);
+    again.nest.guards.push_back(guard);
+    again.nest.guarded.insert(site.nest.guarded.begin(), site.nest.guarded.end());
+  }
   return again;
 }
 
