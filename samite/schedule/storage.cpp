@@ -213,7 +213,7 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region, const s
     padded.push_back(extent);
     if (all.is_constant() && (extent * all.constant()).known())
       all = extent * all.constant();
-    else if (extent.is_constant())
+    else if (extent.is_constant() && (all * extent.constant()).known())
       all = all * extent.constant();
     else
       all = lowering.integers.bound(lowering.integers.derived({Op::Mul, all, extent, {}}));
