@@ -20,7 +20,7 @@ std::size_t bytes_in_register(ScalarType type) {
   return is_floating(type) ? std::max<std::size_t>(size_of(type), 4) : size_of(type);
 }
 
-std::optional<std::int64_t> constant_extent(const For &loop) {
+std::optional<std::int64_t> iterations_of(const For &loop) {
   if (!loop.begin.is_constant() || !loop.end.is_constant() || !loop.step.is_constant()) return std::nullopt;
   return std::abs(loop.end.as_int() - loop.begin.as_int());
 }
@@ -49,7 +49,7 @@ class VectorWork {
     for (const Stmt &stmt : block) {
       if (const For *loop = stmt.as<For>()) {
         const bool lanes = loop->kind == LoopKind::Thread;
-        const auto extent = constant_extent(*loop);
+        const auto extent = iterations_of(*loop);
         if (lanes && extent) extents_.push_back(*extent);
         plain_ = plain_ && loop->jam == 1;
         constexpr std::int64_t most_counted = 64, unknown = 8;

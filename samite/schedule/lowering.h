@@ -2,9 +2,9 @@
 // written.
 //
 // lower.h says what lowering makes. The parts are: regions.h (which elements of each Func are needed), sites.h (a
-// definition whose loops are being written), producers.h (functions computed inside of loops), loops.h, thread_loops.h
-// and launches.h (loops), storage.h, launch_sizes.h and thread_memory.h (memory), bodies.h (innermost statements),
-// symbols.h and integers.h (integers).
+// definition whose loops are being written), producers.h (functions computed inside of loops), loops.h, fused_rows.h,
+// thread_loops.h and launches.h (loops), storage.h, launch_sizes.h and thread_memory.h (memory), bodies.h (innermost
+// statements), symbols.h and integers.h (integers).
 #pragma once
 
 #include "samite/schedule/finish_kernel.h"
