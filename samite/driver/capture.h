@@ -1,4 +1,4 @@
-// Work on a stream, made into a graph instead of being run.
+// Captures work on a stream as a graph instead of running it.
 #pragma once
 
 #include "samite/driver/graph.h"
@@ -9,12 +9,13 @@
 
 namespace samite::driver {
 
-// A capture that has begun, until end(). One that is let go before is dropped, with what it has captured.
+// A running capture, until end(). If it is destroyed before, the captured work is dropped.
 class Capture {
  public:
-  // Into a graph of its own. DriverError where the stream cannot be captured.
+  // Captures into a new graph. DriverError if the stream cannot be captured.
   explicit Capture(const Stream &stream);
-  // Into `graph`, such as the body of a conditional node, after `after`. Needs a driver for CUDA 12.3: DeviceError.
+  // Captures into `graph`, such as the body of a conditional node, after `after`. Needs a driver for CUDA 12.3:
+  // DeviceError.
   Capture(const Stream &stream, const Graph &graph, std::span<const GraphNode> after);
   Capture(const Capture &) = delete;
   Capture &operator=(const Capture &) = delete;
@@ -25,9 +26,9 @@ class Capture {
 
   struct Captured {
     Graph graph;
-    std::vector<GraphNode> last;  // what the stream's next work would have waited for
+    std::vector<GraphNode> last;  // the nodes for which the stream's next work would have waited
   };
-  // DriverError where something could not be captured, or a stream that joined was not waited for.
+  // DriverError if something could not be captured, or a stream that joined was not waited for.
   Captured end();
 
  private:
@@ -37,20 +38,21 @@ class Capture {
   Result end_in_driver(CUgraph &raw) noexcept;
 
   Stream stream_;
-  std::optional<Graph> into_;                          // that the caller has
+  std::optional<Graph> into_;                          // given by the caller
   std::vector<std::shared_ptr<const void>> children_;  // what their kernels need
   std::uint64_t id_ = 0;
   bool ended_ = false;
 };
 
-// Runs `work`, and returns a graph of what it puts into `stream`, and into streams that wait for an event of it. None
-// of that work runs. The graph keeps alive the kernels that were launched through Samite; memory stays the caller's.
+// Runs `work`, and returns a graph of what it enqueues on `stream`, and on streams that wait for an event of it.
+// Nothing of it is run. The graph keeps alive the kernels that were launched through Samite; memory remains the
+// caller's responsibility.
 //
-// What cannot be captured, such as waiting for the stream, fails with the driver's error, and the capture with it.
-// Where `work` throws, the capture ends and its exception goes on. DriverError where the stream cannot be captured (the
-// legacy default stream cannot), or a stream that joined was not waited for in the end.
+// Operations that cannot be captured, such as waiting for the stream, fail with the driver's error and end the capture.
+// If `work` throws, the capture ends and the exception propagates. DriverError if the stream cannot be captured (the
+// legacy default stream cannot), or if a stream that joined was not waited for in the end.
 //
-// Calls of other threads are not touched: the capture is of this thread.
+// The capture is local to this thread: calls of other threads are not affected.
 Graph capture(const Stream &stream, const std::function<void()> &work);
 
 // The same, added to `graph` after `after`. Needs a driver for CUDA 12.3.
@@ -58,7 +60,7 @@ void capture_into(Graph &graph, const Stream &stream, const std::function<void()
                   std::span<const GraphNode> after = {});
 
 // A thread that captures a stream may not allocate: the driver would fail the call, and the capture with it. While this
-// lives the thread says that it knows: what it does then has nothing to do with the captured stream.
+// object lives, the thread declares that its calls have nothing to do with the captured stream.
 class AllowedInCaptures {
  public:
   explicit AllowedInCaptures(const Context &context);
@@ -71,11 +73,12 @@ class AllowedInCaptures {
   CaptureMode mode_ = CaptureMode::relaxed;
 };
 
-// The nodes that the next work of `stream` would wait for, as long as the capture's graph lives. None where the stream
+// The nodes that the next work of `stream` would wait for, valid as long as the capture's graph lives. None if the stream
 // captures nothing.
 std::vector<GraphNode> last_nodes(const Stream &stream);
 
-// The same where it is one, a kernel or any other work.
+// The node that `stream` has captured last, a kernel or other work, valid as long as the capture's graph lives. None if
+// the stream captures nothing, or if its next work would wait for no node or for several.
 std::optional<GraphNode> last_captured(const Stream &stream);
 
 }  // namespace samite::driver

@@ -1,10 +1,10 @@
-// A device's primary context: the one that CUDA's runtime and frameworks use, too.
+// A device's primary context, which CUDA's runtime and frameworks also use.
 //
 // A handle: copies name the same context, which is retained while any of them lives and released after the last.
-// Whatever is made in a context keeps it alive.
+// Objects made in a context keep it alive.
 //
-// Every function may be called from any thread, whatever context is current there: the call is made with this one
-// current, and the caller's is current again when it returns.
+// Every function may be called from any thread, whatever context is current there: this context is made current for the
+// call, and the caller's context is restored when it returns.
 //
 // A context that has met a fault is lost: asynchronous work in it failed, and the driver answers every later call with
 // the same code. The first such code is reported with the launches that may have caused it; see DriverError.
@@ -20,7 +20,7 @@
 
 namespace samite::driver {
 
-// What a launch on the device may be, as its attributes say.
+// The limits of launches on the device, from its attributes.
 struct LaunchLimits {
   std::array<unsigned, 3> grid, block;
   unsigned threads_per_block;
@@ -34,8 +34,8 @@ struct LaunchLimits {
 
 class Context {
  public:
-  // The primary context of the driver's device number `device`. DriverError with the code invalid_device where there
-  // is no such device.
+  // The primary context of the driver's device number `device`. DriverError with the code invalid_device if there is no
+  // such device.
   static Context primary(std::shared_ptr<const Driver> driver, int device);
 
   const Driver &driver() const noexcept;
@@ -48,11 +48,11 @@ class Context {
   int attribute(DeviceAttribute attribute) const;
   const LaunchLimits &limits() const noexcept;
 
-  // Returns when all work of the context has completed. DriverError where some of it failed.
+  // Waits until all work of the context has completed. DriverError if some of it failed.
   void synchronize() const;
 
-  // Lets kernels and copies of this context reach the memory of `peer`. Nothing happens where they can already.
-  // DeviceError where the hardware cannot.
+  // Lets kernels and copies of this context access the memory of `peer`. No effect if they already can. DeviceError if
+  // the hardware cannot.
   void enable_peer_access(const Context &peer) const;
 
   // True once a call has met a fault.
@@ -64,7 +64,7 @@ class Context {
     call_for<entry>(Origin{}, arguments...);
   }
 
-  // The same; an error names what the call was for.
+  // The same; errors name the purpose of the call.
   template <Entry entry, class... Arguments>
   void call_for(const Origin &origin, Arguments... arguments) const {
     const Result code = try_call<entry>(arguments...);
@@ -72,7 +72,7 @@ class Context {
       fail(entry, code, {Argument(arguments)...}, origin);
   }
 
-  // The same; the caller deals with the code.
+  // The same, but returns the code to the caller.
   template <Entry entry, class... Arguments>
   Result try_call(Arguments... arguments) const {
     const Current current(*this);
@@ -87,8 +87,8 @@ class Context {
     return driver().template try_call<entry>(arguments...);
   }
 
-  // For destructors: a code other than success becomes a warning, unless the context is lost, of which an error has
-  // told already.
+  // For destructors: a code other than success becomes a warning, unless the context is lost, which an error has
+  // already reported.
   template <Entry entry, class... Arguments>
   void release(Arguments... arguments) const noexcept {
     const Result code = try_call_anyway<entry>(arguments...);
@@ -104,13 +104,13 @@ class Context {
   void remember(std::string stream_name, const std::shared_ptr<LaunchHistory> &history) const;
 
   Captures &captures() const noexcept;
-  // The driver's number of the capture that `stream` takes part in; 0 where it takes part in none. DriverError.
+  // The driver's number of the capture in which `stream` takes part, or 0. DriverError.
   std::uint64_t capture_of(CUstream stream) const;
 
   friend bool operator==(const Context &, const Context &) = default;
 
  private:
-  // Makes the context current in this thread for as long as it lives.
+  // Makes the context current in this thread during its lifetime.
   class Current {
    public:
     explicit Current(const Context &context) noexcept;

@@ -1,7 +1,7 @@
-// Copies and fills in the order of a stream.
+// Copies and fills, in stream order.
 //
-// Each returns when the work is in the stream. Host memory must stay as it is until the work has completed; where it is
-// not pinned, the driver may wait for it here. 0 bytes are no work. Every function may be called from any thread.
+// Each returns when the work is enqueued. Host memory must not change until the work has completed; if it is not
+// pinned, the driver may wait for the copy here. 0 bytes are no work. Every function may be called from any thread.
 // DriverError names `origin`.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a device says of itself.
+// The properties of a device.
 //
 // Values; every function may be called from any thread, and needs no context.
 #pragma once
@@ -29,7 +29,7 @@ struct DeviceInfo {
 
 int device_count(const Driver &driver);
 
-// DriverError with the code invalid_device where there is no such device.
+// DriverError with the code invalid_device if there is no such device.
 DeviceInfo device_info(const Driver &driver, int number);
 
 std::vector<DeviceInfo> list_devices(const Driver &driver);

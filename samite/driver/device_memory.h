@@ -1,4 +1,4 @@
-// Memory of a device, taken from a pool and given back in the order of a stream.
+// Device memory, allocated from a pool and freed in stream order.
 //
 // A handle: copies name the same memory, which is freed after the last. It keeps alive its pool, and the stream in
 // whose order it is freed. Every function may be called from any thread.
@@ -15,11 +15,11 @@ namespace samite::driver {
 
 class DeviceMemory {
  public:
-  // `bytes` of memory, not initialised, for work that is put into `stream` from now on; other streams must wait for an
-  // event first. It is freed in the order of the same stream. 0 bytes need no memory and have address 0.
+  // Allocates `bytes`, not initialised, for work that is enqueued on `stream` from now on; other streams must wait for
+  // an event first. Freed in the order of the same stream. 0 bytes need no memory and have address 0.
   //
-  // DriverError with the code out_of_memory, which says how much the pool and the device have; UserError where pool and
-  // stream are of different devices.
+  // DriverError with the code out_of_memory, which says how much the pool and the device have; UserError if pool and
+  // stream belong to different devices.
   static DeviceMemory allocate(const Stream &stream, const MemoryPool &pool, std::size_t bytes,
                                const Origin &origin = {});
 
@@ -28,7 +28,7 @@ class DeviceMemory {
   const MemoryPool &pool() const noexcept { return state_->pool; }
   const Context &context() const noexcept { return pool().context(); }
 
-  // From now on the memory is freed in the order of `stream`, which the caller has made wait for all other users.
+  // From now on the memory is freed in the order of `stream`. The caller has made that stream wait for all other users.
   void free_in(const Stream &stream);
 
  private:

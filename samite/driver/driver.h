@@ -1,10 +1,10 @@
-// The CUDA driver, as Samite calls it: a filled table of entry points.
+// The CUDA driver: a table of its entry points.
 //
-// The driver's library is opened at run time, so Samite runs where there is none. A program that has the entry points
-// already (a framework with an adapter of its own, a test with a fake) hands a table in.
+// The driver's library is opened at run time, so Samite also runs without one. A program that already has the entry
+// points (a framework with its own adapter, a test with a fake) provides a table.
 //
-// A Driver does not change once made; every function may be called from any thread. Handles (Context, Stream, …) keep
-// theirs alive.
+// A Driver is immutable; every function may be called from any thread. Handles (Context, Stream, …) keep their driver
+// alive.
 #pragma once
 
 #include "samite/driver/argument_text.h"
@@ -19,16 +19,16 @@ namespace samite::driver {
 
 class Driver {
  public:
-  // The process's driver: the one that was provided, else the machine's, opened at the first call. DeviceError where
-  // there is none or it cannot be used; a later call tries again.
+  // The process's driver: the provided one, or else the machine's, opened at the first call. DeviceError if there is
+  // none or it cannot be used; a later call tries again.
   static std::shared_ptr<const Driver> system();
 
-  // From now on system() returns this driver; null gives the machine's own back. Handles that exist keep theirs.
+  // From now on system() returns this driver; null restores the machine's own. Existing handles keep theirs.
   static void provide(std::shared_ptr<const Driver> driver);
 
-  // Opens `library` (as dlopen takes it) and initialises the driver in it. DeviceError where the library is missing or
-  // is no CUDA driver, where the driver is too old or lacks a required function; DriverError where it does not start,
-  // with the code no_device where it sees no GPU. The library stays open for the rest of the process.
+  // Opens `library` (as dlopen takes it) and initialises the driver in it. DeviceError if the library is missing or is
+  // no CUDA driver, or if the driver is too old or lacks a required function; DriverError if it does not start, with
+  // the code no_device if it sees no GPU. The library stays open for the rest of the process.
   static std::shared_ptr<const Driver> open(const std::string &library = "libcuda.so.1");
 
   // The driver behind `table`, initialised; errors as for open().
@@ -42,7 +42,7 @@ class Driver {
     return EntryTraits<entry>::pointer(table_) != nullptr;
   }
 
-  // Calls the driver. DeviceError where the function is optional and this driver lacks it.
+  // Calls the driver. DeviceError if the function is optional and this driver lacks it.
   template <Entry entry, class... Arguments>
   Result try_call(Arguments... arguments) const {
     const auto function = EntryTraits<entry>::pointer(table_);

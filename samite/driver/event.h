@@ -1,4 +1,4 @@
-// A mark in a stream: reached when all that was put into the stream before it has completed.
+// A mark in a stream: reached when all work that was enqueued before it has completed.
 //
 // A handle: copies name the same mark, which is destroyed after the last. Every function may be called from any thread.
 #pragma once
@@ -18,14 +18,14 @@ class Event {
   const Context &context() const noexcept { return context_; }
   CUevent raw() const noexcept { return raw_.get(); }
 
-  // Marks what is in `stream` now; replaces an earlier mark. UserError where the stream is of another context.
+  // Marks the present end of `stream`; replaces an earlier mark. UserError if the stream belongs to another context.
   void record(const Stream &stream) const;
 
-  // Returns when the mark is reached; at once where nothing was marked.
+  // Waits until the mark is reached; returns at once if nothing was marked.
   void synchronize() const;
   bool reached() const;
 
-  // Between two marks that were both reached. UserError where either event has no timing.
+  // The time between two marks that were both reached. UserError if either event has no timing.
   float milliseconds_since(const Event &earlier) const;
 
   friend bool operator==(const Event &a, const Event &b) { return a.raw_ == b.raw_; }

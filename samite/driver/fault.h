@@ -1,4 +1,4 @@
-// What is known when a context meets a fault: which streams it has, and what was launched on them.
+// What a context knows when it meets a fault: its streams, and their latest launches.
 //
 // Every function may be called from any thread.
 #pragma once
@@ -17,10 +17,10 @@ namespace samite::driver {
 
 class FaultLog {
  public:
-  // How far each stream was at a moment.
+  // The position of each stream at one moment.
   using Mark = std::vector<std::pair<std::shared_ptr<LaunchHistory>, std::uint64_t>>;
 
-  // Launches recorded in `history` are named in a report, also after its stream is gone, until they have completed.
+  // Launches recorded in `history` are named in a report until they have completed, even if its stream is gone.
   void watch(std::string stream_name, const std::shared_ptr<LaunchHistory> &history);
 
   Mark mark() const;
