@@ -1,6 +1,6 @@
 // The arguments of a failed driver call, as an error prints them: "stream=0x7f…, flags=1, priority=0".
 //
-// Only a call that failed pays for text: until then an argument is a tag and a word.
+// Text is made only for a failed call: until then an argument is a tag and a word.
 #pragma once
 
 #include "samite/driver/abi_launch.h"
@@ -31,7 +31,7 @@ class Argument {
         set_address(reinterpret_cast<std::uintptr_t>(value));
     } else if constexpr (std::is_enum_v<T>) {
       set_number(static_cast<long long>(value));
-    } else if constexpr (std::is_same_v<T, CUdeviceptr>) {  // flags of 64 bits have this type, too
+    } else if constexpr (std::is_same_v<T, CUdeviceptr>) {  // 64-bit flags also have this type
       set_address(value);
     } else {
       static_assert(std::is_integral_v<T>);
@@ -44,7 +44,7 @@ class Argument {
  private:
   enum class Kind : char { number, address, text, launch, result };
 
-  // Where the driver writes what it returns: an address on the caller's stack that tells a reader nothing.
+  // An output of the driver: an address on the caller's stack, which tells a reader nothing.
   template <class T>
   static constexpr bool is_result =
       !std::is_const_v<T> && (std::is_arithmetic_v<T> || std::is_enum_v<T> ||
@@ -68,8 +68,8 @@ class Argument {
   };
 };
 
-// "name=value" for each argument, with the names that `parameters` ("(CUstream stream, unsigned flags)") gives them;
-// what the driver was to return is left out.
+// "name=value" for each argument, with its name in `parameters` ("(CUstream stream, unsigned flags)"); outputs of the
+// driver are omitted.
 std::string arguments_text(std::string_view parameters, std::initializer_list<Argument> arguments);
 
 }  // namespace samite::driver

@@ -2,8 +2,8 @@
 //
 // `version` is the driver version whose binary interface the signature was written for, 1000 * major + 10 * minor, and
 // the lowest that has it. cuGetProcAddress is asked for exactly that version, so that a newer driver cannot bind a
-// newer signature. A required function that is missing makes the driver unusable; an optional one is looked for where
-// it is used.
+// newer signature. If a required function is missing, the driver cannot be used; an optional one is checked where it is
+// used.
 #pragma once
 
 #include "samite/driver/abi.h"
@@ -138,8 +138,8 @@ enum class Entry : int {
 #undef SAMITE_ENUMERATOR
 };
 
-// The table: a pointer for each row, null where the driver has no such function. A caller that has the driver's
-// entry points already fills one and hands it in; see driver.h.
+// The table: a pointer for each row, null if the driver has no such function. A caller that already has the driver's
+// entry points fills one and passes it in; see driver.h.
 struct EntryPoints {
 #define SAMITE_POINTER(name, version, need, parameters) Result(*name) parameters = nullptr;
   SAMITE_DRIVER_ENTRY_POINTS(SAMITE_POINTER)

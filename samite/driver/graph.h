@@ -1,10 +1,10 @@
 // A graph of launches; see graph_executable.h for one that can run.
 //
 // A handle: copies name the same graph, which is destroyed after the last. A graph keeps alive the kernels that it
-// launches, and what it is told to; not the memory that they use, which it cannot know.
+// launches, and the objects passed to keep_alive; not the memory that they use, which it cannot know.
 //
-// Every function may be called from any thread. The driver does not guard its graphs against two threads, so each is
-// guarded here.
+// Every function may be called from any thread. The driver does not protect its graphs from concurrent use, so a mutex
+// here does.
 #pragma once
 
 #include "samite/driver/launch.h"
@@ -18,7 +18,7 @@ namespace samite::driver {
 
 class Graph;
 
-// A piece of work in a graph, as long as the graph lives.
+// A node of a graph, valid as long as the graph lives.
 struct GraphNode {
   CUgraphNode raw = nullptr;
   CUgraph graph = nullptr;
@@ -39,37 +39,37 @@ class Graph {
   const Context &context() const noexcept { return state_->context; }
   CUgraph raw() const noexcept { return state_->raw; }
 
-  // Adds work that runs after `after`, nodes of this graph. `parameters` has the address of each of the kernel's
-  // parameters; they are copied. DriverError names the kernel and its line. UserError where a node is of another graph.
+  // Adds a launch that runs after `after`, nodes of this graph. `parameters` has the address of each of the kernel's
+  // parameters; they are copied. DriverError names the kernel and its line. UserError if a node belongs to another
+  // graph.
   GraphNode add(const PreparedLaunch &launch, void **parameters, std::span<const GraphNode> after = {});
-  // A copy of `child`, as it is now.
+  // Adds a copy of `child` in its present state.
   GraphNode add(const Graph &child, std::span<const GraphNode> after = {});
-  // Nothing; for what must wait for many nodes.
+  // An empty node, to wait for many nodes.
   GraphNode add_empty(std::span<const GraphNode> after = {});
 
-  // From now on `node`, a launch, launches this instead, in what is made of the graph later, and in executables that
-  // are updated to it.
+  // Changes the launch of `node` in all executables that are made from the graph, or updated to it, from now on.
   void set(const GraphNode &node, const PreparedLaunch &launch, void **parameters);
 
   // A condition whose value is `initial` whenever the graph starts. These three need a driver for CUDA 12.3:
   // DeviceError.
   Condition add_condition(unsigned initial);
   struct Conditional;
-  // The body runs once where the condition is not 0. It is empty at first, and it is part of this graph.
+  // The body runs once if the condition is not 0. It is initially empty, and part of this graph.
   Conditional add_if(Condition condition, std::span<const GraphNode> after = {});
-  // The body runs again and again as long as the condition is not 0.
+  // The body is repeated as long as the condition is not 0.
   Conditional add_while(Condition condition, std::span<const GraphNode> after = {});
 
   std::vector<GraphNode> nodes() const;
 
-  // Kept as long as the graph.
+  // Keeps the object alive as long as the graph.
   void keep_alive(const std::shared_ptr<const void> &object);
 
  private:
   friend class GraphExecutable;
   friend class Capture;
 
-  // What a graph and the bodies of its conditional nodes share: they are destroyed together.
+  // Shared by a graph and the bodies of its conditional nodes, which are destroyed together.
   struct Contents {
     std::mutex mutex;  // of the driver's graphs and what follows
     std::vector<std::shared_ptr<const void>> kept;

@@ -1,7 +1,7 @@
-// A graph that can run, as often as it is launched.
+// An instantiated graph, which can be launched any number of times.
 //
 // A handle: copies name the same executable, which is destroyed after the last. It keeps its graph alive, whose nodes
-// name what can be edited here. Every function may be called from any thread.
+// identify what can be edited here. Every function may be called from any thread.
 #pragma once
 
 #include "samite/driver/graph.h"
@@ -14,18 +14,18 @@ namespace samite::driver {
 
 class GraphExecutable {
  public:
-  // DriverError where the graph cannot run.
+  // DriverError if the graph cannot run.
   static GraphExecutable instantiate(const Graph &graph);
 
   const Context &context() const noexcept { return state_->graph.context(); }
   CUgraphExec raw() const noexcept { return state_->raw; }
 
-  // UserError where the stream is of another device.
+  // UserError if the stream belongs to another device.
   void launch(const Stream &stream, SourceLocation where = std::source_location::current()) const;
-  // Puts the graph onto the device ahead of its first launch.
+  // Uploads the graph to the device ahead of its first launch.
   void upload(const Stream &stream) const;
 
-  // From the next launch on, `node` launches this instead. The graph itself stays as it is.
+  // From the next launch on, `node` launches this instead. The graph itself does not change.
   void set(const GraphNode &node, const PreparedLaunch &launch, void **parameters);
   // Whether `node`, a launch, is run.
   void enable(const GraphNode &node, bool enabled);

@@ -1,8 +1,8 @@
 // Launches of a kernel on a stream.
 //
-// A prepared launch has been checked against the device and holds what the driver's call takes, so that running it
-// costs that call and a few stores. It keeps its kernel and stream alive. It does not change; any thread may run it,
-// and runs from several threads come in some order. A launch that is run once is checked alike, and keeps nothing.
+// A prepared launch has been checked against the device and holds the arguments of the driver's call, so that running
+// it costs that call and a few stores. It keeps its kernel and stream alive. It is immutable; any thread may run it. A
+// single launch is checked in the same way, and keeps nothing alive.
 #pragma once
 
 #include "samite/base/error.h"
@@ -21,10 +21,10 @@ struct LaunchShape {
   std::optional<std::array<unsigned, 3>> cluster{};  // blocks that run together; compute capability 9.0 and newer
   bool programmatic = false;      // may start before the launch ahead of it has ended; the kernel waits for it itself
   bool cooperative = false;       // all blocks run at the same time
-  std::optional<int> priority{};  // as a stream's; lower is more urgent
+  std::optional<int> priority{};  // as for streams; lower is more urgent
 };
 
-// The device, or the part of it that the process may use, has no room for so many blocks of a kernel at one time.
+// The device, or the process's part of it, cannot run so many blocks of a kernel concurrently.
 class NoRoomForCluster : public UserError {
  public:
   NoRoomForCluster(const std::string &message, unsigned blocks) : UserError(message), blocks_(blocks) {}
@@ -38,15 +38,15 @@ class NoRoomForCluster : public UserError {
 // The checked arguments of the driver's launch call, for a kernel on a stream. Both must outlive it.
 class CheckedLaunch {
  public:
-  // UserError, naming the kernel and `where`, for what the device cannot launch: a grid, block or cluster of no size or
-  // beyond the device's limits, more shared memory than a block may have; NoRoomForCluster, which is one, too.
-  // Kernel::allow_shared_memory is called for what it takes.
+  // UserError, naming the kernel and `where`, if the device cannot launch this: a grid, block or cluster that is empty
+  // or exceeds the device's limits, or more shared memory than a block may have. NoRoomForCluster is one such error.
+  // Calls Kernel::allow_shared_memory if necessary.
   CheckedLaunch(const Stream &stream, const Kernel &kernel, const LaunchShape &shape, SourceLocation where);
 
   // Launches that kernel on that stream. `parameters` has the address of each of the kernel's parameters; they are read
   // before this returns. DriverError.
   void run(const Stream &stream, const Kernel &kernel, void **parameters) const {
-    // Before the launch, so that a graph never has a kernel that it does not keep.
+    // Before the launch, so that a graph never contains a kernel that it does not keep alive.
     const bool captured = captures_->any() && keep_if_captured(stream, kernel);
     LaunchConfig config = config_;
     config.attributes = const_cast<LaunchAttribute *>(attributes_.data());
@@ -65,7 +65,7 @@ class CheckedLaunch {
   unsigned cluster_blocks() const noexcept { return cluster_blocks_; }
 
  private:
-  // Whether the stream takes part in a capture; its graph then keeps the kernel, and nothing ran.
+  // Whether the stream takes part in a capture: then its graph keeps the kernel, and nothing has run.
   bool keep_if_captured(const Stream &stream, const Kernel &kernel) const;
   Result run_in_context(const Stream &stream, const Kernel &kernel, const LaunchConfig &config,
                         void **parameters) const;
@@ -91,13 +91,13 @@ class PreparedLaunch {
   const Kernel &kernel() const noexcept { return kernel_; }
   const Stream &stream() const noexcept { return stream_; }
   SourceLocation where() const noexcept { return checked_.where(); }
-  // For graph nodes: what the driver takes, without the stream. The attributes live as long as this.
+  // For graph nodes: the driver's launch arguments without the stream. The attributes live as long as this object.
   KernelNodeParameters node_parameters(void **parameters) const;
   const LaunchConfig &config() const noexcept { return checked_.config(); }
   const LaunchAttribute *attributes() const noexcept { return checked_.attributes(); }
-  // How many of its clusters the device runs at one time; 0 of a launch without clusters.
+  // The number of its clusters that the device runs concurrently; 0 for a launch without clusters.
   int active_clusters() const noexcept { return checked_.active_clusters(); }
-  // Blocks of a cluster; 0 of a launch without clusters.
+  // Blocks of a cluster; 0 for a launch without clusters.
   unsigned cluster_blocks() const noexcept { return checked_.cluster_blocks(); }
 
  private:

@@ -1,8 +1,8 @@
-// The last launches of a stream, for the message of a fault.
+// The latest launches of a stream, for error messages about faults.
 //
-// An illegal address shows in whatever call comes next, so a stream remembers what was launched on it. Recording is on
-// the path of every launch: some plain stores, no lock, no allocation. Every function may be called from any thread; a
-// slot that is being written while it is read is left out.
+// A fault is reported by whatever call comes next, so a stream remembers its launches. Recording is on the path of
+// every launch: a few plain stores, no lock, no allocation. Every function may be called from any thread; a slot that
+// is being written while it is read is skipped.
 #pragma once
 
 #include "samite/base/source_location.h"
@@ -16,7 +16,7 @@
 namespace samite::driver {
 
 struct LaunchRecord {
-  const char *kernel = "";  // its name, or what a graph is called; kept for the process
+  const char *kernel = "";  // its name, or the name for a graph; never freed
   SourceLocation where{};
   std::array<std::uint32_t, 3> grid{}, block{};  // zeros for a graph
 
@@ -29,13 +29,13 @@ class LaunchHistory {
 
   void record(const LaunchRecord &launch) noexcept;
 
-  // How many launches were recorded so far.
+  // The number of launches recorded so far.
   std::uint64_t count() const noexcept { return count_.load(std::memory_order_acquire); }
 
   // The first `count` launches have completed without a fault.
   void completed(std::uint64_t count) noexcept;
 
-  // The launches not known to have completed, at most `length` of them, the latest last.
+  // The launches that are not known to have completed, at most `length` of them, latest last.
   std::vector<LaunchRecord> pending() const;
 
  private:

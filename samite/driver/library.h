@@ -18,8 +18,8 @@ class Kernel;
 
 class Library {
  public:
-  // `image` is a cubin, a fatbin or PTX with a closing zero; it is copied. DriverError where the image is damaged or
-  // for another architecture; where the driver's compiler refuses PTX, with the compiler's words.
+  // `image` is a cubin, a fatbin or zero-terminated PTX; it is copied. DriverError if the image is damaged or for
+  // another architecture, or if the driver's compiler rejects PTX, with the compiler's message.
   static Library load(const Context &context, std::span<const std::byte> image);
 
   const Context &context() const noexcept { return context_; }
@@ -27,7 +27,7 @@ class Library {
   // Keeps the code loaded.
   std::shared_ptr<const void> owner() const noexcept { return raw_; }
 
-  // DriverError where the library has no kernel of that name.
+  // DriverError if the library has no kernel of that name.
   Kernel kernel(const std::string &name) const;
 
   struct Variable {
@@ -49,16 +49,16 @@ class Kernel {
   const Library &library() const noexcept { return library_; }
   const Context &context() const noexcept { return library_.context(); }
   CUkernel raw() const noexcept { return raw_; }
-  // What the launch calls take: they accept a kernel in a function's place.
+  // The handle for launch calls: they accept a kernel in place of a function.
   CUfunction launchable() const noexcept { return reinterpret_cast<CUfunction>(raw_); }
   std::shared_ptr<const void> owner() const noexcept { return library_.owner(); }
   const char *name() const noexcept { return name_; }  // kept for the process
 
   int attribute(FunctionAttribute attribute) const;
 
-  // Lets launches ask for up to `bytes` of dynamic shared memory. Every kernel may have 48 KiB without asking, of which
-  // what it has of its own is a part. UserError where the device has less for one block. The driver is asked the first
-  // time; what it has allowed stays allowed.
+  // Lets launches use up to `bytes` of dynamic shared memory. Every kernel may have 48 KiB, including its static shared
+  // memory, without this. UserError if the device has less for one block. The driver is asked only the first time; the
+  // permission is permanent.
   void allow_shared_memory(unsigned bytes) const;
   // Lets launches use clusters of more than 8 blocks.
   void allow_large_clusters() const;
@@ -70,7 +70,7 @@ class Kernel {
   Kernel(const Library &library, CUkernel raw, const char *name)
       : library_(library), raw_(raw), name_(name), shared_(std::make_shared<SharedMemory>()) {}
 
-  // What is known of a block's shared memory; of all copies.
+  // A block's shared memory, as far as known; shared by all copies.
   struct SharedMemory {
     std::atomic<int> own_bytes{-1};  // below 0: the driver has not been asked
     std::atomic<bool> all_allowed{false};

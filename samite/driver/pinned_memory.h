@@ -1,7 +1,7 @@
-// Memory of the host that devices copy to and from at full speed, and asynchronously.
+// Host memory from and to which devices copy at full speed, and asynchronously.
 //
-// A handle: copies name the same memory, which is freed after the last. The owner waits for copies that use it before
-// he lets it go. Every function may be called from any thread; who reads and writes the bytes keeps order himself.
+// A handle: copies name the same memory, which is freed after the last. The owner must wait for copies that use it
+// before releasing it. Every function may be called from any thread; accesses to the bytes are not synchronised.
 #pragma once
 
 #include "samite/driver/context.h"
@@ -13,7 +13,7 @@ namespace samite::driver {
 
 class PinnedMemory {
  public:
-  // For all devices. DriverError with the code out_of_memory that says how much was asked for.
+  // Usable by all devices. DriverError with the code out_of_memory, which says how much was requested.
   static PinnedMemory allocate(const Context &context, std::size_t bytes);
 
   void *data() const noexcept { return data_.get(); }  // null where bytes() is 0

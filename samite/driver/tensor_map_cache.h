@@ -1,9 +1,8 @@
-// Tensor maps that were made before.
+// A cache of tensor maps.
 //
-// The launches of a loop describe the same tensors again and again, and finding a map takes a fraction of the time that
-// the driver takes to make it. A map is nothing but bits, which are right for whatever memory is at its address, so
-// that nothing is kept alive here and nothing needs to be forgotten. The cache has a fixed size; what falls on a place
-// that is taken replaces what was there.
+// The launches of a loop describe the same tensors repeatedly, and finding a map takes a fraction of the time that the
+// driver takes to make it. A map is only bits, which are right for whatever memory is at its address; so nothing is
+// kept alive here, and nothing must be invalidated. The cache has a fixed size; a new map replaces the one in its slot.
 //
 // Every function may be called from any thread.
 #pragma once
@@ -22,7 +21,7 @@ class TensorMapCache {
   TensorMapCache &operator=(const TensorMapCache &) = delete;
   ~TensorMapCache();
 
-  // As TensorMap::encode(), whose errors it has.
+  // As TensorMap::encode(), with the same errors.
   TensorMapBits encode(const TiledTensor &tensor, SourceLocation where = std::source_location::current());
 
  private:
