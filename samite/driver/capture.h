@@ -73,8 +73,8 @@ class AllowedInCaptures {
   CaptureMode mode_ = CaptureMode::relaxed;
 };
 
-// The nodes that the next work of `stream` would wait for, valid as long as the capture's graph lives. None if the stream
-// captures nothing.
+// The nodes that the next work of `stream` would wait for, valid as long as the capture's graph lives. None if the
+// stream captures nothing.
 std::vector<GraphNode> last_nodes(const Stream &stream);
 
 // The node that `stream` has captured last, a kernel or other work, valid as long as the capture's graph lives. None if
