@@ -198,14 +198,22 @@ void check_derivatives(const Operation &operation, std::uint32_t seed) {
 TEST(RandomOperations, HaveTheirDerivatives) {
   const long count = from_environment("SAMITE_TEST_RANDOM_OPERATIONS", 40);
   const auto first = static_cast<std::uint32_t>(from_environment("SAMITE_TEST_RANDOM_SEED", 1));
-  int differentiated = 0;
+  int differentiated = 0, refused = 0;
   for (std::uint32_t seed = first; seed < first + static_cast<std::uint32_t>(count); ++seed) {
     const Operation operation = random_operation(seed, 300);
     if (!operation.reversed) continue;
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + operation.text);
-    check_derivatives(operation, seed);
-    ++differentiated;
+    try {
+      check_derivatives(operation, seed);
+      ++differentiated;
+    } catch (const UserError &error) {
+      // A GPU's block may lack the memory for the derived adjoint of attention.
+      if (device().kind() == DeviceKind::cpu) throw;
+      EXPECT_THAT(error.what(), HasSubstr("of a block's shared memory"));
+      ++refused;
+    }
   }
+  EXPECT_LE(refused, differentiated / 4);
   if (count >= 40) EXPECT_GT(differentiated, count / 5);
 }
 
