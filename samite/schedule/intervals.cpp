@@ -350,7 +350,7 @@ Interval Forms::interval(const Value &value, const Environment &environment, con
   if (const Affine of = form(value); of.known()) return over_all(of, environment);
   const Operation *operation = this->operation(value);
   if (!operation) return {};
-  const Interval found = interval_of(value, *operation, environment, range, derive);
+  Interval found = interval_of(value, *operation, environment, range, derive);
   const Interval narrow = of_type(operation->type.element());
   if (!narrow.lower.known()) return found;
   // Numbers of few bits wrap round.

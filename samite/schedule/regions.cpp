@@ -272,7 +272,8 @@ void follow(const Lowering &lowering, Boxes &boxes, const Trim &trim) {
     const auto found = boxes.find(f);
     if (found == boxes.end() || has_values(lowering, f)) continue;
     complete(lowering, f, *found->second);
-    Box all = *found->second, computed = all;
+    const Box all = *found->second;
+    Box computed = all;
     if (trim) trim(f, computed);
     for (std::size_t n = 0; n < lowering.function(f).definitions.size(); ++n) {
       const Definition &definition = lowering.function(f).definitions[n];
@@ -280,7 +281,7 @@ void follow(const Lowering &lowering, Boxes &boxes, const Trim &trim) {
                 environment_of(lowering, definition, loaded_box(lowering, f, n, computed)), boxes, nullptr,
                 &lowering.called);
     }
-    *found->second = std::move(all);  // which has what its updates read of itself
+    *found->second = all;  // which has what its updates read of itself
   }
 }
 

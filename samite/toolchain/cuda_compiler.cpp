@@ -117,10 +117,9 @@ CompiledCuda compile_cuda(const CudaSource &kernel, std::string_view prelude, co
   const std::lock_guard lock(slot->mutex);
   CompiledCuda result;
   result.image = slot->value.lock();
-  if (result.image)
-    result.report.from_memory = true;
-  else if (!(result.image = archived(text, kernel.variant, result.report)))
-    result.image = compiled(text, kernel.variant, result.report);
+  result.report.from_memory = result.image != nullptr;
+  if (!result.image) result.image = archived(text, kernel.variant, result.report);
+  if (!result.image) result.image = compiled(text, kernel.variant, result.report);
   if (records_archive() && !result.report.from_memory)
     record_archived({archive_key(text), architecture, kernel.name, kernel.variant,
                      packed({result.image->cubin(), result.image->log()})});
