@@ -120,12 +120,14 @@ class Bounds {
             both_greatest(upper, (lower_a + lower_b) * -1)};
   }
 
-  // By so many bits.
+  // By this number of bits.
   Interval shifted(const Interval &of, const Interval &by) const {
-    const auto least_bits = by.lower.known() ? at_least(by.lower, range_) : std::nullopt,
-               most_bits = by.upper.known() ? at_most(by.upper, range_) : std::nullopt;
-    if (!least_bits || !most_bits || *least_bits < 0 || *most_bits > 30 || *most_bits < *least_bits) return {};
-    return product(of, {std::int64_t{1} << *least_bits, std::int64_t{1} << *most_bits});
+    if (!by.lower.known() || !by.upper.known()) return {};
+    constexpr std::int64_t most = 30;
+    const std::int64_t least_bits = at_least(by.lower, range_).value_or(-1),
+                       most_bits = at_most(by.upper, range_).value_or(most + 1);
+    if (least_bits < 0 || most_bits > most || most_bits < least_bits) return {};
+    return product(of, {std::int64_t{1} << least_bits, std::int64_t{1} << most_bits});
   }
 
   Interval by_function(const Interval &of, const std::shared_ptr<const IntegerFunction> &function) const {
