@@ -41,10 +41,7 @@ void run(Graph::Contents &contents, const Graph::Contents::Block &block) {
 
 // The driver edits the nodes of a body only through their graph, which affects all of its launches.
 void write_through_graph(Graph::Contents &contents, const Graph::Contents::Step &step) {
-  if (step.enabled)
-    step.launch.cuda()->put_in(*contents.graph, step.nodes, step.launch.arguments());
-  else
-    step.launch.cuda()->put_nothing_in(*contents.graph, step.nodes);
+  step.write_into(*contents.graph);
   contents.executable->update(*contents.graph);
 }
 

@@ -132,25 +132,19 @@ void GraphCapture::add(const Graph::Contents &graph, const Stream &stream) {
     throw UserError(
         "the graph has conditions and work that another library has put into its stream, so that it cannot become a "
         "part of another graph; capture both in one");
-  const bool had_conditions = contents_->has_conditions;
   if (stream_.cuda() && graph.has_conditions)
     put_parts(graph, graph.block);
   else if (stream_.cuda())
     put_in([&] { put_child(graph); });
-  contents_->has_conditions = had_conditions || graph.has_conditions;
+  contents_->has_conditions = contents_->has_conditions || graph.has_conditions;
   contents_->has_work_of_others = contents_->has_work_of_others || graph.has_work_of_others;
   block_->emplace_back(std::move(inner));
 }
 
 void GraphCapture::put_child(const Graph::Contents &graph) {
   driver::Graph child = *graph.graph;
-  for (const Graph::Contents::Step &step : graph.steps) {
-    if (!step.edited) continue;
-    if (step.enabled)
-      step.launch.cuda()->put_in(child, step.nodes, step.launch.arguments());
-    else
-      step.launch.cuda()->put_nothing_in(child, step.nodes);
-  }
+  for (const Graph::Contents::Step &step : graph.steps)
+    if (step.edited) step.write_into(child);
   part_->add(child);
 }
 

@@ -1,6 +1,7 @@
 #include "samite/jit/graph_contents.h"
 
 #include "samite/ir/visit.h"
+#include "samite/jit/cuda_launch.h"
 
 namespace samite {
 namespace {
@@ -31,6 +32,13 @@ void for_each_part(const Contents::Block &block, const std::function<void(const 
 }
 
 }  // namespace
+
+void Graph::Contents::Step::write_into(driver::Graph &into) const {
+  if (enabled)
+    launch.cuda()->put_in(into, nodes, launch.arguments());
+  else
+    launch.cuda()->put_nothing_in(into, nodes);
+}
 
 std::unique_ptr<Contents> Graph::Contents::snapshot() const {
   auto copy = std::make_unique<Contents>();

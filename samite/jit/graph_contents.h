@@ -19,6 +19,9 @@ struct Graph::Contents {
     std::vector<driver::GraphNode> nodes = {};  // on CUDA
     bool enabled = true;
     bool edited = false;  // in the executable, and not in the graph
+
+    // Makes the step's nodes of the graph launch this, or nothing if it is not enabled. On CUDA.
+    void write_into(driver::Graph &into) const;
   };
 
   struct Condition;

@@ -102,8 +102,7 @@ class FolderLock {
 
 std::vector<ArchivedImage> images_of(const ImageArchive &archive) {
   std::vector<ArchivedImage> images;
-  for (const ImageArchive::Entry &entry : archive.entries())
-    images.push_back({entry.key, entry.target, entry.kernel, entry.variant, std::string(entry.content)});
+  for (const ImageArchive::Entry &entry : archive.entries()) images.push_back(ImageArchive::image(entry));
   return images;
 }
 

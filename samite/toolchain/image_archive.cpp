@@ -141,6 +141,10 @@ void ImageArchive::read(std::string_view bytes) {
   if (!rest.empty()) refuse("is damaged: it goes on behind its last image; make it again or copy it again");
 }
 
+ArchivedImage ImageArchive::image(const Entry &entry) {
+  return {entry.key, entry.target, entry.kernel, entry.variant, std::string(entry.content)};
+}
+
 const ImageArchive::Entry *ImageArchive::find(const Hash128 &key) const {
   const auto at = std::ranges::lower_bound(entries_, key, {}, &Entry::key);
   if (at == entries_.end() || at->key != key) return nullptr;

@@ -52,6 +52,8 @@ class ImageArchive {
 
   const std::string &name() const { return name_; }
   const std::vector<Entry> &entries() const { return entries_; }
+  // A copy of an entry, for another archive.
+  static ArchivedImage image(const Entry &entry);
 
   // Null where there is none. UserError where its content is damaged.
   const Entry *find(const Hash128 &key) const;

@@ -72,8 +72,7 @@ void write(const std::string &output, const Paths &paths, const Wanted &wanted) 
     const ImageArchive archive = read(path);
     archive.check();
     for (const ImageArchive::Entry &entry : archive.entries())
-      if (wanted(entry))
-        images.push_back({entry.key, entry.target, entry.kernel, entry.variant, std::string(entry.content)});
+      if (wanted(entry)) images.push_back(ImageArchive::image(entry));
   }
   samite::write_file_atomically(output, ImageArchive::packed(std::move(images)));
 }
