@@ -4,13 +4,13 @@
 #include "samite/autodiff/refusal.h"
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/dead_code.h"
-#include "samite/passes/forward_stores.h"
-#include "samite/passes/inline_primals.h"
-#include "samite/passes/privatise.h"
-#include "samite/passes/promote.h"
-#include "samite/passes/relax_atomics.h"
-#include "samite/passes/simplify.h"
+#include "samite/passes/adjoint/inline_primals.h"
+#include "samite/passes/adjoint/relax_atomics.h"
+#include "samite/passes/simplify/dead_code.h"
+#include "samite/passes/simplify/promote.h"
+#include "samite/passes/simplify/simplify.h"
+#include "samite/passes/threads/privatise.h"
+#include "samite/passes/tiles/forward_stores.h"
 
 #include <algorithm>
 #include <set>

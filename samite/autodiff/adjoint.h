@@ -28,10 +28,10 @@
 // element), or by a copy of the array from before the branch or the iteration, if that is smaller or if an inner loop
 // stores.
 //
-// Arrays written in place. If no two instances access the same element (passes/accesses.h), an instance may read
-// elements after writing them, or at other indices than it writes. passes/privatise.h first makes those elements local;
-// then they are locals and local arrays like any other. It does the same for an array that tracks no gradient and
-// carries values from one active array to another.
+// Arrays written in place. If no two instances access the same element (passes/analysis/accesses.h), an instance may
+// read elements after writing them, or at other indices than it writes. passes/threads/privatise.h first makes those
+// elements local; then they are locals and local arrays like any other. It does the same for an array that tracks no
+// gradient and carries values from one active array to another.
 //
 // A gradient is correct or refused. UserError names the line if the adjoint would need, of an array whose elements do
 // not belong to one instance each,

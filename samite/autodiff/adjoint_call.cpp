@@ -3,9 +3,9 @@
 #include "samite/autodiff/adjoint.h"
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/promote.h"
-#include "samite/passes/rename.h"
-#include "samite/passes/simplify.h"
+#include "samite/passes/simplify/promote.h"
+#include "samite/passes/simplify/rename.h"
+#include "samite/passes/simplify/simplify.h"
 
 #include <unordered_map>
 
@@ -123,7 +123,7 @@ class Expansion {
     }
     auto *accumulate = stmt.as<Accumulate>();
     if (!accumulate || accumulate->array < outside_) return {std::move(stmt)};
-    // A local holds the sum; passes/promote.h turns it into values.
+    // A local holds the sum; passes/simplify/promote.h turns it into values.
     const AdjointInput &input = call_.inputs[parameters[accumulate->array].primal - outside_];
     const LocalId sum = kernel_.local_count++;
     Operation add{Op::Add, input.type, {Value::local(input.type, input.gradient), accumulate->value}};

@@ -1,7 +1,7 @@
 // Custom adjoints: the recomputation runs their replay, the reverse sweep their adjoint.
 #include "samite/autodiff/deriver.h"
-#include "samite/passes/inline_primals.h"
-#include "samite/passes/rename.h"
+#include "samite/passes/adjoint/inline_primals.h"
+#include "samite/passes/simplify/rename.h"
 
 #include <algorithm>
 

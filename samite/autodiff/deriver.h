@@ -17,7 +17,7 @@
 #include "samite/autodiff/rules.h"
 #include "samite/autodiff/undo_log.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/builder.h"
+#include "samite/passes/simplify/builder.h"
 
 #include <array>
 #include <map>

@@ -11,7 +11,7 @@
 namespace samite::autodiff {
 
 // The place of the first nonlinear dependence, at the latest `where`; empty if the adjoint is linear. `custom` contains
-// no custom adjoints (passes/inline_primals.h).
+// no custom adjoints (passes/adjoint/inline_primals.h).
 std::optional<SourceLocation> nonlinear_in_cotangents(const ir::CustomAdjoint &custom, SourceLocation where);
 
 }  // namespace samite::autodiff

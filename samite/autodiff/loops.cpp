@@ -72,8 +72,9 @@ std::int64_t Deriver::least(const Value &primal) const {
 // The same iterations, the last one first. With a step of 1 or -1 the reversed loop counts from `end` to `begin`, so
 // that no number is outside of the range, and the index is one step before the counter. If `begin` and `end` minus one
 // step are known to fit the type, the counter itself is the index. With any other step the bounds are constants
-// (passes/number_iterations.h), or there is room for one step before `begin`: the last of n = ceil((end - begin) /
-// step) iterations is begin + (n - 1) step. An empty loop then starts at or beyond the new end and stays empty.
+// (passes/simplify/number_iterations.h), or there is room for one step before `begin`: the last of n = ceil((end -
+// begin) / step) iterations is begin + (n - 1) step. An empty loop then starts at or beyond the new end and stays
+// empty.
 Deriver::ReversedRange Deriver::reversed_range(const For &loop) {
   Value begin = value(loop.begin), end = value(loop.end), step = value(loop.step);
   internal_check(step.is_constant(), "a loop whose step is not a constant");

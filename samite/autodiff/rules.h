@@ -13,7 +13,7 @@
 // respect to the exponent at a base of 0.
 #pragma once
 
-#include "samite/passes/builder.h"
+#include "samite/passes/simplify/builder.h"
 
 #include <vector>
 

@@ -8,9 +8,9 @@
 #include "samite/autodiff/tile_rules.h"
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/inline_primals.h"
-#include "samite/passes/rename.h"
-#include "samite/passes/simplify.h"
+#include "samite/passes/adjoint/inline_primals.h"
+#include "samite/passes/simplify/rename.h"
+#include "samite/passes/simplify/simplify.h"
 
 #include <algorithm>
 #include <unordered_map>

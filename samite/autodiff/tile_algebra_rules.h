@@ -7,7 +7,7 @@
 // A⁻ᵀ X̄, and Ā = -B̄ Xᵀ in the half that is read.
 #pragma once
 
-#include "samite/passes/builder.h"
+#include "samite/passes/simplify/builder.h"
 
 #include <vector>
 

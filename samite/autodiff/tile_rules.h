@@ -7,7 +7,7 @@
 // systems.
 #pragma once
 
-#include "samite/passes/builder.h"
+#include "samite/passes/simplify/builder.h"
 
 #include <vector>
 

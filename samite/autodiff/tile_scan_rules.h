@@ -6,7 +6,7 @@
 // the elements that are less or greater than all before them.
 #pragma once
 
-#include "samite/passes/builder.h"
+#include "samite/passes/simplify/builder.h"
 
 #include <vector>
 

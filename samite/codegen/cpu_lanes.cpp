@@ -1,7 +1,7 @@
 #include "samite/codegen/cpu_lanes.h"
 
 #include "samite/ir/visit.h"
-#include "samite/passes/op_cost.h"
+#include "samite/passes/analysis/op_cost.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "samite/ir/kernel.h"
-#include "samite/passes/uniformity.h"
+#include "samite/passes/analysis/uniformity.h"
 
 namespace samite::codegen {
 

@@ -1,7 +1,7 @@
 #include "samite/codegen/cuda_launch_shape.h"
 
-#include "samite/passes/place_arrays.h"
-#include "samite/passes/sum_over_launch.h"
+#include "samite/passes/threads/place_arrays.h"
+#include "samite/passes/threads/sum_over_launch.h"
 
 #include "samite/base/error.h"
 

@@ -4,7 +4,7 @@
 // value is a scalar because all running lanes agree on it, the result is a separate vector.
 #include "samite/codegen/lanes_emitter.h"
 #include "samite/codegen/spelling.h"
-#include "samite/passes/op_cost.h"
+#include "samite/passes/analysis/op_cost.h"
 
 namespace samite::codegen {
 

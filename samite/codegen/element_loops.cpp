@@ -2,7 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/op_cost.h"
+#include "samite/passes/analysis/op_cost.h"
 
 #include <algorithm>
 

@@ -4,16 +4,17 @@
 //
 // A loop over tiles in registers is emitted twice. If the first and the last element of the tile are inside all arrays
 // of the loop, every element is: this version has no bounds checks, and loads and stores contiguous elements of an
-// array together (`passes/grouped_elements.h`). The other version checks each element. Since a branch for each element
-// takes compilers long, it is not unrolled for a product's sums, but rotates them through the thread's registers. If
-// contiguous elements are inside only together, it checks once for all of them; with few such packs in a thread the
-// loop is emitted once. Values per row are loaded once for each row, before the loop (`passes/row_values.h`).
+// array together (`passes/analysis/grouped_elements.h`). The other version checks each element. Since a branch for each
+// element takes compilers long, it is not unrolled for a product's sums, but rotates them through the thread's
+// registers. If contiguous elements are inside only together, it checks once for all of them; with few such packs in a
+// thread the loop is emitted once. Values per row are loaded once for each row, before the loop
+// (`passes/analysis/row_values.h`).
 #pragma once
 
 #include "samite/codegen/emission.h"
 #include "samite/codegen/tile_places.h"
-#include "samite/passes/grouped_elements.h"
-#include "samite/passes/row_values.h"
+#include "samite/passes/analysis/grouped_elements.h"
+#include "samite/passes/analysis/row_values.h"
 
 #include <optional>
 #include <set>

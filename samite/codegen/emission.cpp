@@ -1,8 +1,8 @@
 #include "samite/codegen/emission.h"
 
 #include "samite/ir/visit.h"
-#include "samite/passes/place_arrays.h"
-#include "samite/passes/sum_over_launch.h"
+#include "samite/passes/threads/place_arrays.h"
+#include "samite/passes/threads/sum_over_launch.h"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include "samite/codegen/emit.h"
 #include "samite/codegen/source_writer.h"
 #include "samite/codegen/spelling.h"
-#include "samite/passes/index_forms.h"
+#include "samite/passes/analysis/index_forms.h"
 
 #include <optional>
 #include <string>

@@ -5,8 +5,8 @@
 #include "samite/codegen/lanes_emitter.h"
 #include "samite/codegen/parameter_space.h"
 #include "samite/codegen/threads_emitter.h"
-#include "samite/passes/march.h"
-#include "samite/passes/side_by_side.h"
+#include "samite/passes/threads/march.h"
+#include "samite/passes/threads/side_by_side.h"
 
 namespace samite::codegen {
 namespace {

@@ -18,7 +18,7 @@
 // Semantics that C++ leaves undefined: integers wrap around; x / 0 is 0 and x % 0 is x; a shift distance counts modulo
 // the width; min and max ignore a NaN; if several instances of a vector store to one element, the last one wins. Lanes
 // that add to one element are summed first, so the rounding differs from a serial loop's; if all instances add to one
-// element after another in a loop, many of them run the loop together (`passes/interchange.h`).
+// element after another in a loop, many of them run the loop together (`passes/threads/interchange.h`).
 //
 // Operations on whole tiles that take long to compile are separate functions (`EmittedSource::objects`), which the text
 // declares.
@@ -27,9 +27,9 @@
 #pragma once
 
 #include "samite/ir/kernel.h"
-#include "samite/passes/array_facts.h"
-#include "samite/passes/plan_tile_memory.h"
-#include "samite/passes/product_loops.h"
+#include "samite/passes/analysis/array_facts.h"
+#include "samite/passes/sm90/product_loops.h"
+#include "samite/passes/tiles/plan_tile_memory.h"
 
 #include <string>
 #include <vector>
@@ -45,10 +45,11 @@ struct CudaForm {
   bool grid_stride = false;
   int threads_per_block = 256;  // the maximum
   // A thread runs so many neighbours in the last dimension together, as the kernel was planned
-  // (`passes/side_by_side.h`). A power of two up to 8; the box then begins at a multiple of it in the last dimension.
+  // (`passes/threads/side_by_side.h`). A power of two up to 8; the box then begins at a multiple of it in the last
+  // dimension.
   int instances_per_thread = 1;
   // A thread of the exact form runs so many instances one after another along the first of three dimensions, as the
-  // kernel was planned (`passes/march.h`).
+  // kernel was planned (`passes/threads/march.h`).
   int march = 1;
   // Programmatic dependent launch: the launch may begin before the previous one has ended, and the kernel waits for
   // that one itself. From compute capability 9.0 on.

@@ -7,7 +7,7 @@
 
 #include "samite/codegen/emission.h"
 #include "samite/codegen/values.h"
-#include "samite/passes/interval.h"
+#include "samite/passes/analysis/interval.h"
 
 #include <optional>
 #include <string>

@@ -1,5 +1,5 @@
 // The vectors of a thread loop that are inside the arrays of its branches' bounds checks. Loads and stores of tiles
-// have such a check for each element (passes/lower_tiles.h):
+// have such a check for each element (passes/tiles/lower_tiles.h):
 //
 //   for.thread %k in 0 .. 1024 step 1 {
 //     %5: bool = ge %k, 0

@@ -1,8 +1,8 @@
 // The text of a loop over instances that are the lanes of vectors.
 //
 // Full vectors run first, with a constant mask, so that the compiler removes all masking. The rest runs the same code
-// with some lanes off. So the body is compiled twice; a body too large for that (passes/op_cost.h) is compiled once,
-// masked.
+// with some lanes off. So the body is compiled twice; a body too large for that (passes/analysis/op_cost.h) is compiled
+// once, masked.
 #pragma once
 
 #include "samite/codegen/source_writer.h"

@@ -3,7 +3,7 @@
 #include "samite/codegen/lanes_emitter.h"
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/op_cost.h"
+#include "samite/passes/analysis/op_cost.h"
 
 namespace samite::codegen {
 
@@ -103,7 +103,7 @@ void LanesEmitter::jammed(const Block &block, const std::vector<std::string> &ma
   }
 }
 
-// Lanes add to one element, which differs between iterations (passes/sum_over_lanes.h): their sums are deferred
+// Lanes add to one element, which differs between iterations (passes/threads/sum_over_lanes.h): their sums are deferred
 // (device/cpu/lanes/sum_rows.h).
 void LanesEmitter::loop_in_pieces(const For &loop, const std::vector<Row> &rows) {
   loop_text_.declare(loop.carried);

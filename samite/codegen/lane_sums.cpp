@@ -1,7 +1,7 @@
 #include "samite/codegen/lane_sums.h"
 
 #include "samite/codegen/spelling.h"
-#include "samite/passes/sum_over_lanes.h"
+#include "samite/passes/threads/sum_over_lanes.h"
 
 namespace samite::codegen {
 

@@ -1,10 +1,10 @@
-// Values in the lanes of vectors: inside a thread loop of the CPU a local's shape (`passes/uniformity.h`) determines
-// its text: Uniform is a scalar, Linear the scalar of its first lane, Varying a vector.
+// Values in the lanes of vectors: inside a thread loop of the CPU a local's shape (`passes/analysis/uniformity.h`)
+// determines its text: Uniform is a scalar, Linear the scalar of its first lane, Varying a vector.
 #pragma once
 
 #include "samite/codegen/values.h"
-#include "samite/passes/lane_steps.h"
-#include "samite/passes/uniformity.h"
+#include "samite/passes/analysis/lane_steps.h"
+#include "samite/passes/analysis/uniformity.h"
 
 #include <string>
 #include <utility>

@@ -1,7 +1,7 @@
 // Loops of CUDA's threads: those over the launch, and those that each thread or a warp runs.
 #include "samite/codegen/spelling.h"
 #include "samite/codegen/threads_emitter.h"
-#include "samite/passes/op_cost.h"
+#include "samite/passes/analysis/op_cost.h"
 
 namespace samite::codegen {
 

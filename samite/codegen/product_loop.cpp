@@ -3,8 +3,8 @@
 #include "samite/codegen/tile_calls.h"
 #include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/form_teams.h"
-#include "samite/passes/share_steps.h"
+#include "samite/passes/sm90/form_teams.h"
+#include "samite/passes/sm90/share_steps.h"
 
 #include <algorithm>
 #include <map>

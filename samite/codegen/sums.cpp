@@ -1,6 +1,6 @@
 #include "samite/codegen/sums.h"
 
-#include "samite/passes/sum_over_lanes.h"
+#include "samite/passes/threads/sum_over_lanes.h"
 
 #include <utility>
 

@@ -3,7 +3,7 @@
 #include "samite/codegen/index_arithmetic.h"
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/neighbours_in_rows.h"
+#include "samite/passes/analysis/neighbours_in_rows.h"
 
 namespace samite::codegen {
 

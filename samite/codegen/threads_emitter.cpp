@@ -2,10 +2,10 @@
 
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/assign_roles.h"
-#include "samite/passes/instances_per_thread.h"
-#include "samite/passes/product_loops.h"
-#include "samite/passes/take_turns.h"
+#include "samite/passes/sm90/assign_roles.h"
+#include "samite/passes/sm90/product_loops.h"
+#include "samite/passes/sm90/take_turns.h"
+#include "samite/passes/threads/instances_per_thread.h"
 
 namespace samite::codegen {
 

@@ -2,7 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/tile_rules.h"
-#include "samite/passes/spread_tiles.h"
+#include "samite/passes/tiles/spread_tiles.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 #include "samite/codegen/emission.h"
 #include "samite/codegen/tile_places.h"
-#include "samite/passes/product_loops.h"
+#include "samite/passes/sm90/product_loops.h"
 
 #include <cstdint>
 

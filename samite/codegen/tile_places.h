@@ -1,5 +1,5 @@
-// The storage of a tile in a block of CUDA's threads, as chosen by `passes/place_tiles.h`: registers of each thread,
-// rows of whole units, or contiguous elements; and its spelling in C++.
+// The storage of a tile in a block of CUDA's threads, as chosen by `passes/tiles/place_tiles.h`: registers of each
+// thread, rows of whole units, or contiguous elements; and its spelling in C++.
 #pragma once
 
 #include "samite/codegen/emission.h"

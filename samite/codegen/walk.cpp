@@ -3,8 +3,8 @@
 #include "samite/base/error.h"
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/product_loops.h"
-#include "samite/passes/sum_over_launch.h"
+#include "samite/passes/sm90/product_loops.h"
+#include "samite/passes/threads/sum_over_launch.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,6 +1,6 @@
 // Loads that the threads of a warp share: see codegen/warp_loops.h.
 #include "samite/codegen/warp_loops.h"
-#include "samite/passes/warp_loops.h"
+#include "samite/passes/threads/warp_loops.h"
 
 #include <algorithm>
 

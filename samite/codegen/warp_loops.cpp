@@ -1,7 +1,7 @@
 #include "samite/codegen/warp_loops.h"
 
-#include "samite/passes/op_cost.h"
-#include "samite/passes/warp_loops.h"
+#include "samite/passes/analysis/op_cost.h"
+#include "samite/passes/threads/warp_loops.h"
 
 namespace samite::codegen {
 

@@ -1,4 +1,4 @@
-// The text of loops in which the threads of a warp work together (`passes/warp_loops.h`).
+// The text of loops in which the threads of a warp work together (`passes/threads/warp_loops.h`).
 //
 // They test before the loop whether all threads are active and run the same iterations. If so, they sum, and load into
 // shared memory, for several iterations at once. Remaining iterations, and loops that fail the test, run per thread.

@@ -39,23 +39,23 @@ struct Kernel {
   bool sums_in_shared = false;  // of a tile kernel: no tile stays in the registers of its threads
   int resident_blocks = 0;      // of a tile kernel: limits registers so that so many fit a multiprocessor; 0: no limit
   // For a lowered tile kernel: the number of producer threads, numbered after the other threads of the block. They run
-  // `producing`, which starts the copies of the main loop, while the others run the body (passes/assign_roles.h).
+  // `producing`, which starts the copies of the main loop, while the others run the body (passes/sm90/assign_roles.h).
   int producers = 0;
   Block producing = {};
   // For a tile kernel over at least two dimensions: blocks are numbered in strips of so many columns of the last two
-  // dimensions, row by row within a strip (passes/number_blocks.h). 0: row by row of the launch.
+  // dimensions, row by row within a strip (passes/tiles/number_blocks.h). 0: row by row of the launch.
   int strip_columns = 0;
   // For a lowered tile kernel whose threads have roles: the blocks of a cluster, neighbours in this dimension of the
-  // launch, which run concurrently and multicast shared windows (passes/form_clusters.h). Their number divides the
+  // launch, which run concurrently and multicast shared windows (passes/sm90/form_clusters.h). Their number divides the
   // launch's extent there. 0: no clusters.
   int cluster_blocks = 0;
   int cluster_dimension = 0;
   // For such a kernel: the number of consumer teams, of `block_threads` each. Teams run the body for alternate indices
-  // of the launch, and have separate memory except for the rings of bulk copies (passes/form_teams.h). 0: one.
+  // of the launch, and have separate memory except for the rings of bulk copies (passes/sm90/form_teams.h). 0: one.
   int teams = 0;
   // For a lowered tile kernel whose body has one main loop: split-K. So many blocks, which are a cluster, run the body
   // for each index of the launch up to the end of that loop, each with its part of the steps. The first block then has
-  // the total sums and continues alone (passes/share_steps.h). 0: one block runs all steps.
+  // the total sums and continues alone (passes/sm90/share_steps.h). 0: one block runs all steps.
   int step_parts = 0;
   Properties properties = {};          // established by the steps after lowering
   LocalId local_count = 0;             // locals are numbered below this

@@ -9,9 +9,10 @@
 //   lowered     structured, with the launch and a block's threads written out: loops over both, tiles as memory of the
 //               block, operations on whole tiles as calls (`TileCall`). No tiles.
 //
-// `passes/structure_jumps.h` and `passes/promote.h` turn the first form into the second, `passes/lower_tiles.h` and
-// `passes/lower_threads.h` the second into the third, which is emitted. The second form is differentiated. `autodiff/`
-// writes its result in captured form and promotes it again, so that an adjoint can itself be differentiated.
+// `passes/simplify/structure_jumps.h` and `passes/simplify/promote.h` turn the first form into the second,
+// `passes/tiles/lower_tiles.h` and `passes/threads/lower_threads.h` the second into the third, which is emitted. The
+// second form is differentiated. `autodiff/` writes its result in captured form and promotes it again, so that an
+// adjoint can itself be differentiated.
 #pragma once
 
 #include "samite/base/source_location.h"
@@ -342,7 +343,7 @@ struct Check {
   Value condition;
   Message message;
   std::vector<Value> instance;
-  bool race = false;  // debug mode's own, for instances that race: see passes/check_races.h
+  bool race = false;  // debug mode's own, for instances that race: see passes/threads/check_races.h
 };
 
 struct If {
@@ -389,7 +390,8 @@ struct For {
   // (`load_by_warp`) for so many iterations at once. 0: each thread by itself.
   int by_warp = 0;
   int march = 1;  // of a loop over the launch: a thread runs so many of its iterations one after another
-  // Warp groups alternate at its products, ping-pong (passes/take_turns.h): each enters and leaves it with its turn.
+  // Warp groups alternate at its products, ping-pong (passes/sm90/take_turns.h): each enters and leaves it with its
+  // turn.
   bool in_turns = false;
 };
 

@@ -1,11 +1,11 @@
 // Copies of whole arrays by the library's own kernels, compiled by CUDA's compiler (samite/device/cuda/copy_array.h):
-// of factors whose layout bulk copies cannot read (passes/factor_copies.h).
+// of factors whose layout bulk copies cannot read (passes/tiles/factor_copies.h).
 #pragma once
 
 #include "samite/codegen/argument_layout.h"
 #include "samite/driver/launch.h"
 #include "samite/jit/cuda_code.h"
-#include "samite/passes/factor_copies.h"
+#include "samite/passes/tiles/factor_copies.h"
 
 #include <cstddef>
 #include <cstdint>

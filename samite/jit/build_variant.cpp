@@ -16,9 +16,9 @@
 #include "samite/jit/estimate.h"
 #include "samite/jit/pipeline.h"
 #include "samite/jit/progress.h"
-#include "samite/passes/factor_copies.h"
-#include "samite/passes/instances_per_thread.h"
-#include "samite/passes/march.h"
+#include "samite/passes/threads/instances_per_thread.h"
+#include "samite/passes/threads/march.h"
+#include "samite/passes/tiles/factor_copies.h"
 #include "samite/toolchain/archives.h"
 #include "samite/toolchain/host_target.h"
 

@@ -6,10 +6,10 @@
 #include "samite/jit/elapsed.h"
 #include "samite/jit/estimate.h"
 #include "samite/jit/pipeline.h"
-#include "samite/passes/architecture.h"
-#include "samite/passes/common_writes.h"
-#include "samite/passes/lower_threads.h"
-#include "samite/passes/rename.h"
+#include "samite/passes/analysis/architecture.h"
+#include "samite/passes/analysis/common_writes.h"
+#include "samite/passes/simplify/rename.h"
+#include "samite/passes/threads/lower_threads.h"
 
 #include <chrono>
 #include <functional>
@@ -106,7 +106,7 @@ KernelDefinition::KernelDefinition(Structured structured)
     if (passes::counts_in_i32(forward_, d)) narrow_dimensions_ |= bit(static_cast<std::uint32_t>(d));
 }
 
-// The index of a whole tile has the array's width (passes/widen_tile_origins.h).
+// The index of a whole tile has the array's width (passes/tiles/widen_tile_origins.h).
 void KernelDefinition::find_narrow_indices() {
   narrow_indices_.resize(parameters().size());
   ir::for_each_statement(structured_.body, [&](const ir::Stmt &stmt) {

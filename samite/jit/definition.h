@@ -10,9 +10,9 @@
 #include "samite/base/warning.h"
 #include "samite/jit/memo.h"
 #include "samite/jit/variant.h"
-#include "samite/passes/certain_accesses.h"
-#include "samite/passes/factor_copies.h"
-#include "samite/passes/gather.h"
+#include "samite/passes/adjoint/gather.h"
+#include "samite/passes/analysis/certain_accesses.h"
+#include "samite/passes/tiles/factor_copies.h"
 
 #include <array>
 #include <optional>
@@ -60,7 +60,7 @@ class KernelDefinition {
   std::uint64_t narrow_dimensions() const { return narrow_dimensions_; }
 
   // Called before a launch of several instances. Warns once if they certainly write to one element without atomic steps
-  // (passes/common_writes.h).
+  // (passes/analysis/common_writes.h).
   void warn_of_common_writes() const {
     if (!common_write_.empty()) warn_once(common_write_, common_write_);
   }
@@ -78,12 +78,12 @@ class KernelDefinition {
   // The reads of arrays by products of the forward kernel, for devices of this compute capability.
   const std::vector<passes::FactorRead> &factor_reads(int capability) const;
 
-  // The forward kernel with split sums (passes/split_sums.h); empty if it cannot be split.
+  // The forward kernel with split sums (passes/tiles/split_sums.h); empty if it cannot be split.
   const std::optional<passes::SplitSums> &split_sums(std::int64_t parts = 0) const;
 
   // A gathering adjoint, without atomics, if there is one.
   struct Gathered {
-    std::optional<passes::GatheredAdjoint> adjoint;  // empty if it should not gather, see passes/gather.h
+    std::optional<passes::GatheredAdjoint> adjoint;  // empty if it should not gather, see passes/adjoint/gather.h
     std::uint64_t summed;                            // arrays to whose gradients it only adds, as bits
     double milliseconds;                             // of the derivation
   };

@@ -2,7 +2,7 @@
 
 #include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/sum_over_launch.h"
+#include "samite/passes/threads/sum_over_launch.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
-// The addresses of a launch's copies, in its own memory: those that a gathered adjoint casts (passes/cast_copies.h),
-// and factors of products (passes/factor_copies.h).
+// The addresses of a launch's copies, in its own memory: those that a gathered adjoint casts
+// (passes/adjoint/cast_copies.h), and factors of products (passes/tiles/factor_copies.h).
 //
 // A copy is dense, except that its rows begin at multiples of 16 bytes, for fast loads of tiles, or of 128 for long
 // rows.

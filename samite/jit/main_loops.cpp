@@ -1,8 +1,8 @@
 #include "samite/jit/main_loops.h"
 
-#include "samite/passes/assign_roles.h"
-#include "samite/passes/plan_tile_memory.h"
-#include "samite/passes/product_loops.h"
+#include "samite/passes/sm90/assign_roles.h"
+#include "samite/passes/sm90/product_loops.h"
+#include "samite/passes/tiles/plan_tile_memory.h"
 
 namespace samite::jit {
 namespace {

@@ -1,5 +1,5 @@
-// Chooses the loops of products that become main loops with bulk copies (passes/product_loops.h), and their stages: as
-// many as fit a block's shared memory, found by trials of the later steps (jit/steps.h).
+// Chooses the loops of products that become main loops with bulk copies (passes/sm90/product_loops.h), and their
+// stages: as many as fit a block's shared memory, found by trials of the later steps (jit/steps.h).
 #pragma once
 
 #include "samite/jit/steps.h"

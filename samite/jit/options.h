@@ -19,13 +19,13 @@ std::string_view name(Direction direction);  // "forward"
 struct LaunchOptions {
   Direction direction = Direction::forward;
   std::optional<Stream> stream = {};  // default: the standard stream of the buffers' device
-  // Check every array index and every integer division, and look for races between instances (passes/check_races.h).
-  // Default: debug_mode().
+  // Check every array index and every integer division, and look for races between instances
+  // (passes/threads/check_races.h). Default: debug_mode().
   std::optional<bool> debug = {};
   // Adjoint: check that gradients are finite, and otherwise find the first instance, line and values.
   bool check_finite = false;
   // The same bits on every run of this program on this machine. Floating-point sums then have a fixed order: an adjoint
-  // gathers if possible (passes/gather.h), and a launch that still adds atomically runs on one thread.
+  // gathers if possible (passes/adjoint/gather.h), and a launch that still adds atomically runs on one thread.
   bool deterministic = false;
   // Adjoint: the bytes that an instance may store for each loop; default 64 KiB. A loop that would store more uses
   // checkpoints: memory for n iterations is then that for 2 √n, and the loop runs once more.
@@ -41,8 +41,8 @@ struct LaunchOptions {
   std::optional<int> cluster = {};
   // For a tile kernel that sums products in a loop: split-K, the number of parts of the sums that separate blocks
   // compute, 1 to 1024. The parts are reduced by the blocks of a cluster if possible and at most 8
-  // (passes/share_steps.h), otherwise by another kernel (passes/split_sums.h). By default as many as fill the device's
-  // multiprocessors; 1 disables it. UserError for more than one in any other kernel.
+  // (passes/sm90/share_steps.h), otherwise by another kernel (passes/tiles/split_sums.h). By default as many as fill
+  // the device's multiprocessors; 1 disables it. UserError for more than one in any other kernel.
   std::optional<int> sum_parts = {};
   // Programmatic dependent launch, from compute capability 9.0 on: the device prepares this launch while the previous
   // one in the stream ends. The kernel waits for that one before it accesses memory, so the results are the same; it

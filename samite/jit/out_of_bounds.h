@@ -1,8 +1,8 @@
 // Refuses launches that are certain to leave an array, before they run.
 //
-// The accesses of every launch of a kernel are found once (passes/certain_accesses.h). A launch evaluates their index
-// forms for its extents and arguments; for most kernels that is a comparison of two extents for each array. Debug mode
-// finds accesses that depend on data or are in a branch.
+// The accesses of every launch of a kernel are found once (passes/analysis/certain_accesses.h). A launch evaluates
+// their index forms for its extents and arguments; for most kernels that is a comparison of two extents for each array.
+// Debug mode finds accesses that depend on data or are in a branch.
 #pragma once
 
 #include "samite/jit/arguments.h"

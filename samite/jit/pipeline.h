@@ -6,10 +6,10 @@
 #include "samite/autodiff/adjoint.h"
 #include "samite/autodiff/tangent.h"
 #include "samite/jit/steps.h"
-#include "samite/passes/cast_copies.h"
-#include "samite/passes/check_races.h"
-#include "samite/passes/gather.h"
-#include "samite/passes/split_sums.h"
+#include "samite/passes/adjoint/cast_copies.h"
+#include "samite/passes/adjoint/gather.h"
+#include "samite/passes/threads/check_races.h"
+#include "samite/passes/tiles/split_sums.h"
 
 #include <cstdint>
 #include <optional>
@@ -30,9 +30,10 @@ ir::Kernel inline_primals(const ir::Kernel &structured);
 // differentiate
 autodiff::Adjoint derive_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias,
                                  std::optional<std::int64_t> memory_limit = {});
-// As in passes/gather.h, or passes/gather_tiles.h for a tile kernel. Only tile kernels have wide windows.
+// As in passes/adjoint/gather.h, or passes/adjoint/gather_tiles.h for a tile kernel. Only tile kernels have wide
+// windows.
 std::optional<passes::GatheredAdjoint> gather(const ir::Kernel &adjoint, passes::Gathering how);
-// As in passes/split_sums.h.
+// As in passes/tiles/split_sums.h.
 std::optional<passes::SplitSums> split_sums(const ir::Kernel &structured, std::int64_t parts);
 autodiff::Tangent derive_tangent(const ir::Kernel &structured, const std::vector<bool> &active);
 
@@ -55,9 +56,9 @@ struct LowerChoices {
   bool adjoint = false;
   int cuda = 0;                                     // the device's compute capability; 0: the CPU
   std::vector<bool> wide_arrays = {};               // by parameter: ArrayFacts::wide_index
-  bool in_order = false;                            // as in passes/lower_tiles.h
+  bool in_order = false;                            // as in passes/tiles/lower_tiles.h
   passes::FactsOfArrays arrays = {};                // for a launch on a GPU; empty: unknown
-  std::optional<std::vector<bool>> may_share = {};  // check for races; as in passes/check_races.h
+  std::optional<std::vector<bool>> may_share = {};  // check for races; as in passes/threads/check_races.h
 };
 struct Lowered {
   ir::Kernel kernel;

@@ -8,7 +8,7 @@
 
 namespace samite::jit {
 
-// `instance` detected the race; `values` are those of a `check race` (passes/check_races.h).
+// `instance` detected the race; `values` are those of a `check race` (passes/threads/check_races.h).
 std::string race_text(const Variant &variant, const Extents &extents, const std::int64_t *instance,
                       const codegen::MessageSite &site, const std::uint64_t *values);
 

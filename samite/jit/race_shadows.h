@@ -1,4 +1,4 @@
-// The addresses of debug mode's shadow arrays (passes/check_races.h), for the arguments of one launch.
+// The addresses of debug mode's shadow arrays (passes/threads/check_races.h), for the arguments of one launch.
 //
 // A word belongs to an element of memory, whichever argument names it: overlapping arrays share their shadows. A view
 // has words only for its elements and the gaps between them.

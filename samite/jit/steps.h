@@ -11,8 +11,8 @@
 #pragma once
 
 #include "samite/ir/kernel.h"
-#include "samite/passes/architecture.h"
-#include "samite/passes/array_facts.h"
+#include "samite/passes/analysis/architecture.h"
+#include "samite/passes/analysis/array_facts.h"
 
 #include <cstdint>
 #include <span>
@@ -23,11 +23,12 @@ namespace samite::jit {
 // The choices of a launch. Those after `debug` are for GPUs.
 struct PlanChoices {
   bool debug = false;
-  int instances_per_thread = 1;  // neighbours side by side: passes/side_by_side.h
-  bool outgrows_caches = false;  // the launch does, and each thread has its own instances: passes/march.h
-  bool in_rounds = false;        // a multiprocessor runs several blocks in waves: passes/form_teams.h
-  std::uint64_t paired = 0;      // dimensions of the launch with an even number of blocks: passes/form_clusters.h
-  std::int64_t step_parts = 1;   // the number of parts into which a main loop's steps are split: passes/share_steps.h
+  int instances_per_thread = 1;  // neighbours side by side: passes/threads/side_by_side.h
+  bool outgrows_caches = false;  // the launch does, and each thread has its own instances: passes/threads/march.h
+  bool in_rounds = false;        // a multiprocessor runs several blocks in waves: passes/sm90/form_teams.h
+  std::uint64_t paired = 0;      // dimensions of the launch with an even number of blocks: passes/sm90/form_clusters.h
+  std::int64_t step_parts =
+      1;  // the number of parts into which a main loop's steps are split: passes/sm90/share_steps.h
 };
 
 // A step's inputs besides the kernel.

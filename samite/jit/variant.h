@@ -12,9 +12,9 @@
 #include "samite/jit/array_copies.h"
 #include "samite/jit/cuda_code.h"
 #include "samite/jit/options.h"
-#include "samite/passes/cast_copies.h"
-#include "samite/passes/check_races.h"
-#include "samite/passes/split_sums.h"
+#include "samite/passes/adjoint/cast_copies.h"
+#include "samite/passes/threads/check_races.h"
+#include "samite/passes/tiles/split_sums.h"
 #include "samite/toolchain/cuda_compiler.h"
 #include "samite/toolchain/host_compiler.h"
 
@@ -44,22 +44,22 @@ struct VariantKey {
   bool grid_stride = false;      // CUDA: the launch exceeds a grid with a thread for each instance
   bool grid_axes = false;        // CUDA, scheduled kernels: codegen/emit.h
   int neighbours = 1;            // CUDA: instances per thread that leave enough threads for the device
-  bool outgrows_caches = false;  // CUDA: passes/march.h
-  bool in_rounds = false;        // CUDA, tile kernels with loops of products: passes/form_teams.h
-  std::uint64_t paired = 0;      // CUDA, tile kernels with loops of products: passes/form_clusters.h
-  // CUDA, forward, tile kernels with loops of products: the split-K parts for clusters (passes/share_steps.h), and the
-  // parts if clusters are impossible (passes/split_sums.h).
+  bool outgrows_caches = false;  // CUDA: passes/threads/march.h
+  bool in_rounds = false;        // CUDA, tile kernels with loops of products: passes/sm90/form_teams.h
+  std::uint64_t paired = 0;      // CUDA, tile kernels with loops of products: passes/sm90/form_clusters.h
+  // CUDA, forward, tile kernels with loops of products: the split-K parts for clusters (passes/sm90/share_steps.h), and
+  // the parts if clusters are impossible (passes/tiles/split_sums.h).
   int step_parts = 1, sum_parts = 1;
   std::uint64_t unaliased = 0;    // arrays that share no memory with another that is written
   std::uint64_t aligned = 0;      // CUDA: arrays whose rows begin at multiples of 16 bytes
   std::uint64_t whole_rows = 0;   // CUDA, tile kernels: arrays whose rows take a multiple of 16 bytes
   std::uint64_t tensor_maps = 0;  // CUDA, tile kernels: arrays that can have a tensor map
   // CUDA, tile kernels: arrays that cannot have one, and those whose layout may not suit products, if a copy fixes that
-  // and pays (passes/factor_copies.h).
+  // and pays (passes/tiles/factor_copies.h).
   std::uint64_t worth_padding = 0, worth_swapping = 0;
   std::int64_t workspace_bytes = 0;  // CUDA: LaunchOptions::workspace_bytes
-  bool gather = false;               // adjoint: passes/gather.h
-  bool wide_windows = false;         // gather: passes/wide_windows.h
+  bool gather = false;               // adjoint: passes/adjoint/gather.h
+  bool wide_windows = false;         // gather: passes/adjoint/wide_windows.h
   bool deterministic = false;        // the same bits on every run
 
   // On a GPU an atomic addition costs more than repeating a neighbour's reads.

@@ -2,11 +2,11 @@
 
 #include "samite/codegen/cuda_launch_shape.h"
 #include "samite/jit/launch_copies.h"
-#include "samite/passes/architecture.h"
-#include "samite/passes/gather_tiles.h"
-#include "samite/passes/instances_per_thread.h"
-#include "samite/passes/march.h"
-#include "samite/passes/share_steps.h"
+#include "samite/passes/adjoint/gather_tiles.h"
+#include "samite/passes/analysis/architecture.h"
+#include "samite/passes/sm90/share_steps.h"
+#include "samite/passes/threads/instances_per_thread.h"
+#include "samite/passes/threads/march.h"
 #include "samite/runtime/cuda_memory.h"
 #include "samite/runtime/task_pool.h"
 
@@ -250,7 +250,7 @@ bool can_be_copied(const AnyBuffer &buffer, bool by_rows) {
   return elements <= static_cast<double>(most);
 }
 
-// The arrays whose copies save more time than they take (passes/factor_copies.h).
+// The arrays whose copies save more time than they take (passes/tiles/factor_copies.h).
 void set_worth_copying(const KernelDefinition &definition, const Extents &extents, std::span<const Argument> arguments,
                        VariantKey &key) {
   const std::vector<passes::FactorRead> &reads = definition.factor_reads(key.cuda);

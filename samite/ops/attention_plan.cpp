@@ -1,7 +1,7 @@
 #include "samite/ops/attention_plan.h"
 
 #include "samite/ops/matmul_plan.h"
-#include "samite/passes/architecture.h"
+#include "samite/passes/analysis/architecture.h"
 
 #include <algorithm>
 #include <bit>
@@ -29,7 +29,7 @@ int threads_of(int size) { return size > 64 ? 256 : 128; }  // sums must fit reg
 
 // Bytes of shared memory for a block's own rows, the windows of the other side, and the products that become factors.
 // If a window for each stage does not fit, all but one of the two that an iteration loads have one stage
-// (passes/stage_loads.h), except in of_keys, where both are factors of two products.
+// (passes/tiles/stage_loads.h), except in of_keys, where both are factors of two products.
 std::int64_t shared_bytes(const AttentionPlan &plan, ScalarType type, int capability, AttentionPart part) {
   const auto element = static_cast<std::int64_t>(size_of(type));
   const bool of_keys = part == AttentionPart::of_keys;
@@ -87,8 +87,8 @@ AttentionPlan attention_plan(ScalarType type, const AttentionShape &shape, bool 
   if (part == AttentionPart::taped) return taped_plan(type, size, causal, device.compute_capability);
   const bool forward = part == AttentionPart::forward;
   if (size_of(type) == 2) {
-    // Warp groups multiply rows of whole 128 bytes (passes/product_loops.h), with one block on a multiprocessor. With
-    // few rows most would be beyond the last.
+    // Warp groups multiply rows of whole 128 bytes (passes/sm90/product_loops.h), with one block on a multiprocessor.
+    // With few rows most would be beyond the last.
     const int panels = static_cast<int>(round_up(size, 64));
     const std::int64_t own_rows = part == AttentionPart::of_keys ? shape.terms : shape.rows;
     if (device.compute_capability / 10 == 9 && own_rows > 64 && panels <= 128) {

@@ -24,7 +24,7 @@ struct GroupedTerms {
 
   // The sums of block (i, j) of a group's matrix. Terms of other groups in its last iteration are masked in both
   // factors, since they may be NaN. A main loop has the limit as its number of terms, if it is one loop
-  // (passes/product_loops.h); otherwise the last iteration is separate, so that no other pays for the mask.
+  // (passes/sm90/product_loops.h); otherwise the last iteration is separate, so that no other pays for the mask.
   Tile<lang::Accumulator<T>> sums(const Array<const T, 2> &a, const Array<const T, 2> &b, const Int &begin,
                                   const Int &end, const Int &i, const Int &j) const {
     auto sum = tile::zeros<lang::Accumulator<T>>({plan.rows, plan.columns}, where);

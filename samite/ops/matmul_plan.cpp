@@ -1,7 +1,7 @@
 #include "samite/ops/matmul_plan.h"
 
-#include "samite/passes/factor_copies.h"
-#include "samite/passes/share_steps.h"
+#include "samite/passes/sm90/share_steps.h"
+#include "samite/passes/tiles/factor_copies.h"
 
 #include <algorithm>
 #include <bit>
@@ -14,10 +14,10 @@ namespace {
 // flight, since memory is the limit.
 //
 // Before them, for results of several waves of blocks, a plan whose blocks have two teams of one warp group
-// (passes/form_teams.h), which hide each other's epilogues. These read more of the factors, so in 16 bits the plan is
-// for short sums and for many waves: on an H200, 8192 x 8192 x 1024 takes 0.228 ms in teams and 0.251 ms without, 8192
-// x 8192 x 8192 takes 1.55 and 1.60 ms, and 4096 x 4096 x 4096 takes 0.198 and 0.188 ms. Loops of 8 bits are half as
-// long: 8192 x 4096 x 1024 takes 0.069 and 0.081 ms, 8192 x 8192 x 8192 takes 0.861 and 0.885 ms.
+// (passes/sm90/form_teams.h), which hide each other's epilogues. These read more of the factors, so in 16 bits the plan
+// is for short sums and for many waves: on an H200, 8192 x 8192 x 1024 takes 0.228 ms in teams and 0.251 ms without,
+// 8192 x 8192 x 8192 takes 1.55 and 1.60 ms, and 4096 x 4096 x 4096 takes 0.198 and 0.188 ms. Loops of 8 bits are half
+// as long: 8192 x 4096 x 1024 takes 0.069 and 0.081 ms, 8192 x 8192 x 8192 takes 0.861 and 0.885 ms.
 constexpr std::int64_t rounds_of_teams = 4, most_terms_of_teams = 2048, rounds_of_long_sums = 16;
 constexpr MatmulPlan groups_of_warps[] = {{128, 128, 64, 128, 6},
                                           {128, 256, 64, 256, 4},
@@ -33,8 +33,8 @@ constexpr MatmulPlan eight_bits[] = {{128, 128, 64, 256, 3}, {64, 64, 64, 128, 3
 constexpr MatmulPlan threads_multiply[] = {
     {128, 256, 64, 256, 2}, {128, 128, 32, 256, 2}, {64, 64, 32, 128, 2}, {16, 64, 32, 128, 2}};
 constexpr MatmulPlan rounded_to_tf32[] = {{128, 128, 32, 128, 2}, {64, 64, 32, 128, 2}, {16, 64, 32, 128, 2}};
-// Loops with interleaved copies (passes/multiply_ahead.h). The second fits three blocks on a multiprocessor of an H200;
-// its warps read more for each product, and take as long.
+// Loops with interleaved copies (passes/tiles/multiply_ahead.h). The second fits three blocks on a multiprocessor of an
+// H200; its warps read more for each product, and take as long.
 constexpr MatmulPlan doubles[] = {
     {64, 128, 16, 128, 3}, {64, 64, 16, 128, 4}, {32, 32, 16, 128, 3}, {16, 32, 16, 128, 3}};
 // For warp groups, if a sum's terms are contiguous.
@@ -45,13 +45,13 @@ constexpr MatmulPlan groups_of_eight_bits[] = {{128, 128, 128, 128, 6},
                                                {64, 64, 256, 128, 6}};
 constexpr MatmulPlan groups_of_tf32[] = {
     {128, 256, 32, 256, 4}, {128, 128, 32, 256, 4}, {64, 128, 32, 128, 4}, {64, 64, 32, 128, 6}, {64, 32, 32, 128, 8}};
-// If b's terms are not, so that warp groups multiply the transposes (passes/group_sums.h).
+// If b's terms are not, so that warp groups multiply the transposes (passes/sm90/group_sums.h).
 constexpr MatmulPlan turned_groups_of_tf32[] = {
     {256, 128, 32, 256, 4}, {128, 128, 32, 256, 6}, {128, 64, 32, 128, 4}, {64, 64, 32, 128, 6}, {32, 64, 32, 128, 8}};
 // A thread has the sums of 128 terms beside the total sums. The stages fill a multiprocessor, so that the block has
-// producer warps (passes/assign_roles.h). A tile with more columns than a block of scales is multiplied in parts of so
-// many, if bulk copies load its scales as well. Three groups hide more of each other's additions than two, but such
-// high tiles leave more of the last wave idle: it is for results of many waves, and comes first.
+// producer warps (passes/sm90/assign_roles.h). A tile with more columns than a block of scales is multiplied in parts
+// of so many, if bulk copies load its scales as well. Three groups hide more of each other's additions than two, but
+// such high tiles leave more of the last wave idle: it is for results of many waves, and comes first.
 constexpr std::int64_t rounds_of_three_groups = 10;
 constexpr MatmulPlan scaled_beside[] = {{128, 256, 128, 256, 4},
                                         {128, 128, 128, 256, 6},
@@ -162,7 +162,7 @@ void shorten(MatmulPlan &plan, const MatmulShape &shape, const MatmulFactors &fa
   plan.stages = static_cast<int>(std::clamp<std::int64_t>(bytes_of_stages / bytes, plan.stages, most_stages));
 }
 
-// The split-K parts that the launch of such a plan will have (passes/share_steps.h).
+// The split-K parts that the launch of such a plan will have (passes/sm90/share_steps.h).
 std::int64_t parts_of(const MatmulShape &shape, const MatmulPlan &plan, const PlanDevice &device) {
   return passes::parts_of_steps(matmul_blocks(shape, plan).count(), detail::ceil_div(shape.inner, plan.inner),
                                 device.multiprocessors);

@@ -38,13 +38,14 @@ struct MatmulFactors {
   ScalarType type = ScalarType::Float32;
   tile::Precision precision = tile::Precision::full;
   tile::Transposes transposed = {};
-  bool block_scales = false;    // the sums of 128 terms are scaled before they are added
-  bool scales_beside = false;   // bulk copies load these scales with the factors
-  bool row_blocks = false;      // with scales for blocks of 128 rows
-  bool rows_vary = false;       // the shape's rows are a mean, for groups of rows
-  bool terms_vary = false;      // its terms are, for groups of terms: their loops have a limit (passes/masked_copies.h)
+  bool block_scales = false;   // the sums of 128 terms are scaled before they are added
+  bool scales_beside = false;  // bulk copies load these scales with the factors
+  bool row_blocks = false;     // with scales for blocks of 128 rows
+  bool rows_vary = false;      // the shape's rows are a mean, for groups of rows
+  bool terms_vary =
+      false;  // its terms are, for groups of terms: their loops have a limit (passes/tiles/masked_copies.h)
   bool differentiated = false;  // the kernel, with its epilogue, has a derived adjoint
-  // The factors are whole arrays, which a launch may copy first (passes/factor_copies.h).
+  // The factors are whole arrays, which a launch may copy first (passes/tiles/factor_copies.h).
   bool copied_where_that_pays = false;
 };
 

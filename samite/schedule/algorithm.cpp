@@ -2,8 +2,8 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/promote.h"
-#include "samite/passes/simplify.h"
+#include "samite/passes/simplify/promote.h"
+#include "samite/passes/simplify/simplify.h"
 
 #include <fmt/core.h>
 

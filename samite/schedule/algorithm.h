@@ -9,7 +9,7 @@
 #pragma once
 
 #include "samite/ir/func.h"
-#include "samite/passes/affine.h"
+#include "samite/passes/analysis/affine.h"
 
 #include <map>
 #include <optional>

@@ -1,7 +1,7 @@
 #include "samite/schedule/barriers.h"
 
 #include "samite/ir/visit.h"
-#include "samite/passes/plan_tile_memory.h"
+#include "samite/passes/tiles/plan_tile_memory.h"
 #include "samite/schedule/own_elements.h"
 
 #include <algorithm>

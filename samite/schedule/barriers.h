@@ -5,8 +5,8 @@
 // the accesses of one iteration are pending in the next. Memory of a single thread needs no barrier, and neither does
 // an array of which each thread touches elements of its own alone (own_elements.h).
 //
-// Memory whose live ranges do not overlap may share an offset (passes/plan_tile_memory.h), so a barrier separates the
-// last use of one from the first use of the other. Prefetched memory has the barriers that load_ahead placed.
+// Memory whose live ranges do not overlap may share an offset (passes/tiles/plan_tile_memory.h), so a barrier separates
+// the last use of one from the first use of the other. Prefetched memory has the barriers that load_ahead placed.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -1,7 +1,7 @@
 #include "samite/schedule/factor_reductions.h"
 
 #include "samite/base/error.h"
-#include "samite/passes/fold.h"
+#include "samite/passes/simplify/fold.h"
 #include "samite/schedule/copy_statements.h"
 #include "samite/schedule/identity.h"
 #include "samite/schedule/joint_steps.h"

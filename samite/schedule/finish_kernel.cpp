@@ -2,7 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/rewrite.h"
+#include "samite/passes/simplify/rewrite.h"
 #include "samite/schedule/barriers.h"
 #include "samite/schedule/partition_loops.h"
 #include "samite/schedule/share_operations.h"

@@ -1,11 +1,11 @@
 // Describes the integers of a definition and their bounds.
 //
-// An integer is an affine form (passes/affine.h) of the definition's variables, of parameters and of extents, if it can
-// be written as one. Otherwise its interval may still be known: for a minimum or maximum, for a selection, or for a
-// type with few values.
+// An integer is an affine form (passes/analysis/affine.h) of the definition's variables, of parameters and of extents,
+// if it can be written as one. Otherwise its interval may still be known: for a minimum or maximum, for a selection, or
+// for a type with few values.
 #pragma once
 
-#include "samite/passes/interval.h"
+#include "samite/passes/analysis/interval.h"
 #include "samite/schedule/algorithm.h"
 
 #include <functional>

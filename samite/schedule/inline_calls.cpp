@@ -2,7 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/fold.h"
+#include "samite/passes/simplify/fold.h"
 
 #include <fmt/core.h>
 

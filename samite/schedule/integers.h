@@ -1,4 +1,4 @@
-// Computes forms (passes/affine.h) as values: where they are needed, or once under a name.
+// Computes forms (passes/analysis/affine.h) as values: where they are needed, or once under a name.
 #pragma once
 
 #include "samite/schedule/open_loops.h"

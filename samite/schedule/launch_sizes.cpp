@@ -1,7 +1,7 @@
 #include "samite/schedule/launch_sizes.h"
 
-#include "samite/passes/plan_tile_memory.h"
-#include "samite/passes/rewrite.h"
+#include "samite/passes/simplify/rewrite.h"
+#include "samite/passes/tiles/plan_tile_memory.h"
 #include "samite/schedule/lowering.h"
 
 #include <algorithm>

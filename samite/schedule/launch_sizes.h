@@ -1,5 +1,5 @@
 // Sizes of shared memory that are known only at launch: the host computes them before it launches the kernel and passes
-// them as arguments. The launch requests that much shared memory (passes/plan_tile_memory.h).
+// them as arguments. The launch requests that much shared memory (passes/tiles/plan_tile_memory.h).
 #pragma once
 
 #include "samite/ir/kernel.h"

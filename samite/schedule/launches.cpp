@@ -1,6 +1,6 @@
 #include "samite/schedule/launches.h"
 
-#include "samite/passes/plan_tile_memory.h"
+#include "samite/passes/tiles/plan_tile_memory.h"
 #include "samite/schedule/launch_sizes.h"
 #include "samite/schedule/loops.h"
 #include "samite/schedule/producers.h"

@@ -2,7 +2,7 @@
 
 #include "samite/ir/load_ahead.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/rename.h"
+#include "samite/passes/simplify/rename.h"
 #include "samite/schedule/statement_writer.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/print.h"
-#include "samite/passes/fold.h"
+#include "samite/passes/simplify/fold.h"
 #include "samite/schedule/copy_statements.h"
 
 #include <fmt/core.h>

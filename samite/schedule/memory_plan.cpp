@@ -1,6 +1,6 @@
 #include "samite/schedule/memory_plan.h"
 
-#include "samite/passes/plan_tile_memory.h"
+#include "samite/passes/tiles/plan_tile_memory.h"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 // Lists the memory that the Funcs of a scheduled kernel use, and when. Loop nests, reports and pages show it.
 //
 // Time is counted in statements of the kernel in program order, with a position for the end of each loop, as in
-// passes/plan_tile_memory.h. A pure function of the kernel whose text is written.
+// passes/tiles/plan_tile_memory.h. A pure function of the kernel whose text is written.
 #pragma once
 
 #include "samite/ir/kernel.h"

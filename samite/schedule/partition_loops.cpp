@@ -1,9 +1,9 @@
 #include "samite/schedule/partition_loops.h"
 
 #include "samite/ir/visit.h"
-#include "samite/passes/fold.h"
-#include "samite/passes/rename.h"
-#include "samite/passes/rewrite.h"
+#include "samite/passes/simplify/fold.h"
+#include "samite/passes/simplify/rename.h"
+#include "samite/passes/simplify/rewrite.h"
 
 #include <algorithm>
 #include <optional>

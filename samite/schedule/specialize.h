@@ -1,7 +1,7 @@
 // What is known about a pipeline's integers under the condition of a specialization.
 #pragma once
 
-#include "samite/passes/interval.h"
+#include "samite/passes/analysis/interval.h"
 #include "samite/schedule/algorithm.h"
 
 #include <map>

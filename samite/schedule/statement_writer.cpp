@@ -1,6 +1,6 @@
 #include "samite/schedule/statement_writer.h"
 
-#include "samite/passes/fold.h"
+#include "samite/passes/simplify/fold.h"
 
 namespace samite::schedules {
 

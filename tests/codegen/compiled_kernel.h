@@ -9,8 +9,8 @@
 #include "samite/ir/verify.h"
 #include "samite/jit/pipeline.h"
 #include "samite/jit/workspaces.h"
-#include "samite/passes/lower_threads.h"
-#include "samite/passes/lower_tiles.h"
+#include "samite/passes/threads/lower_threads.h"
+#include "samite/passes/tiles/lower_tiles.h"
 #include "samite/toolchain/host_compiler.h"
 #include "samite/toolchain/host_target.h"
 

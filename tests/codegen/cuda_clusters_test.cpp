@@ -1,7 +1,7 @@
 // Emitted kernels whose blocks are clusters, and whose threads are teams, run on the host: two blocks at one time,
 // whose copies arrive as late as they may.
-#include "samite/passes/assign_roles.h"
-#include "samite/passes/form_clusters.h"
+#include "samite/passes/sm90/assign_roles.h"
+#include "samite/passes/sm90/form_clusters.h"
 #include "tests/codegen/products_on_host.h"
 
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include "samite/toolchain/cuda_compiler.h"
 
 #include "samite/codegen/prelude.h"
-#include "samite/passes/instances_per_thread.h"
+#include "samite/passes/threads/instances_per_thread.h"
 #include "tests/codegen/cuda_on_host.h"
 #include "tests/codegen/random_integers.h"
 #include "tests/toolchain/cuda_sample.h"

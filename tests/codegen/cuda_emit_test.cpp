@@ -6,7 +6,7 @@
 #include "samite/codegen/prelude.h"
 #include "samite/ir/parse.h"
 #include "samite/jit/pipeline.h"
-#include "samite/passes/lower_threads.h"
+#include "samite/passes/threads/lower_threads.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

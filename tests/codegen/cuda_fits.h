@@ -6,9 +6,9 @@
 #include "samite/ir/visit.h"
 #include "samite/jit/definition.h"
 #include "samite/jit/pipeline.h"
-#include "samite/passes/instances_per_thread.h"
-#include "samite/passes/lower_threads.h"
-#include "samite/passes/march.h"
+#include "samite/passes/threads/instances_per_thread.h"
+#include "samite/passes/threads/lower_threads.h"
+#include "samite/passes/threads/march.h"
 #include "tests/toolchain/cuda_sample.h"
 
 #include <fmt/core.h>

@@ -1,7 +1,7 @@
 // Gradients of tile kernels that are gathered, beside the same gradients as blocks scatter them, run on the host.
-#include "samite/passes/cast_copies.h"
-#include "samite/passes/gather_tiles.h"
-#include "samite/passes/split_loops.h"
+#include "samite/passes/adjoint/cast_copies.h"
+#include "samite/passes/adjoint/gather_tiles.h"
+#include "samite/passes/adjoint/split_loops.h"
 #include "tests/codegen/cuda_tile_kernel.h"
 
 #include <gmock/gmock.h>

@@ -4,7 +4,7 @@
 #include "tests/codegen/cuda_on_host.h"
 
 #include "samite/ir/print.h"
-#include "samite/passes/place_arrays.h"
+#include "samite/passes/threads/place_arrays.h"
 
 #include <gtest/gtest.h>
 

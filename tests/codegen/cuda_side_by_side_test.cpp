@@ -1,5 +1,5 @@
 // Several neighbours on one thread: what is written, and what it computes.
-#include "samite/passes/instances_per_thread.h"
+#include "samite/passes/threads/instances_per_thread.h"
 #include "tests/codegen/cuda_on_host.h"
 
 #include <gmock/gmock.h>

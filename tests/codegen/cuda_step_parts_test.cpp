@@ -1,6 +1,6 @@
 // Emitted kernels whose clusters of blocks share the steps of a loop of products, on the host: all blocks of a cluster
 // run at one time, and their copies arrive as late as they may.
-#include "samite/passes/share_steps.h"
+#include "samite/passes/sm90/share_steps.h"
 #include "tests/codegen/products_on_host.h"
 
 #include <gtest/gtest.h>

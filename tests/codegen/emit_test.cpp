@@ -5,7 +5,7 @@
 #include "samite/codegen/cpu_lanes.h"
 #include "samite/ir/parse.h"
 #include "samite/jit/pipeline.h"
-#include "samite/passes/lower_threads.h"
+#include "samite/passes/threads/lower_threads.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

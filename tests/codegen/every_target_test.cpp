@@ -8,8 +8,8 @@
 #include "samite/base/error.h"
 #include "samite/ir/print.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/builder.h"
-#include "samite/passes/simplify.h"
+#include "samite/passes/simplify/builder.h"
+#include "samite/passes/simplify/simplify.h"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-// Threads that run several instances one after another (passes/march.h): all instances run.
+// Threads that run several instances one after another (passes/threads/march.h): all instances run.
 #include "tests/codegen/cuda_on_host.h"
 #include "tests/passes/marching_stencil.h"
 

@@ -6,7 +6,7 @@
 #define __forceinline__ inline
 #include "samite/device/tile/rows.h"
 #include "samite/device/tile/sm90_panels.h"
-#include "samite/passes/place_tiles.h"
+#include "samite/passes/tiles/place_tiles.h"
 
 #include <gtest/gtest.h>
 

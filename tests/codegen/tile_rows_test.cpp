@@ -2,7 +2,7 @@
 #define __device__
 #define __forceinline__ inline
 #include "samite/device/tile/rows.h"
-#include "samite/passes/place_tiles.h"
+#include "samite/passes/tiles/place_tiles.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"
 #include "samite/jit/pipeline.h"
-#include "samite/passes/place_arrays.h"
-#include "samite/passes/simplify.h"
+#include "samite/passes/simplify/simplify.h"
+#include "samite/passes/threads/place_arrays.h"
 
 #include <vector>
 

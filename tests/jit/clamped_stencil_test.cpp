@@ -1,12 +1,12 @@
-// Stencils whose indices are clamped run without clamps inside of the image (passes/clamped_edges.h): for images of
-// every width, also narrower than the stencil, and for boxes of a launch that begin anywhere.
+// Stencils whose indices are clamped run without clamps inside of the image (passes/threads/clamped_edges.h): for
+// images of every width, also narrower than the stencil, and for boxes of a launch that begin anywhere.
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"
 #include "samite/jit/pipeline.h"
-#include "samite/passes/clamped_edges.h"
-#include "samite/passes/lower_threads.h"
+#include "samite/passes/threads/clamped_edges.h"
+#include "samite/passes/threads/lower_threads.h"
 #include "samite/samite.h"
 #include "tests/runtime/test_device.h"
 

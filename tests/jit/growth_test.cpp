@@ -1,9 +1,9 @@
 // Deriving and emitting take time in proportion to the kernel's size.
 #include "samite/codegen/emit.h"
 #include "samite/jit/pipeline.h"
-#include "samite/passes/exchanges_to_loads.h"
-#include "samite/passes/lower_threads.h"
-#include "samite/passes/lower_tiles.h"
+#include "samite/passes/adjoint/exchanges_to_loads.h"
+#include "samite/passes/threads/lower_threads.h"
+#include "samite/passes/tiles/lower_tiles.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include "samite/jit/kernel.h"
 #include "samite/jit/launch_copies.h"
-#include "samite/passes/cast_copies.h"
+#include "samite/passes/adjoint/cast_copies.h"
 #include "samite/runtime/borrow.h"
 #include "tests/runtime/cuda_setting.h"
 

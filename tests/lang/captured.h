@@ -10,9 +10,9 @@
 #include "samite/lang/capture.h"
 #include "samite/lang/math.h"
 #include "samite/lang/print.h"
-#include "samite/passes/promote.h"
-#include "samite/passes/simplify.h"
-#include "samite/passes/structure_jumps.h"
+#include "samite/passes/simplify/promote.h"
+#include "samite/passes/simplify/simplify.h"
+#include "samite/passes/simplify/structure_jumps.h"
 
 #include <string>
 

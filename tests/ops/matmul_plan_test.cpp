@@ -1,7 +1,7 @@
 // Which tiles a product is cut into.
 #include "samite/ops/matmul_plan.h"
 #include "samite/ops/grouped_rows.h"
-#include "samite/passes/share_steps.h"
+#include "samite/passes/sm90/share_steps.h"
 #include "tests/ops/plan_devices.h"
 
 #include <gtest/gtest.h>
@@ -164,7 +164,7 @@ TEST(MatmulPlan, GroupsOfWarpsMultiplyWhereTermsLieTogether) {
   EXPECT_EQ(matmul_plan(shape, factors, hopper).threads, 128);
 }
 
-// As the launches of these do, passes/factor_copies.h.
+// As the launches of these do, passes/tiles/factor_copies.h.
 TEST(MatmulPlan, GroupsOfWarpsMultiplyWhatIsCopiedSoThatTermsLieTogether) {
   MatmulFactors factors{
       .type = ScalarType::Float32, .precision = tile::Precision::tf32, .copied_where_that_pays = true};

@@ -1,7 +1,7 @@
 // Forms and intervals: what they look like, and that they are right whatever their symbols are.
 
-#include "samite/passes/affine.h"
-#include "samite/passes/interval.h"
+#include "samite/passes/analysis/affine.h"
+#include "samite/passes/analysis/interval.h"
 
 #include <gtest/gtest.h>
 

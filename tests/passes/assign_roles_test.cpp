@@ -1,8 +1,8 @@
 // Which blocks have threads that start copies alone, and what these do.
-#include "samite/passes/assign_roles.h"
+#include "samite/passes/sm90/assign_roles.h"
 
 #include "samite/jit/pipeline.h"
-#include "samite/passes/plan_tile_memory.h"
+#include "samite/passes/tiles/plan_tile_memory.h"
 #include "tests/passes/product_loop_kernel.h"
 
 #include <gmock/gmock.h>

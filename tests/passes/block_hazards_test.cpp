@@ -1,14 +1,14 @@
 // Before which loops the threads of a block wait.
-#include "samite/passes/block_hazards.h"
+#include "samite/passes/analysis/block_hazards.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/lower_threads.h"
-#include "samite/passes/lower_tiles.h"
-#include "samite/passes/place_tiles.h"
-#include "samite/passes/spread_tiles.h"
-#include "samite/passes/stage_loads.h"
+#include "samite/passes/threads/lower_threads.h"
+#include "samite/passes/tiles/lower_tiles.h"
+#include "samite/passes/tiles/place_tiles.h"
+#include "samite/passes/tiles/spread_tiles.h"
+#include "samite/passes/tiles/stage_loads.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // Which casts of a gathered adjoint are made once, and what is left alone.
-#include "samite/passes/cast_copies.h"
+#include "samite/passes/adjoint/cast_copies.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
-#include "samite/passes/gather_tiles.h"
+#include "samite/passes/adjoint/gather_tiles.h"
 
 #include <gmock/gmock.h>
 

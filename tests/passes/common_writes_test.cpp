@@ -1,5 +1,5 @@
 // Writes of all instances to one element, told from those of one instance, and of some.
-#include "samite/passes/common_writes.h"
+#include "samite/passes/analysis/common_writes.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/verify.h"

@@ -1,4 +1,4 @@
-#include "samite/passes/computed.h"
+#include "samite/passes/simplify/computed.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // What nothing needs goes; what has an effect, and all that it needs, stays.
 
-#include "samite/passes/dead_code.h"
+#include "samite/passes/simplify/dead_code.h"
 
 #include "tests/passes/transformed.h"
 

@@ -1,4 +1,4 @@
-#include "samite/passes/dead_elements.h"
+#include "samite/passes/pipelines/dead_elements.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"

@@ -3,12 +3,12 @@
 #include "samite/ir/difference.h"
 #include "samite/ir/parse.h"
 #include "samite/ir/verify.h"
-#include "samite/passes/dead_code.h"
-#include "samite/passes/lower_threads.h"
-#include "samite/passes/promote.h"
-#include "samite/passes/relax_atomics.h"
-#include "samite/passes/simplify.h"
-#include "samite/passes/structure_jumps.h"
+#include "samite/passes/adjoint/relax_atomics.h"
+#include "samite/passes/simplify/dead_code.h"
+#include "samite/passes/simplify/promote.h"
+#include "samite/passes/simplify/simplify.h"
+#include "samite/passes/simplify/structure_jumps.h"
+#include "samite/passes/threads/lower_threads.h"
 #include "tests/ir/random_kernel.h"
 #include "tests/passes/interpreter.h"
 #include "tests/passes/random_program.h"
@@ -179,7 +179,7 @@ TEST(Equivalence, SimplifiedKernelsAreStructuredAndComputeTheSame) {
     Kernel simplified = simplify(promote(structure_jumps(captured)));
     ASSERT_NO_THROW(verify(simplified, Form::structured, "simplify")) << "seed " << seed;
     Interpretation expected = run_once(captured, seed);
-    // The one liberty that folding takes is documented in passes/fold.h: x + 0 is x, also where x is -0.
+    // The one liberty that folding takes is documented in passes/simplify/fold.h: x + 0 is x, also where x is -0.
     if (expected.added_opposite_zeros) continue;
     ++compared;
     ASSERT_EQ(difference_of_runs(run_once(simplified, seed), expected), "") << "seed " << seed;

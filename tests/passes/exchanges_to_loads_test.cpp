@@ -1,5 +1,5 @@
 // Elements that are taken and put back.
-#include "samite/passes/exchanges_to_loads.h"
+#include "samite/passes/adjoint/exchanges_to_loads.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"

@@ -1,5 +1,5 @@
 // Which arrays products read as factors, how often a launch multiplies them, and when copies of them pay.
-#include "samite/passes/factor_copies.h"
+#include "samite/passes/tiles/factor_copies.h"
 
 #include "samite/ir/verify.h"
 #include "tests/passes/product_loop_kernel.h"

@@ -1,8 +1,8 @@
 // What blocks ask the cache to bring for later ones.
-#include "samite/passes/fetch_ahead.h"
+#include "samite/passes/tiles/fetch_ahead.h"
 
 #include "samite/jit/pipeline.h"
-#include "samite/passes/launch_loops.h"
+#include "samite/passes/analysis/launch_loops.h"
 #include "tests/passes/lowered_block.h"
 
 #include <gmock/gmock.h>

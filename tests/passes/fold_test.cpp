@@ -1,6 +1,6 @@
 // What an operation comes to when its operands are known, against the operations in plain C++.
 
-#include "samite/passes/fold.h"
+#include "samite/passes/simplify/fold.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
@@ -79,7 +79,7 @@ std::string text(const Operation &operation) {
   return to_string(Stmt(Let{0, operation}, {}), {{"x", operation.operands[0].type()}});
 }
 
-// Whether the two are one value, but for the sign of a zero where that sign may go: see passes/fold.h.
+// Whether the two are one value, but for the sign of a zero where that sign may go: see passes/simplify/fold.h.
 bool same(const Value &actual, const Value &expected, bool zeros_have_signs) {
   if (actual == expected) return true;
   return !zeros_have_signs && actual.type() == expected.type() && actual.is_constant(0) && expected.is_constant(0);

@@ -1,5 +1,5 @@
 // Which blocks bring each other their windows.
-#include "samite/passes/form_clusters.h"
+#include "samite/passes/sm90/form_clusters.h"
 
 #include "samite/jit/pipeline.h"
 #include "tests/passes/product_loop_kernel.h"

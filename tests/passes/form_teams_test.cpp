@@ -1,10 +1,10 @@
 // Which kernels have teams that take blocks in turn, and what memory each team has.
-#include "samite/passes/form_teams.h"
+#include "samite/passes/sm90/form_teams.h"
 
 #include "samite/base/error.h"
 #include "samite/jit/pipeline.h"
-#include "samite/passes/assign_roles.h"
-#include "samite/passes/plan_tile_memory.h"
+#include "samite/passes/sm90/assign_roles.h"
+#include "samite/passes/tiles/plan_tile_memory.h"
 #include "tests/passes/product_loop_kernel.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // Adjoints that gather, beside the same adjoints as they scatter.
 
-#include "samite/passes/gather.h"
+#include "samite/passes/adjoint/gather.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"

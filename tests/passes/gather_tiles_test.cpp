@@ -1,5 +1,5 @@
 // Which additions of a tile kernel are gathered, and what is left alone.
-#include "samite/passes/gather_tiles.h"
+#include "samite/passes/adjoint/gather_tiles.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"

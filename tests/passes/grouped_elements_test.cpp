@@ -1,5 +1,5 @@
 // Which accesses of a loop over a tile in registers are done for several elements at once.
-#include "samite/passes/grouped_elements.h"
+#include "samite/passes/analysis/grouped_elements.h"
 
 #include "samite/jit/pipeline.h"
 #include "tests/passes/lowered_block.h"

@@ -1,6 +1,6 @@
 // What is known of the integers of kernels, against kernels that are run, also where integers wrap around.
 
-#include "samite/passes/index_forms.h"
+#include "samite/passes/analysis/index_forms.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"

@@ -1,10 +1,10 @@
-#include "samite/passes/inline_primals.h"
+#include "samite/passes/adjoint/inline_primals.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
-#include "samite/passes/dead_code.h"
-#include "samite/passes/simplify.h"
+#include "samite/passes/simplify/dead_code.h"
+#include "samite/passes/simplify/simplify.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // Where the threads of a block wait, and that the barriers are enough: none can be taken away unnoticed that others do
 // not make up for.
-#include "samite/passes/insert_barriers.h"
+#include "samite/passes/tiles/insert_barriers.h"
 
 #include "samite/jit/pipeline.h"
-#include "samite/passes/unsynchronised.h"
+#include "samite/passes/analysis/unsynchronised.h"
 #include "tests/passes/lowered_block.h"
 #include "tests/passes/without_wait.h"
 

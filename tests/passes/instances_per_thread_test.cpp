@@ -1,7 +1,7 @@
-#include "samite/passes/instances_per_thread.h"
+#include "samite/passes/threads/instances_per_thread.h"
 
 #include "samite/ir/parse.h"
-#include "samite/passes/lower_threads.h"
+#include "samite/passes/threads/lower_threads.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
-#include "samite/passes/interchange.h"
+#include "samite/passes/threads/interchange.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
-#include "samite/passes/lower_threads.h"
-#include "samite/passes/rewrite.h"
+#include "samite/passes/simplify/rewrite.h"
+#include "samite/passes/threads/lower_threads.h"
 #include "tests/codegen/random_integers.h"
 #include "tests/passes/interpreter.h"
 

@@ -1,4 +1,4 @@
-#include "samite/passes/lane_steps.h"
+#include "samite/passes/analysis/lane_steps.h"
 
 #include "samite/ir/parse.h"
 

@@ -2,7 +2,7 @@
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
-#include "samite/passes/lower_tiles.h"
+#include "samite/passes/tiles/lower_tiles.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "samite/passes/lower_threads.h"
+#include "samite/passes/threads/lower_threads.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"

@@ -1,5 +1,5 @@
 // What becomes one loop over elements where threads run one after another: also runs with other tiles in between.
-#include "samite/passes/lower_tiles.h"
+#include "samite/passes/tiles/lower_tiles.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"

@@ -5,9 +5,9 @@
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/architecture.h"
-#include "samite/passes/lower_threads.h"
-#include "samite/passes/lower_tiles.h"
+#include "samite/passes/analysis/architecture.h"
+#include "samite/passes/threads/lower_threads.h"
+#include "samite/passes/tiles/lower_tiles.h"
 
 #include <map>
 #include <string>

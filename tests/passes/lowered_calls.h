@@ -8,7 +8,7 @@
 // Copies arrive when their thread waits for them, and no earlier. From when they are begun nothing is in their place.
 #pragma once
 
-#include "samite/passes/spread_tiles.h"
+#include "samite/passes/tiles/spread_tiles.h"
 #include "tests/passes/block_threads.h"
 #include "tests/passes/block_tiles.h"
 

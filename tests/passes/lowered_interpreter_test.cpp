@@ -6,9 +6,9 @@
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
 #include "samite/jit/pipeline.h"
-#include "samite/passes/lower_threads.h"
-#include "samite/passes/lower_tiles.h"
-#include "samite/passes/unsynchronised.h"
+#include "samite/passes/analysis/unsynchronised.h"
+#include "samite/passes/threads/lower_threads.h"
+#include "samite/passes/tiles/lower_tiles.h"
 #include "tests/passes/tile_interpreter.h"
 #include "tests/passes/without_wait.h"
 

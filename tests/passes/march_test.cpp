@@ -1,13 +1,13 @@
 // Threads that march along the first of three dimensions: which kernels gain, and that they do what they did.
-#include "samite/passes/march.h"
+#include "samite/passes/threads/march.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
-#include "samite/passes/architecture.h"
-#include "samite/passes/lower_threads.h"
-#include "samite/passes/place_arrays.h"
-#include "samite/passes/sum_over_launch.h"
+#include "samite/passes/analysis/architecture.h"
+#include "samite/passes/threads/lower_threads.h"
+#include "samite/passes/threads/place_arrays.h"
+#include "samite/passes/threads/sum_over_launch.h"
 #include "tests/passes/interpreter.h"
 #include "tests/passes/marching_stencil.h"
 

@@ -1,8 +1,8 @@
 // Products whose factors are masked: which of them are loops with a number of terms, and that they compute the same.
-#include "samite/passes/masked_copies.h"
+#include "samite/passes/tiles/masked_copies.h"
 
 #include "samite/jit/pipeline.h"
-#include "samite/passes/product_loops.h"
+#include "samite/passes/sm90/product_loops.h"
 #include "tests/passes/product_loop_kernel.h"
 
 #include <gmock/gmock.h>

@@ -1,9 +1,9 @@
 // Loops of products of f64 whose factors threads copy ahead: which loops become one call, and that it computes what
 // the loop did.
-#include "samite/passes/multiply_ahead.h"
+#include "samite/passes/tiles/multiply_ahead.h"
 
 #include "samite/jit/pipeline.h"
-#include "samite/passes/plan_tile_memory.h"
+#include "samite/passes/tiles/plan_tile_memory.h"
 #include "tests/passes/product_loop_kernel.h"
 
 #include <gmock/gmock.h>

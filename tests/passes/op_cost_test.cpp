@@ -1,5 +1,5 @@
 // What is worth its code.
-#include "samite/passes/op_cost.h"
+#include "samite/passes/analysis/op_cost.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/visit.h"

@@ -1,10 +1,10 @@
 // Several elements in one access, of kernels of schedules.
-#include "samite/passes/pack_accesses.h"
+#include "samite/passes/pipelines/pack_accesses.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
-#include "samite/passes/share_loads.h"
+#include "samite/passes/pipelines/share_loads.h"
 
 #include <fmt/core.h>
 #include <gmock/gmock.h>

@@ -1,9 +1,9 @@
 // Loops that load ahead, written out.
-#include "samite/passes/pipeline_loops.h"
+#include "samite/passes/tiles/pipeline_loops.h"
 
-#include "samite/passes/place_tiles.h"
-#include "samite/passes/plan_tile_memory.h"
-#include "samite/passes/stage_loads.h"
+#include "samite/passes/tiles/place_tiles.h"
+#include "samite/passes/tiles/plan_tile_memory.h"
+#include "samite/passes/tiles/stage_loads.h"
 #include "tests/passes/lowered_block.h"
 
 #include <gmock/gmock.h>

@@ -1,10 +1,10 @@
 // Which local arrays are on the stack.
-#include "samite/passes/place_arrays.h"
+#include "samite/passes/threads/place_arrays.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
-#include "samite/passes/sum_over_launch.h"
+#include "samite/passes/threads/sum_over_launch.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // Which tiles are in registers, and in which rows the others lie.
-#include "samite/passes/place_tiles.h"
+#include "samite/passes/tiles/place_tiles.h"
 
 #include "tests/base/count.h"
 #include "tests/passes/lowered_block.h"

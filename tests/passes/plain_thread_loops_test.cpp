@@ -1,11 +1,11 @@
 // Thread loops inside of others, and in larger steps: what targets run instead does the same.
-#include "samite/passes/plain_thread_loops.h"
+#include "samite/passes/threads/plain_thread_loops.h"
 
 #include "samite/base/error.h"
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
-#include "samite/passes/uniformity.h"
+#include "samite/passes/analysis/uniformity.h"
 #include "tests/passes/interpreter.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // Elements of an instance's own as locals: what becomes local, and that the kernel computes what it computed.
-#include "samite/passes/privatise.h"
+#include "samite/passes/threads/privatise.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"

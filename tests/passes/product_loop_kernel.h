@@ -2,8 +2,8 @@
 // and roles of them.
 #pragma once
 
-#include "samite/passes/array_facts.h"
-#include "samite/passes/unsynchronised.h"
+#include "samite/passes/analysis/array_facts.h"
+#include "samite/passes/analysis/unsynchronised.h"
 #include "tests/passes/lowered_block.h"
 #include "tests/passes/lowered_interpreter.h"
 #include "tests/passes/tile_interpreter.h"

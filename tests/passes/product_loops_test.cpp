@@ -1,12 +1,12 @@
 // Loops of products by bulk copies: which loops become one, and that they compute what the loops did.
-#include "samite/passes/product_loops.h"
+#include "samite/passes/sm90/product_loops.h"
 
 #include "samite/jit/pipeline.h"
-#include "samite/passes/factor_copies.h"
-#include "samite/passes/lower_threads.h"
-#include "samite/passes/lower_tiles.h"
-#include "samite/passes/place_tiles.h"
-#include "samite/passes/plan_tile_memory.h"
+#include "samite/passes/threads/lower_threads.h"
+#include "samite/passes/tiles/factor_copies.h"
+#include "samite/passes/tiles/lower_tiles.h"
+#include "samite/passes/tiles/place_tiles.h"
+#include "samite/passes/tiles/plan_tile_memory.h"
 #include "tests/passes/product_loop_kernel.h"
 
 #include <gmock/gmock.h>

@@ -2,12 +2,12 @@
 // the structured form does, whatever thread runs first.
 #include "samite/base/error.h"
 #include "samite/jit/pipeline.h"
-#include "samite/passes/assign_roles.h"
-#include "samite/passes/place_tiles.h"
-#include "samite/passes/plan_tile_memory.h"
-#include "samite/passes/product_loops.h"
-#include "samite/passes/rewrite.h"
-#include "samite/passes/take_turns.h"
+#include "samite/passes/simplify/rewrite.h"
+#include "samite/passes/sm90/assign_roles.h"
+#include "samite/passes/sm90/product_loops.h"
+#include "samite/passes/sm90/take_turns.h"
+#include "samite/passes/tiles/place_tiles.h"
+#include "samite/passes/tiles/plan_tile_memory.h"
 #include "tests/passes/product_steps_kernel.h"
 
 #include <gmock/gmock.h>

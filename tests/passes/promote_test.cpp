@@ -1,6 +1,6 @@
 // From captured to structured form.
 
-#include "samite/passes/promote.h"
+#include "samite/passes/simplify/promote.h"
 
 #include "samite/base/error.h"
 #include "samite/ir/print.h"

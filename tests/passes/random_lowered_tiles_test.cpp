@@ -2,9 +2,9 @@
 // structured form; and no two of their accesses to one memory are without a barrier between them.
 #include "samite/ir/verify.h"
 #include "samite/jit/pipeline.h"
-#include "samite/passes/lower_threads.h"
-#include "samite/passes/lower_tiles.h"
-#include "samite/passes/unsynchronised.h"
+#include "samite/passes/analysis/unsynchronised.h"
+#include "samite/passes/threads/lower_threads.h"
+#include "samite/passes/tiles/lower_tiles.h"
 #include "tests/passes/lowered_interpreter.h"
 #include "tests/passes/without_wait.h"
 #include "tests/tiles/random_tile_check.h"

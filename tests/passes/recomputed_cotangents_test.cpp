@@ -1,5 +1,5 @@
 // Which adjoints are split at what they compute of a cotangent, and what is left alone.
-#include "samite/passes/recomputed_cotangents.h"
+#include "samite/passes/adjoint/recomputed_cotangents.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"

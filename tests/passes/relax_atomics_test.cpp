@@ -1,6 +1,6 @@
 // Additions to gradients without atomics, where no two instances can meet.
 
-#include "samite/passes/relax_atomics.h"
+#include "samite/passes/adjoint/relax_atomics.h"
 
 #include "samite/ir/difference.h"
 #include "samite/ir/parse.h"

@@ -1,7 +1,7 @@
 // Tiles that take the registers of those that they are made of.
-#include "samite/passes/reuse_registers.h"
+#include "samite/passes/tiles/reuse_registers.h"
 
-#include "samite/passes/place_tiles.h"
+#include "samite/passes/tiles/place_tiles.h"
 #include "tests/passes/lowered_block.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // What a loop over a product's sums loads for whole rows of them.
-#include "samite/passes/row_values.h"
+#include "samite/passes/analysis/row_values.h"
 
 #include "samite/ir/visit.h"
 

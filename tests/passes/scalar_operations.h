@@ -1,8 +1,8 @@
 // What the IR's operations mean, in plain C++ on one number: the reference for passes and code generation.
 //
-// Written apart from `passes/fold.cpp`, which it checks. Where C++ leaves a result undefined, this takes what the
-// device headers say: integers wrap, x / 0 is 0 and x % 0 is x, a shift counts modulo the width. A floating value that
-// no integer can hold becomes the nearest one that can, NaN 0. There is one NaN: signs and payloads are not kept.
+// Written apart from `passes/simplify/fold.cpp`, which it checks. Where C++ leaves a result undefined, this takes what
+// the device headers say: integers wrap, x / 0 is 0 and x % 0 is x, a shift counts modulo the width. A floating value
+// that no integer can hold becomes the nearest one that can, NaN 0. There is one NaN: signs and payloads are not kept.
 #pragma once
 
 #include "samite/ir/op.h"

@@ -1,5 +1,5 @@
 // Constants that derivative rules leave one after another.
-#include "samite/passes/simplify.h"
+#include "samite/passes/simplify/simplify.h"
 #include "tests/passes/transformed.h"
 
 namespace samite::passes {

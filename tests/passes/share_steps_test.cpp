@@ -1,5 +1,5 @@
 // In which kernels the blocks of a cluster share the steps of a loop of products.
-#include "samite/passes/share_steps.h"
+#include "samite/passes/sm90/share_steps.h"
 
 #include "samite/base/error.h"
 #include "samite/jit/pipeline.h"

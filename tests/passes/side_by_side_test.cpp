@@ -1,10 +1,10 @@
-#include "samite/passes/side_by_side.h"
+#include "samite/passes/threads/side_by_side.h"
 
 #include "samite/base/error.h"
 #include "samite/ir/parse.h"
 #include "samite/ir/verify.h"
-#include "samite/passes/lower_threads.h"
-#include "samite/passes/sum_over_launch.h"
+#include "samite/passes/threads/lower_threads.h"
+#include "samite/passes/threads/sum_over_launch.h"
 #include "tests/passes/interpreter.h"
 
 #include <fmt/format.h>

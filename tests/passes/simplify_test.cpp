@@ -1,6 +1,6 @@
 // Folded, shared and pruned.
 
-#include "samite/passes/simplify.h"
+#include "samite/passes/simplify/simplify.h"
 
 #include "samite/ir/print.h"
 #include "samite/ir/visit.h"

@@ -1,6 +1,6 @@
 // How many statements a statement needs.
 
-#include "samite/passes/slice.h"
+#include "samite/passes/analysis/slice.h"
 
 #include "tests/passes/transformed.h"
 

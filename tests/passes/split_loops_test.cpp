@@ -1,5 +1,5 @@
 // Which loops of a kernel become kernels of their own.
-#include "samite/passes/split_loops.h"
+#include "samite/passes/adjoint/split_loops.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"

@@ -1,8 +1,8 @@
 // Sums that blocks compute in parts: what is split, that both kernels together compute what the one does, and when.
-#include "samite/passes/split_sums.h"
+#include "samite/passes/tiles/split_sums.h"
 
 #include "samite/jit/pipeline.h"
-#include "samite/passes/product_loops.h"
+#include "samite/passes/sm90/product_loops.h"
 #include "tests/passes/product_loop_kernel.h"
 
 #include <gmock/gmock.h>

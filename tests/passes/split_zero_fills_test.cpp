@@ -1,5 +1,5 @@
 // Zeros behind what a loop takes, in a loop of their own.
-#include "samite/passes/split_zero_fills.h"
+#include "samite/passes/adjoint/split_zero_fills.h"
 
 #include "samite/jit/pipeline.h"
 #include "tests/passes/lowered_block.h"

@@ -1,7 +1,7 @@
 // Which tiles the threads of a block hold together in their registers.
-#include "samite/passes/spread_tiles.h"
+#include "samite/passes/tiles/spread_tiles.h"
 
-#include "samite/passes/place_tiles.h"
+#include "samite/passes/tiles/place_tiles.h"
 #include "tests/base/count.h"
 #include "tests/passes/lowered_block.h"
 

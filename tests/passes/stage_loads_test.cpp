@@ -1,7 +1,7 @@
 // What loops of several stages do ahead.
-#include "samite/passes/stage_loads.h"
+#include "samite/passes/tiles/stage_loads.h"
 
-#include "samite/passes/place_tiles.h"
+#include "samite/passes/tiles/place_tiles.h"
 #include "tests/passes/lowered_block.h"
 
 #include <gmock/gmock.h>

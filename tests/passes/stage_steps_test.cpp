@@ -1,10 +1,10 @@
 // Loops whose windows and values come in stages: what is made of them, and that the plan computes what the structured
 // form does, whatever thread runs first.
-#include "samite/passes/stage_steps.h"
+#include "samite/passes/sm90/stage_steps.h"
 
 #include "samite/base/error.h"
 #include "samite/jit/pipeline.h"
-#include "samite/passes/product_loops.h"
+#include "samite/passes/sm90/product_loops.h"
 #include "tests/passes/stage_steps_kernel.h"
 
 #include <gmock/gmock.h>

@@ -1,10 +1,10 @@
 // Jumps become branches, and loops that are left early become loops with a condition.
 
-#include "samite/passes/structure_jumps.h"
+#include "samite/passes/simplify/structure_jumps.h"
 
 #include "samite/ir/print.h"
-#include "samite/passes/promote.h"
-#include "samite/passes/simplify.h"
+#include "samite/passes/simplify/promote.h"
+#include "samite/passes/simplify/simplify.h"
 #include "tests/passes/interpreter.h"
 #include "tests/passes/transformed.h"
 

@@ -1,12 +1,12 @@
 // Additions of all lanes to one element in each iteration of a loop: which are put off.
-#include "samite/passes/sum_over_lanes.h"
+#include "samite/passes/threads/sum_over_lanes.h"
 
 #include "samite/base/error.h"
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
-#include "samite/passes/lower_threads.h"
-#include "samite/passes/sum_over_launch.h"
+#include "samite/passes/threads/lower_threads.h"
+#include "samite/passes/threads/sum_over_launch.h"
 #include "tests/passes/interpreter.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "samite/passes/uniformity.h"
+#include "samite/passes/analysis/uniformity.h"
 
 #include "samite/ir/parse.h"
 #include "samite/ir/visit.h"

@@ -1,6 +1,6 @@
 // What `unsynchronised` has to know of loops: their barriers order nothing where they have no turns, and the first
 // copies of one that loads ahead begin before it waits for anything.
-#include "samite/passes/unsynchronised.h"
+#include "samite/passes/analysis/unsynchronised.h"
 
 #include "samite/jit/pipeline.h"
 #include "tests/passes/lowered_block.h"

@@ -1,14 +1,14 @@
 // Loops in which the threads of a warp work together: what they sum and load, for how many iterations at once.
-#include "samite/passes/warp_loops.h"
+#include "samite/passes/threads/warp_loops.h"
 
 #include "samite/base/error.h"
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
-#include "samite/passes/architecture.h"
-#include "samite/passes/lower_threads.h"
-#include "samite/passes/place_arrays.h"
-#include "samite/passes/side_by_side.h"
+#include "samite/passes/analysis/architecture.h"
+#include "samite/passes/threads/lower_threads.h"
+#include "samite/passes/threads/place_arrays.h"
+#include "samite/passes/threads/side_by_side.h"
 #include "tests/passes/interpreter.h"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "samite/ir/kernel.h"
-#include "samite/passes/array_facts.h"
+#include "samite/passes/analysis/array_facts.h"
 
 #include <optional>
 

@@ -2,7 +2,7 @@
 
 #include "samite/codegen/cuda_launch_shape.h"
 #include "samite/jit/recorded_program.h"
-#include "samite/passes/architecture.h"
+#include "samite/passes/analysis/architecture.h"
 #include "tests/codegen/cuda_on_host.h"
 
 #include <fmt/format.h>

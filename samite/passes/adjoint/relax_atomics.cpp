@@ -1,0 +1,77 @@
+#include "samite/passes/adjoint/relax_atomics.h"
+
+#include "samite/ir/visit.h"
+#include "samite/passes/analysis/accesses.h"
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+// The indices of a gradient access, or null. `element` is the type of what is accessed.
+const std::vector<Value> *gradient_access(const Kernel &kernel, const Stmt &stmt, std::uint32_t &array, Type &element) {
+  const std::vector<Value> *indices = nullptr;
+  if (auto *accumulate = stmt.as<Accumulate>()) {
+    array = accumulate->array;
+    indices = &accumulate->indices;
+    element = accumulate->value.type();
+  } else if (auto *let = stmt.as<Let>(); let && info(let->value.op).typing == Typing::Load) {
+    array = let->value.array;
+    indices = &let->value.operands;
+    element = let->value.type;
+  }
+  return indices && kernel.parameters[array].role == Role::Gradient ? indices : nullptr;
+}
+
+Block relax(const Block &block, const std::vector<bool> &plain) {
+  Block relaxed;
+  for (const Stmt &stmt : block) {
+    visit(
+        stmt,
+        [&](Let let) {
+          if (let.value.op == Op::Exchange && plain[let.value.array]) let.value.attribute = 1;
+          relaxed.push_back({std::move(let), stmt.where()});
+        },
+        [&](Accumulate accumulate) {
+          accumulate.atomic = accumulate.atomic && !plain[accumulate.array];
+          relaxed.push_back({std::move(accumulate), stmt.where()});
+        },
+        [&](If branch) {
+          branch.then_block = relax(branch.then_block, plain);
+          branch.else_block = relax(branch.else_block, plain);
+          relaxed.push_back({std::move(branch), stmt.where()});
+        },
+        [&](For loop) {
+          loop.body = relax(loop.body, plain);
+          relaxed.push_back({std::move(loop), stmt.where()});
+        },
+        [&](While loop) {
+          loop.condition_block = relax(loop.condition_block, plain);
+          loop.body = relax(loop.body, plain);
+          relaxed.push_back({std::move(loop), stmt.where()});
+        },
+        [&](const auto &) { relaxed.push_back(stmt); });
+  }
+  return relaxed;
+}
+
+}  // namespace
+
+Kernel relax_atomics(const Kernel &adjoint) {
+  const IndexForms forms(adjoint);
+  std::vector<Accesses> accesses(adjoint.parameters.size());
+  for_each_statement(adjoint.body, [&](const Stmt &stmt) {
+    std::uint32_t array = 0;
+    Type element = ScalarType::Float32;
+    if (const std::vector<Value> *indices = gradient_access(adjoint, stmt, array, element))
+      accesses[array].add(*indices, element, forms);
+  });
+  std::vector<bool> plain(adjoint.parameters.size());
+  for (std::size_t i = 0; i < plain.size(); ++i)
+    plain[i] = adjoint.parameters[i].role == Role::Gradient && accesses[i].one_to_one(adjoint.launch_rank);
+  Kernel relaxed = adjoint;
+  relaxed.body = relax(adjoint.body, plain);
+  return relaxed;
+}
+
+}  // namespace samite::passes

@@ -1,0 +1,347 @@
+#include "samite/passes/analysis/grouped_elements.h"
+
+#include "samite/ir/visit.h"
+#include "samite/passes/analysis/first_iteration.h"
+
+#include <algorithm>
+#include <map>
+#include <ranges>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+// The dependence of values in a loop's body on its index.
+class Courses {
+ public:
+  Courses(const IndexForms &forms, const For &loop, std::int64_t count, std::int64_t columns)
+      : forms_(forms), loop_(loop), index_(Symbol::local(loop.index)), count_(count), columns_(columns) {
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      for_each_definition(stmt, [&](LocalId local, Type) { inside_.insert(local); });
+    });
+    const auto known = [&](const Value &value) { return is_known(value); };
+    for (const Stmt &stmt : loop.body)
+      if (auto *let = stmt.as<Let>();
+          let && info(let->value.op).pure && std::ranges::all_of(let->value.operands, known))
+        definitions_[let->local] = &let->value;
+  }
+
+  // A place of a tile's element in an array: least at the tile's first element, greatest at its last.
+  bool is_place(const Value &value) const {
+    return is_integer(value.type()) && is_known(value) && goes_up(forms_.moving(value, loop_));
+  }
+
+  bool outside(const Value &value) const { return !value.is_local() || !inside_.contains(value.id()); }
+
+  // Whether it bounds one or several such places.
+  bool is_bound(const Value &value) const {
+    return all_compare(value, [&](Op op, const Value &a, const Value &b) {
+      return (op == Op::GreaterEqual || op == Op::Less) && is_place(a) && outside(b);
+    });
+  }
+
+  // Whether it compares sums of multiples of the row and the column: if it holds at the tile's corners, it holds
+  // everywhere.
+  bool is_bound_of_corners(const Value &value) const {
+    return all_compare(value, [&](Op op, const Value &a, const Value &b) {
+      const bool orders = op == Op::GreaterEqual || op == Op::Greater || op == Op::LessEqual || op == Op::Less;
+      return orders && goes_with_rows_and_columns(a) && goes_with_rows_and_columns(b);
+    });
+  }
+
+  // Whether a condition is the same for each aligned group of so many elements. `divisor` is that of a value at the
+  // tile's first element, `is_multiple` is called for values outside of the loop.
+  template <class Divisor, class Multiple>
+  bool is_same_for(const Value &condition, std::int64_t count, const Divisor &divisor,
+                   const Multiple &is_multiple) const {
+    if (columns_ % count != 0) return false;
+    return all_compare(condition, [&](Op op, const Value &a, const Value &b) {
+      if ((op != Op::GreaterEqual && op != Op::Less) || !is_place(a) || !outside(b)) return false;
+      const Course along = course(a);
+      if (along == Course::Stays || along == Course::WithRow) return true;
+      return along == Course::WithColumn && divisor(a) % count == 0 && is_multiple(b);
+    });
+  }
+
+  // Whether each aligned group of so many elements is contiguous in an array.
+  bool lie_together(const std::vector<Value> &indices, std::int64_t count) const {
+    if (columns_ % count != 0 || !std::ranges::all_of(indices, [&](const Value &v) { return is_place(v); }))
+      return false;
+    return growth(indices.back(), count) == 1 &&
+           std::all_of(indices.begin(), indices.end() - 1, [&](const Value &v) { return growth(v, count) == 0; });
+  }
+
+  // The statements that compute these places and bounds, in order.
+  std::vector<const Stmt *> statements(std::set<LocalId> needed) const {
+    std::vector<const Stmt *> found;
+    for (const Stmt &stmt : std::views::reverse(loop_.body)) {
+      const Let *let = stmt.as<Let>();
+      if (!let || !needed.contains(let->local)) continue;
+      found.insert(found.begin(), &stmt);
+      for (const Value &operand : let->value.operands)
+        if (operand.is_local()) needed.insert(operand.id());
+    }
+    return found;
+  }
+
+  // The movement of a place from one of a thread's elements to another.
+  enum class Course { Stays, WithRow, WithColumn, Otherwise };
+  Course course(const Value &value) const {
+    const Affine moving = forms_.moving(value, loop_), index = index_;
+    if (moving == Affine(0)) return Course::Stays;
+    if (moving == remainder(index, columns_) || (moving == index && columns_ == count_)) return Course::WithColumn;
+    return moving == quotient(index, columns_) ? Course::WithRow : Course::Otherwise;
+  }
+
+ private:
+  using Kind = AffineTerm::Kind;
+
+  // Whether a condition is a conjunction of such comparisons.
+  template <class Compares>
+  bool all_compare(const Value &condition, const Compares &compares) const {
+    if (outside(condition)) return true;
+    const auto known = definitions_.find(condition.id());
+    if (known == definitions_.end() || known->second->operands.size() != 2) return false;
+    const Value &a = known->second->operands[0], &b = known->second->operands[1];
+    if (known->second->op == Op::And) return all_compare(a, compares) && all_compare(b, compares);
+    return compares(known->second->op, a, b);
+  }
+
+  bool is_known(const Value &value) const {
+    return outside(value) || value.id() == loop_.index || definitions_.contains(value.id());
+  }
+
+  // The index's divisor, if the form is that quotient; else empty.
+  std::optional<std::int64_t> divided(const Affine &form) const {
+    if (form == Affine(index_)) return 1;
+    if (form.terms().size() != 1 || form.terms()[0].kind != Kind::Quotient) return std::nullopt;
+    const std::int64_t by = form.terms()[0].by;
+    return form == quotient(index_, by) ? std::optional(by) : std::nullopt;
+  }
+
+  bool goes_up(const Affine &form) const {
+    return form.known() && std::ranges::all_of(form.terms(), [&](const AffineTerm &term) {
+             return term.coefficient > 0 && goes_up(term);
+           });
+  }
+  bool goes_up(const AffineTerm &term) const {
+    if (term.kind != Kind::Remainder) return divided(one_of(term)).has_value();
+    const auto by = divided((*term.operands)[0]);
+    return by && count_ % (*by * term.by) == 0;
+  }
+
+  bool goes_with_rows_and_columns(const Value &value) const {
+    if (!is_integer(value.type()) || !is_known(value)) return false;
+    const Affine form = forms_.moving(value, loop_), index = index_;
+    return form.known() && std::ranges::all_of(form.terms(), [&](const AffineTerm &term) {
+             if (term.kind == Kind::Remainder) return term.by == columns_ && (*term.operands)[0] == index;
+             return divided(one_of(term)) == columns_;
+           });
+  }
+
+  // The increment of a place within each aligned group of so many elements.
+  std::optional<std::int64_t> growth(const Value &value, std::int64_t count) const {
+    std::int64_t sum = 0;
+    const Affine moving = forms_.moving(value, loop_);
+    if (!moving.known()) return std::nullopt;
+    for (const AffineTerm &term : moving.terms()) {
+      const auto by = term.kind == Kind::Remainder ? divided((*term.operands)[0]) : divided(one_of(term));
+      const bool whole = term.kind != Kind::Remainder || term.by % count == 0;
+      if (!by || (*by == 1 ? !whole : *by % count != 0)) return std::nullopt;
+      if (*by == 1) sum += term.coefficient;
+    }
+    return sum;
+  }
+  static Affine one_of(AffineTerm term) {
+    term.coefficient = 1;
+    return term;
+  }
+
+  const IndexForms &forms_;
+  const For &loop_;
+  const Symbol index_;
+  std::int64_t count_, columns_;
+  std::set<LocalId> inside_;
+  std::map<LocalId, const Operation *> definitions_;  // of values computed only from the index inside the loop
+};
+
+// Whether each thread has all of its elements, with so many adjacent fragments.
+bool is_whole(const FragmentLayout &layout, int pieces = 1) {
+  const FragmentPiece piece = piece_of(layout.unit);
+  return layout.rows % (piece.rows * layout.down) == 0 &&
+         layout.columns % (pieces * piece.columns * layout.across) == 0;
+}
+
+// Whether the hardware adds so many neighbours at once, each atomically.
+bool is_added_together(ScalarType type, std::int64_t count) {
+  const bool halves = is_floating(type) && size_of(type) == 2;
+  return (type == ScalarType::Float32 || halves) && (count == 2 || count == 4);
+}
+
+// A loop over a product's sums is emitted once if a thread has at most so many packs, each of which is a branch.
+constexpr std::int64_t most_packs = 16;
+
+// The operand that a loop's statement rounds from f32 to 16 bits.
+std::optional<Value> before_rounding(const Value &value, const Block &body) {
+  const ScalarType type = value.type().element();
+  if (!value.is_local() || !is_floating(type) || size_of(type) != 2) return std::nullopt;
+  for (const Stmt &stmt : body) {
+    const auto *let = stmt.as<Let>();
+    if (!let || let->local != value.id() || let->value.op != Op::Cast) continue;
+    const Value &from = let->value.operands[0];
+    if (from.type() == Type(ScalarType::Float32)) return from;
+  }
+  return std::nullopt;
+}
+
+bool goes_in_quads(const FragmentLayout &layout, ScalarType type) {
+  const FragmentPiece piece = piece_of(layout.unit);
+  return piece.columns == 8 && piece.registers == 4 && size_of(type) == 2 && is_floating(type) && is_whole(layout, 4);
+}
+
+// The rank of each array with such accesses.
+std::map<std::uint32_t, std::size_t> ranks_of(const GroupedElements &found) {
+  std::map<std::uint32_t, std::size_t> ranks;
+  for (const auto &own : found.loads) ranks[own.access->array] = own.access->operands.size();
+  for (const auto &own : found.stores) ranks[own.access->array] = own.access->indices.size();
+  for (const auto &own : found.additions) ranks[own.access->array] = own.access->indices.size();
+  return ranks;
+}
+
+// Whether each group is inside its bounds as a whole, or outside.
+bool goes_in_packs(const GroupedElements &found, const IndexForms &forms, const Courses &courses,
+                   const FirstIteration &first_iteration, std::int64_t count, const FactsOfArrays &arrays) {
+  const auto in_units = [](const auto &all) {
+    return std::ranges::all_of(all, [](const auto &own) { return own.in_units && !own.in_quads; });
+  };
+  // Non-atomic additions wait for others.
+  const bool at_once = std::ranges::all_of(found.additions, [](const auto &own) { return own.access->atomic; });
+  if (count == 1 || found.bounds.empty() || found.all_corners || !at_once || !in_units(found.loads) ||
+      !in_units(found.stores) || !in_units(found.additions))
+    return false;
+  const std::map<std::uint32_t, std::size_t> ranks = ranks_of(found);
+  const auto is_multiple = [&](const Value &value) {
+    if (value.is_constant()) return value.as_int() % count == 0;
+    const IndexForm known = forms(value);
+    if (known.divisor % count == 0) return true;
+    // Low bits suffice: divisibility by a power of two is preserved by wrapping.
+    constexpr int enough_bits = 8;
+    if (known.bits < enough_bits) return false;
+    return std::ranges::any_of(ranks, [&](const auto &known_rank) {
+      const auto [array, rank] = known_rank;
+      const Affine row_length = Symbol::extent(array, static_cast<std::int32_t>(rank) - 1);
+      return facts_of(arrays, array).row_divisor % count == 0 && known.low_form() == row_length;
+    });
+  };
+  return std::ranges::all_of(found.bounds, [&](LocalId bound) {
+    return courses.is_same_for(
+        Value::local(ScalarType::Bool, bound), count,
+        [&](const Value &value) { return first_iteration.divisor(value); }, is_multiple);
+  });
+}
+
+}  // namespace
+
+GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const FragmentLayout &layout,
+                                 const FactsOfArrays &arrays) {
+  GroupedElements found;
+  if (layout.registers() <= 2) return found;  // a thread has too few elements
+  const Courses courses(forms, loop, layout.rows * layout.columns, layout.columns);
+  const FirstIteration first_iteration(forms, loop);
+  const std::int64_t count = layout.together();
+  std::map<std::uint32_t, int> read, written;
+  for_each_statement(loop.body, [&](const Stmt &stmt) {
+    if (auto array = array_read(stmt)) ++read[*array];
+    if (auto array = array_written(stmt)) ++written[*array];
+  });
+  const auto rows = [&](const std::vector<Value> &indices) -> std::optional<std::vector<std::size_t>> {
+    std::vector<std::size_t> dimensions;
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      const Courses::Course course = courses.course(indices[d]);
+      const bool last = d + 1 == indices.size();
+      if (course == Courses::Course::Otherwise || last != (course == Courses::Course::WithColumn)) return std::nullopt;
+      if (course == Courses::Course::WithRow) dimensions.push_back(d);
+    }
+    return dimensions;
+  };
+  const auto in_units = [&](std::uint32_t array, const std::vector<Value> &indices, ScalarType type, bool in_quads) {
+    constexpr std::int64_t unit_bytes = 16, of_quads = 8;
+    const auto bytes = static_cast<std::int64_t>(size_of(type));
+    const std::int64_t together = std::min((in_quads ? of_quads : count) * bytes, unit_bytes);
+    return facts_of(arrays, array).rows_in_units() && first_iteration.divisor(indices.back()) * bytes % together == 0;
+  };
+  const auto add_store = [&](const Store &store) {
+    auto along = rows(store.indices);
+    const ScalarType type = store.value.type().element();
+    const bool in_quads = along && goes_in_quads(layout, type);
+    found.stores.push_back({&store, std::move(along), in_quads, before_rounding(store.value, loop.body),
+                            in_units(store.array, store.indices, type, in_quads)});
+  };
+  const auto alone = [&](std::uint32_t array) {
+    return !read[array] && written[array] == 1 && facts_of(arrays, array).unit_stride;
+  };
+  const auto add_addition = [&](const Accumulate &addition) {
+    auto along = rows(addition.indices);
+    if (!along || (layout.rows > 1 && along->empty())) return;
+    const ScalarType type = addition.value.type().element();
+    const bool in_quads = !addition.atomic && goes_in_quads(layout, type);
+    found.additions.push_back(
+        {&addition, std::move(along), in_quads, {}, in_units(addition.array, addition.indices, type, in_quads)});
+  };
+  const auto accesses = [&](const Block &block, std::optional<LocalId> bound = {}) {
+    for (const Stmt &stmt : block) {
+      if (auto *store = stmt.as<Store>()) {
+        if (alone(store->array) && courses.lie_together(store->indices, count)) add_store(*store);
+      } else if (auto *addition = stmt.as<Accumulate>()) {
+        const bool together =
+            addition->atomic ? is_added_together(addition->value.type().element(), count) : is_whole(layout);
+        if (together && alone(addition->array) && courses.lie_together(addition->indices, count))
+          add_addition(*addition);
+      } else if (auto *let = stmt.as<Let>(); let && let->value.op == Op::Load) {
+        const Operation &load = let->value;
+        if (!written[load.array] && facts_of(arrays, load.array).unit_stride &&
+            courses.lie_together(load.operands, count))
+          found.loads.push_back({&load,
+                                 rows(load.operands),
+                                 false,
+                                 {},
+                                 in_units(load.array, load.operands, load.type.element(), false),
+                                 bound});
+      }
+    }
+  };
+  accesses(loop.body);
+  bool has_accesses = !found.empty();
+  for (const Stmt &stmt : loop.body) {
+    auto *branch = stmt.as<If>();
+    const auto *let = stmt.as<Let>();
+    if (let && let->value.op == Op::Select && !courses.outside(let->value.operands[0])) {
+      const Value &condition = let->value.operands[0];
+      const bool bound = courses.is_bound(condition), of_corners = !bound && courses.is_bound_of_corners(condition);
+      if (bound || of_corners) found.bounds.insert(condition.id());
+      found.all_corners = found.all_corners || of_corners;
+    }
+    if (!branch || !branch->condition.is_local() || !courses.is_bound(branch->condition)) continue;
+    found.bounds.insert(branch->condition.id());
+    has_accesses = true;
+    accesses(branch->then_block, branch->condition.id());
+  }
+  std::set<LocalId> needed = found.bounds;
+  const auto need = [&](const std::vector<Value> &indices) {
+    for (const Value &index : indices)
+      if (index.is_local()) needed.insert(index.id());
+  };
+  for (const auto &load : found.loads) need(load.access->operands);
+  for (const auto &store : found.stores) need(store.access->indices);
+  for (const auto &addition : found.additions) need(addition.access->indices);
+  found.places = courses.statements(std::move(needed));
+  const bool in_fragments = layout.unit != FragmentLayout::Unit::rows;
+  found.in_packs = has_accesses && (!in_fragments || layout.registers() <= most_packs * count) &&
+                   goes_in_packs(found, forms, courses, first_iteration, count, arrays);
+  found.once = found.in_packs && in_fragments;
+  found.rotates = has_accesses && in_fragments && layout.registers() > count && !found.once;
+  return found;
+}
+
+}  // namespace samite::passes

@@ -1,0 +1,20 @@
+// Finds the constant increment of an integer from lane to lane: 2 for `2 * x + 1` with the index x of a thread loop.
+// Loads at such an index read a few vectors and pick the lanes' elements from them.
+#pragma once
+
+#include "samite/passes/analysis/uniformity.h"
+
+#include <optional>
+#include <vector>
+
+namespace samite::passes {
+
+// By LocalId, for a kernel in structured or lowered form: 0 for Uniform, 1 for Linear, and constants for some Varying
+// values. As with Linear, unsigned 32-bit integers have none, since a lane may wrap around.
+std::vector<std::optional<std::int64_t>> lane_steps(const ir::Kernel &kernel, const Uniformity &uniformity);
+
+// By LocalId: whether an integer grows by one every second lane, as `(x + 1) >> 1` does, so that neighbouring lanes
+// share it in pairs; the first and the last lane may lack the other of their pair. `steps` are those of `lane_steps`.
+std::vector<bool> in_pairs_of_lanes(const ir::Kernel &kernel, const std::vector<std::optional<std::int64_t>> &steps);
+
+}  // namespace samite::passes

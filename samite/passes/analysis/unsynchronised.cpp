@@ -1,0 +1,354 @@
+#include "samite/passes/analysis/unsynchronised.h"
+
+#include "samite/ir/visit.h"
+#include "samite/passes/simplify/fold.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+// The distribution of a loop's elements over the threads: consecutive, or by a register layout.
+using Deal = std::optional<FragmentLayout>;
+
+// The state of a copy: started; in a group; waited for by its thread. Empty for other accesses.
+struct Copy {
+  enum class State : std::uint8_t { started, in_group, arrived } state = State::started;
+  int group = 0;
+  friend bool operator==(const Copy &, const Copy &) = default;
+};
+
+struct Access {
+  enum class By : std::uint8_t { any, own_element, first_thread };
+
+  bool array;           // a parameter of the kernel, else memory of the block
+  std::uint32_t which;  // parameter or local array
+  bool writes;
+  By by;
+  Deal deal = {};
+  std::optional<Copy> copy = {};
+  SourceLocation where;
+  // The byte range in shared memory. Empty in device memory.
+  std::optional<std::pair<std::int64_t, std::int64_t>> bytes = {};
+
+  bool same_but_place(const Access &other) const {
+    return std::tuple(array, which, writes, by, where.line) ==
+               std::tuple(other.array, other.which, other.writes, other.by, other.where.line) &&
+           deal == other.deal && copy == other.copy && bytes == other.bytes;
+  }
+};
+
+// The locals' values if they are constants in the current iteration.
+class Known {
+ public:
+  Value operator()(const Value &value) const {
+    const auto known = value.is_local() ? values_.find(value.id()) : values_.end();
+    return known == values_.end() ? value : known->second;
+  }
+  void set(LocalId local, const Value &value) {
+    if (value.is_constant())
+      values_.insert_or_assign(local, value);
+    else
+      values_.erase(local);
+  }
+  void forget(LocalId local) { values_.erase(local); }
+  void compute(const Let &let) {
+    forget(let.local);
+    if (!info(let.value.op).pure || let.value.operands.empty() || let.value.type.is_tile()) return;
+    Operation operation = let.value;
+    for (Value &operand : operation.operands) {
+      operand = (*this)(operand);
+      if (!operand.is_constant()) return;
+    }
+    if (const auto value = fold(operation)) set(let.local, *value);
+  }
+
+ private:
+  std::map<LocalId, Value> values_;
+};
+
+class Checker {
+ public:
+  Checker(const Kernel &kernel, const SharesMemory &shares_memory) : kernel_(kernel), shares_memory_(shares_memory) {
+    for_each_statement(kernel.body, [&](const Stmt &stmt) {
+      auto *allocate = stmt.as<Allocate>();
+      if (!allocate || !allocate->of_block()) return;
+      memory_.emplace(allocate->array, *allocate);
+      if (allocate->space == MemorySpace::registers) registers_.insert(allocate->array);
+      // Enough to use each buffer twice.
+      turns_ = std::max(turns_, 2 * allocate->stages + 1);
+    });
+  }
+
+  void walk(const Block &block) {
+    for (const Stmt &stmt : block) {
+      where_ = stmt.where();
+      visit(
+          stmt, [&](const Let &let) { of_every_thread(let); }, [&](const TileCall &call) { called(call); },
+          [&](const Barrier &) { barrier(); }, [&](const CommitCopies &) { commit(); },
+          [&](const WaitForCopies &wait) { wait_for_copies(wait.groups); }, [&](const If &branch) { either(branch); },
+          [&](const For &loop) { loops(loop); }, [&](const While &loop) { loops(loop); },
+          [&](const Store &store) { touch(of_array(store.array, true)); },
+          [&](const Accumulate &add) { touch(of_array(add.array, true)); }, [](const auto &) {});
+    }
+  }
+
+  Synchronisation found;
+
+ private:
+  bool in_registers(LocalArrayId array) const { return registers_.contains(array); }
+  bool in_memory(LocalArrayId array) const { return memory_.contains(array) && !in_registers(array); }
+
+  Access of_array(std::uint32_t array, bool writes, Access::By by = Access::By::any, const Deal &deal = {}) const {
+    return {true, array, writes, by, deal, {}, where_};
+  }
+  Access of_block(LocalArrayId array, bool writes, Access::By by = Access::By::any, const Deal &deal = {}) const {
+    return {false, array, writes, by, deal, {}, where_, bytes(array)};
+  }
+
+  // The range of an array in shared memory.
+  std::optional<std::pair<std::int64_t, std::int64_t>> bytes(LocalArrayId array) const {
+    const auto known = memory_.find(array);
+    if (known == memory_.end()) return std::nullopt;
+    const Allocate &own = known->second;
+    const Allocate &all = own.buffer ? memory_.at(own.buffer->of) : own;
+    if (!all.offset || all.sized_at_launch()) return std::nullopt;
+    const std::int64_t each = buffer_bytes(all.layout, all.type.element(), all.size.as_int(), all.stages);
+    if (own.buffer && known_(own.buffer->number).is_constant()) {
+      const std::int64_t first = *all.offset + each * known_(own.buffer->number).as_int();
+      return std::pair{first, first + each};
+    }
+    return std::pair{*all.offset, *all.offset + each * all.stages};
+  }
+
+  void barrier() {
+    std::erase_if(open_,
+                  [](const Access &access) { return !access.copy || access.copy->state == Copy::State::arrived; });
+  }
+  void commit() {
+    for (Access &access : open_)
+      if (access.copy && access.copy->state == Copy::State::started) access.copy = Copy{Copy::State::in_group, groups_};
+    ++groups_;
+  }
+  void wait_for_copies(int groups) {
+    for (Access &access : open_)
+      if (access.copy && access.copy->state == Copy::State::in_group && access.copy->group < groups_ - groups)
+        access.copy = Copy{Copy::State::arrived, 0};
+  }
+
+  // Every thread runs the code outside of loops over elements.
+  void of_every_thread(const Let &let) {
+    known_.compute(let);
+    const Operation &operation = let.value;
+    // One thread runs it for all, between its own barriers.
+    if (operation.op == Op::Exchange || info(operation.op).typing == Typing::Atomic) return barrier();
+    if (operation.op == Op::LocalLoad && in_memory(operation.array)) touch(of_block(operation.array, false));
+    if (operation.op == Op::Load) touch(of_array(operation.array, false));
+  }
+
+  void called(const TileCall &call) {
+    if (call.op == Op::Load) {
+      if (!call.stream) touch(of_array(call.array, false));
+      if (!in_memory(call.result.array)) return;
+      Access copy = of_block(call.result.array, true);
+      copy.copy = Copy{};
+      return touch(copy);
+    }
+    // Bulk copies write to the rings of its factors. If producers start them, only the loop uses these rings, whose
+    // barriers order the accesses.
+    for (const LoopWindows &windows : call.windows) touch(of_array(windows.array, false));
+    const Typing typing = info(call.op).typing;
+    const bool scratch = typing == Typing::Reduce || typing == Typing::Fourier;
+    for (std::size_t i = 0; i < call.operands.size(); ++i) {
+      const bool filled = call.brings(i) || call.multiplies_ahead();
+      if (in_memory(call.operands[i].array) && !(filled && call.part == TileCall::Part::products))
+        touch(of_block(call.operands[i].array, filled || (scratch && i != 0)));
+    }
+    // Each thread reads all threads' writes.
+    if (exchanges_parts(call, registers_)) {
+      barrier();
+      touch(of_block(call.operands[1].array, false));
+    }
+    // A call orders its own reads and writes of one tile, such as the sums of a product.
+    const auto own = [&](const TileMemory &operand) { return operand.array == call.result.array; };
+    // At its end all of its copies have been used.
+    if (!call.windows.empty() && call.part == TileCall::Part::whole) barrier();
+    if (in_memory(call.result.array) && std::ranges::none_of(call.operands, own))
+      touch(of_block(call.result.array, true));
+  }
+
+  void either(const If &branch) {
+    const Value condition = known_(branch.condition);
+    if (condition.is_constant()) {
+      const bool taken = condition.bits() != 0;
+      walk(taken ? branch.then_block : branch.else_block);
+      for (const BranchResult &result : branch.results)
+        known_.set(result.local, known_(taken ? result.then_value : result.else_value));
+      return;
+    }
+    const std::vector<Access> before = open_;
+    walk(branch.then_block);
+    const std::vector<Access> after_first = std::exchange(open_, before);
+    walk(branch.else_block);
+    for (const Access &access : after_first) remember(access);
+    for (const BranchResult &result : branch.results) known_.forget(result.local);
+  }
+
+  void begin(const std::vector<Carried> &carried, bool with_values) {
+    for (const Carried &value : carried) {
+      known_.forget(value.inner);
+      if (with_values) known_.set(value.inner, known_(value.initial));
+    }
+  }
+  void advance(const std::vector<Carried> &carried, bool with_values) {
+    std::vector<Value> next;
+    for (const Carried &value : carried) next.push_back(known_(value.next));
+    for (std::size_t i = 0; i < carried.size(); ++i) {
+      known_.forget(carried[i].inner);
+      if (with_values) known_.set(carried[i].inner, next[i]);
+    }
+  }
+
+  void loops(const For &loop) {
+    if (loop.kind == LoopKind::Thread) return elements(loop);
+    // Accesses of different blocks are unordered anyway.
+    if (loop.kind == LoopKind::Block) return walk(loop.body);
+    const Value first = known_(loop.begin), end = known_(loop.end);
+    const bool constant = first.is_constant() && loop.step.is_constant(), ends = constant && end.is_constant();
+    std::vector<Access> left = open_;  // at the loop's end, after any number of iterations
+    begin(loop.carried, constant);
+    for (int turn = 0; turn < turns_; ++turn) {
+      known_.forget(loop.index);
+      if (constant) {
+        const std::int64_t index = first.as_int() + turn * loop.step.as_int();
+        if (ends && (loop.step.as_int() > 0 ? index >= end.as_int() : index <= end.as_int())) return;
+        known_.set(loop.index, Value::constant(loop.type, index));
+      }
+      walk(loop.body);
+      advance(loop.carried, constant);
+      left.insert(left.end(), open_.begin(), open_.end());
+    }
+    if (ends) return;
+    for (const Access &access : left) remember(access);
+  }
+  void loops(const While &loop) {
+    begin(loop.carried, false);
+    walk(loop.condition_block);
+    const std::vector<Access> without_turns = open_;
+    for (int turn = 0; turn < 2; ++turn) walk(loop.body), walk(loop.condition_block);
+    for (const Access &access : without_turns) remember(access);
+  }
+
+  void elements(const For &loop) {
+    Deal deal;
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      const auto array = local_array_touched(stmt);
+      if (!array || !in_registers(*array)) return;
+      const auto &layout = std::get<FragmentLayout>(memory_.at(*array).layout);
+      if (!layout.in_every_thread()) deal = layout;
+    });
+    const bool first_thread = loop.end.is_constant() && loop.end.as_int() == 1 && !deal;
+    std::vector<Access> all;
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      where_ = stmt.where();
+      if (const auto array = local_array_touched(stmt); array && in_memory(*array)) {
+        const LocalStore *store = stmt.as<LocalStore>();
+        const Value &index = store ? store->index : stmt.as<Let>()->value.operands[0];
+        const bool own = index.is_local() && index.id() == loop.index;
+        const Access::By by = first_thread ? Access::By::first_thread : own ? Access::By::own_element : Access::By::any;
+        all.push_back(of_block(*array, store != nullptr, by, deal));
+      }
+      // Another loop may access the element at another index.
+      const Access::By by = first_thread ? Access::By::first_thread : Access::By::any;
+      if (const auto array = array_read(stmt)) all.push_back(of_array(*array, false, by, deal));
+      if (const auto array = array_written(stmt)) all.push_back(of_array(*array, true, by, deal));
+    });
+    note_assumptions(loop);
+    for (const Access &a : all)
+      for (const Access &b : all)
+        if (!a.array && !b.array && &a < &b) compare(a, b);
+    const std::vector<Access> before = open_;
+    for (const Access &access : all)
+      for (const Access &other : before) compare(other, access);
+    for (const Access &access : all) remember(access);
+  }
+
+  // Loads, at other indices, from an array that the loop stores to.
+  void note_assumptions(const For &loop) {
+    std::map<std::uint32_t, std::vector<Value>> stored;
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      if (auto *store = stmt.as<Store>()) stored.emplace(store->array, store->indices);
+      if (auto *add = stmt.as<Accumulate>(); add && !add->atomic) stored.emplace(add->array, add->indices);
+    });
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      auto *let = stmt.as<Let>();
+      if (!let || let->value.op != Op::Load) return;
+      const auto own = stored.find(let->value.array);
+      if (own == stored.end() || own->second == let->value.operands) return;
+      const std::string text = fmt::format("{} is loaded at other indices than it is stored at ({})",
+                                           "@" + kernel_.parameters[let->value.array].name, stmt.where().to_string());
+      if (std::ranges::find(found.assumed, text) == found.assumed.end()) found.assumed.push_back(text);
+    });
+  }
+
+  void touch(const Access &access) {
+    for (const Access &other : std::vector(open_)) compare(other, access);
+    remember(access);
+  }
+
+  void remember(const Access &access) {
+    const auto same = [&](const Access &other) { return other.same_but_place(access); };
+    if (std::ranges::none_of(open_, same)) open_.push_back(access);
+  }
+
+  bool same_memory(const Access &a, const Access &b) const {
+    if (a.array != b.array) return false;
+    if (a.array && a.which == b.which) return true;
+    if (a.array) return a.writes ? shares_memory_(b.which, a.which) : shares_memory_(a.which, b.which);
+    if (!a.bytes || !b.bytes) return a.which == b.which;
+    return a.bytes->first < b.bytes->second && b.bytes->first < a.bytes->second;
+  }
+
+  void compare(const Access &first, const Access &then) {
+    if ((!first.writes && !then.writes) || !same_memory(first, then)) return;
+    const bool one_thread = first.by == Access::By::first_thread && then.by == Access::By::first_thread;
+    const bool own = first.by == Access::By::own_element && then.by == Access::By::own_element && !first.array &&
+                     first.which == then.which && first.deal == then.deal;
+    if (one_thread || own) return;
+    const auto name = [&](const Access &access) {
+      return access.array ? "@" + kernel_.parameters[access.which].name : fmt::format("${}", access.which);
+    };
+    const std::string text = fmt::format(
+        "{} is {}, and {} is {} with no barrier between them ({}, {})", name(first), first.writes ? "written" : "read",
+        name(then), then.writes ? "written" : "read", first.where.to_string(), then.where.to_string());
+    if (std::ranges::find(found.missing, text) == found.missing.end()) found.missing.push_back(text);
+  }
+
+  const Kernel &kernel_;
+  const SharesMemory &shares_memory_;
+  std::vector<Access> open_;  // since the last barrier
+  Known known_;
+  int groups_ = 0;                           // of copies, so far
+  int turns_ = 2;                            // number of simulated iterations of a loop
+  std::map<LocalArrayId, Allocate> memory_;  // of the block
+  std::set<LocalArrayId> registers_;
+  SourceLocation where_;
+};
+
+}  // namespace
+
+Synchronisation unsynchronised(const Kernel &planned, const SharesMemory &shares_memory) {
+  Checker checker(planned, shares_memory);
+  checker.walk(planned.body);
+  return std::move(checker.found);
+}
+
+}  // namespace samite::passes

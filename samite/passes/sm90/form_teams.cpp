@@ -1,0 +1,84 @@
+#include "samite/passes/sm90/form_teams.h"
+
+#include "samite/ir/visit.h"
+#include "samite/passes/analysis/index_forms.h"
+#include "samite/passes/analysis/launch_loops.h"
+#include "samite/passes/tiles/plan_tile_memory.h"
+
+#include <algorithm>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+constexpr int teams = 2, group = 128;
+// A limit of a thread's sums that leaves enough of its registers, with two teams, for the rest.
+constexpr std::int64_t most_sums = 128;
+
+const TileCall *find_loop(const Block &block, std::vector<const For *> &around) {
+  for (const Stmt &stmt : block) {
+    const auto *call = stmt.as<TileCall>();
+    if (call && call->is_product_loop()) return call;
+    const TileCall *found = nullptr;
+    if (const auto *loop = stmt.as<For>()) {
+      around.push_back(loop);
+      found = find_loop(loop->body, around);
+      if (!found) around.pop_back();
+    }
+    if (const auto *branch = stmt.as<If>()) {
+      found = find_loop(branch->then_block, around);
+      if (!found) found = find_loop(branch->else_block, around);
+    }
+    if (found) return found;
+  }
+  return nullptr;
+}
+
+// Whether only branches and plain loops enclose its loop.
+bool teams_may_run(const Kernel &kernel) {
+  const LoopOfIndex loop = only_whole_loop(kernel);
+  return loop.call && loop.call->sums->registers() <= most_sums &&
+         std::ranges::all_of(loop.around, [](const For *one) { return one->kind == LoopKind::Serial; });
+}
+
+}  // namespace
+
+LoopOfIndex loop_of_index(const Kernel &kernel) {
+  const std::vector<const For *> launch = launch_loops(kernel.body, kernel.launch_rank);
+  LoopOfIndex found;
+  if (!launch.empty()) found.call = find_loop(launch.back()->body, found.around);
+  return found;
+}
+
+LoopOfIndex only_whole_loop(const Kernel &kernel) {
+  int loops = 0;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    const auto *call = stmt.as<TileCall>();
+    loops += (call && call->is_product_loop()) || stmt.as<BringWindows>();
+  });
+  LoopOfIndex loop = loop_of_index(kernel);
+  const bool whole = loops == 1 && loop.call && !loop.call->is_step() && !loop.call->terms;
+  return whole ? loop : LoopOfIndex();
+}
+
+bool has_equal_turns(const Kernel &kernel) {
+  const TileCall *call = only_whole_loop(kernel).call;
+  const std::vector<const For *> launch = launch_loops(kernel.body, kernel.launch_rank);
+  if (!call || launch.empty()) return false;
+  const Block &of_index = launch.back()->body;
+  if (std::ranges::none_of(of_index, [&](const Stmt &stmt) { return stmt.as<TileCall>() == call; })) return false;
+  const IndexForms forms(kernel);
+  return std::ranges::all_of(launch, [&](const For *dimension) { return forms.same_in(*call->count, *dimension); });
+}
+
+Kernel form_teams(Kernel with_roles, const Architecture &architecture) {
+  if (with_roles.producers == 0 || with_roles.step_parts != 0 || with_roles.block_threads != group ||
+      !teams_may_run(with_roles))
+    return with_roles;
+  Kernel in_teams = with_roles;
+  in_teams.teams = teams;
+  return fits(plan_tile_memory(in_teams), architecture) ? in_teams : with_roles;
+}
+
+}  // namespace samite::passes

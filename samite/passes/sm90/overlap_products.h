@@ -1,0 +1,14 @@
+// Overlaps products of a warp group that follow each other directly: the next one starts before the previous one has
+// ended, so that the tensor cores stay busy while a thread waits (compute capability 9.0).
+//
+// Applies to loops of products with windows (passes/sm90/product_loops.h), if the next product is independent of the
+// previous one. Runs after assign_roles. A pure function of a lowered kernel.
+#pragma once
+
+#include "samite/ir/kernel.h"
+
+namespace samite::passes {
+
+ir::Kernel overlap_products(ir::Kernel with_roles);
+
+}  // namespace samite::passes

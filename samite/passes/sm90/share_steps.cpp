@@ -1,0 +1,96 @@
+#include "samite/passes/sm90/share_steps.h"
+
+#include "samite/ir/visit.h"
+#include "samite/passes/analysis/launch_loops.h"
+#include "samite/passes/sm90/form_teams.h"
+#include "samite/passes/threads/place_arrays.h"
+#include "samite/passes/threads/sum_over_launch.h"
+
+#include <algorithm>
+#include <map>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+std::map<LocalArrayId, const Allocate *> memory_of(const Kernel &kernel) {
+  std::map<LocalArrayId, const Allocate *> memory;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    if (const auto *allocate = stmt.as<Allocate>()) memory.emplace(allocate->array, allocate);
+  });
+  return memory;
+}
+
+// Whether several blocks may run a statement redundantly.
+bool may_repeat(const Stmt &stmt) {
+  bool may = true;
+  for_each_statement({stmt}, [&](const Stmt &own) { may = may && !has_effect(own); });
+  return may;
+}
+
+// Whether a statement zeroes the memory, or does not access it.
+bool leaves_zero(const Stmt &stmt, LocalArrayId array) {
+  bool zero = true;
+  for_each_statement({stmt}, [&](const Stmt &own) {
+    if (const auto *call = own.as<TileCall>()) {
+      zero = zero && call->result.array != array;
+    } else if (local_array_touched(own) == array) {
+      const auto *store = own.as<LocalStore>();
+      zero = zero && store && store->value.is_constant(0);
+    }
+  });
+  return zero;
+}
+
+bool may_share(const Kernel &kernel) {
+  const TileCall *call = only_whole_loop(kernel).call;
+  if (!call || !memory_for_sums(kernel, *call)) return false;
+  const Block &body = launch_loops(kernel.body, kernel.launch_rank).back()->body;
+  const auto loop = std::ranges::find_if(body, [&](const Stmt &stmt) { return stmt.as<TileCall>() == call; });
+  return loop != body.end() && std::all_of(body.begin(), loop, [&](const Stmt &stmt) {
+           return may_repeat(stmt) && leaves_zero(stmt, call->result.array);
+         });
+}
+
+}  // namespace
+
+std::optional<LocalArrayId> memory_for_sums(const Kernel &kernel, const TileCall &loop) {
+  const std::map<LocalArrayId, const Allocate *> memory = memory_of(kernel);
+  constexpr std::int64_t word = 4, unit = 4;
+  const auto *sums = std::get_if<FragmentLayout>(&memory.at(loop.result.array)->layout);
+  if (!sums || size_of(loop.result.type.element()) != word || sums->registers() % unit != 0) return std::nullopt;
+  for (std::size_t factor = 0; factor < 2; ++factor) {
+    const Allocate &ring = *memory.at(loop.operands[factor].array);
+    const std::int64_t bytes =
+        ring.stages * buffer_bytes(ring.layout, ring.type.element(), ring.size.as_int(), ring.stages);
+    if (bytes >= word * sums->registers() * kernel.block_threads) return ring.array;
+  }
+  return std::nullopt;
+}
+
+Kernel share_steps(Kernel with_roles, const Architecture &architecture, std::int64_t parts) {
+  if (!architecture.clusters || with_roles.teams != 0 || with_roles.cluster_blocks != 0) return with_roles;
+  // Excludes blocks that take several indices each.
+  if (uses_workspace(with_roles) || sums_over_launch(with_roles)) return with_roles;
+  if (parts > 1 && parts <= most_step_parts && may_share(with_roles)) with_roles.step_parts = static_cast<int>(parts);
+  return with_roles;
+}
+
+std::int64_t parts_of_steps(std::int64_t blocks, std::int64_t steps, int multiprocessors) {
+  // The percentage of multiprocessors on which clusters of 2, 3, … blocks find room: a cluster is in one part of the
+  // device, and parts differ in size. An H200 with 132 has room for 66, 39, 30, 22, 17, 15 and 15 clusters. One too
+  // many would wait for the others to finish.
+  constexpr std::int64_t with_room[most_step_parts - 1] = {100, 86, 88, 80, 75, 70, 85};
+  // Clusters take about 15 steps of a loop longer to start and to reduce the sums.
+  constexpr std::int64_t least_saved = 16;
+  for (std::int64_t parts = most_step_parts; parts > 1; --parts) {
+    const std::int64_t each = (steps + parts - 1) / parts;
+    const bool fits = blocks * parts * 100 <= with_room[parts - 2] * multiprocessors;
+    const bool all_have_some = (parts - 1) * each < steps;
+    if (blocks > 0 && fits && all_have_some && steps - each >= least_saved) return parts;
+  }
+  return 1;
+}
+
+}  // namespace samite::passes

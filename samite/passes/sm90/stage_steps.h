@@ -1,0 +1,37 @@
+// Loops whose iterations multiply windows of both factors and process the products: bulk copies load everything that an
+// iteration reads from arrays, the windows and the values used with its elements, to one stage, which is waited for
+// once and released once. For passes/sm90/product_loops.h, which finds such loops.
+#pragma once
+
+#include "samite/passes/simplify/builder.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace samite::passes {
+
+// One of the products, and the loads of its factors: windows of these arrays from these elements on.
+struct StepProduct {
+  const ir::TileCall *product;
+  ir::TileCall call;  // as written, except for its memory
+  std::array<const ir::TileCall *, 2> loads;
+  std::array<ir::LoopWindows, 2> windows;
+};
+
+// A tile that an iteration only loads by element, and the box of the array that contains it. `within`: the box begins
+// at the multiple of 16 bytes before its one column.
+struct StepValues {
+  const ir::TileCall *load;
+  std::int64_t rows, columns;
+  bool within;
+};
+
+// Whether the places of all windows are known at the start of an iteration.
+bool known_at_begin(const ir::For &loop, const std::vector<ir::Value> &indices);
+
+// `products` may be empty: for a loop whose other windows have their own rings.
+void write_stages(const std::vector<StepProduct> &products, const std::vector<StepValues> &values, const ir::For &loop,
+                  int stages, Builder &build);
+
+}  // namespace samite::passes

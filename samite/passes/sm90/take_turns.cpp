@@ -1,0 +1,60 @@
+#include "samite/passes/sm90/take_turns.h"
+
+#include "samite/ir/visit.h"
+#include "samite/passes/simplify/rewrite.h"
+
+#include <vector>
+
+namespace samite::passes {
+namespace {
+
+using namespace ir;
+
+constexpr int threads_of_group = 128;
+
+// The loop with turns; empty if it does not qualify.
+std::optional<For> in_turns(const For &loop) {
+  std::vector<std::size_t> products;
+  for (std::size_t i = 0; i < loop.body.size(); ++i)
+    if (const auto *call = loop.body[i].as<TileCall>(); call && call->has_first_factor()) products.push_back(i);
+  if (loop.kind != LoopKind::Serial || products.size() != 2) return std::nullopt;
+  const std::size_t before = products.front(), last = products.back();
+  bool between = false, all_meet = false;
+  for (std::size_t i = before + 1; i < last; ++i) between = between || loop.body[i].as<For>();
+  // A group would wait at the barrier for the others, and they for its turn.
+  for_each_statement(loop.body, [&](const Stmt &stmt) { all_meet = all_meet || stmt.as<Barrier>(); });
+  if (!between || all_meet) return std::nullopt;
+  For made = loop;
+  made.in_turns = true;
+  const auto change = [&](std::size_t i, bool TileCall::*turn) {
+    TileCall call = *loop.body[i].as<TileCall>();
+    call.*turn = true;
+    made.body[i] = {std::move(call), loop.body[i].where()};
+  };
+  change(before, &TileCall::gives_turn);
+  change(last, &TileCall::takes_turn);
+  return made;
+}
+
+}  // namespace
+
+Kernel take_turns(Kernel with_roles) {
+  if (with_roles.producers == 0 || with_roles.block_threads < 2 * threads_of_group) return with_roles;
+  with_roles.body = rewrite(with_roles.body, [&](const Stmt &stmt) -> Stmt {
+    const auto *loop = stmt.as<For>();
+    auto made = loop ? in_turns(*loop) : std::nullopt;
+    return made ? Stmt(*std::move(made), stmt.where()) : stmt;
+  });
+  return with_roles;
+}
+
+int groups_in_turns(const Kernel &kernel) {
+  bool found = false;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    const auto *loop = stmt.as<For>();
+    found = found || (loop && loop->in_turns);
+  });
+  return found ? kernel.block_threads / threads_of_group : 0;
+}
+
+}  // namespace samite::passes

@@ -1,0 +1,25 @@
+// Turns loops of products whose threads prefetch the factors into one call each, for tensor cores driven by single
+// warps.
+//
+// Written out by pipeline_loops, an iteration waits for its buffers, starts copies, loads its factors, and multiplies.
+// A warp's tensor cores idle until the last of these, and one other warp does not keep them busy meanwhile: products of
+// f64 reach 0.9 of an H200's rate this way. In one call, each of these statements is interleaved with products of the
+// previous iteration (device/tile/cuda_multiply_ahead.h).
+//
+// Such a loop has at least three stages. It only loads windows of f64 a constant distance apart, and adds their product
+// to sums in registers. A thread's registers must have room for the sums, and for twice the factors of one tensor core
+// step of a warp. Loops of other types stay unchanged: on an H200 they take 0.8 to 1.4 times as long this way, and the
+// best tile's product as long. A kernel with main loops for warp groups stays unchanged, too
+// (passes/sm90/product_loops.h).
+//
+// Runs after insert_barriers and before pipeline_loops. A pure function of a lowered kernel.
+#pragma once
+
+#include "samite/ir/kernel.h"
+#include "samite/passes/analysis/architecture.h"
+
+namespace samite::passes {
+
+ir::Kernel multiply_ahead(ir::Kernel lowered, const Architecture &architecture);
+
+}  // namespace samite::passes
