@@ -39,7 +39,7 @@ class LaunchHistory {
   std::vector<LaunchRecord> pending() const;
 
  private:
-  struct Slot {
+  struct alignas(64) Slot {                // one cache line for each launch
     std::atomic<std::uint64_t> number{0};  // of the launch in it, from 1; 0 while it is written
     std::atomic<const char *> kernel{""}, file{""};
     std::atomic<std::uint32_t> line{0};

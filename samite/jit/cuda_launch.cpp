@@ -106,25 +106,15 @@ codegen::CudaBox box_of(const Extents &extents) {
   return box;
 }
 
-// The addresses of a kernel's parameters. The driver only reads them.
-using Parameters = std::array<void *, 5>;
-Parameters addresses(const std::byte *arguments, const codegen::CudaBox &box,
-                     const codegen::CudaChannel *const &channel, const codegen::CudaWorkspace &workspace,
-                     const std::vector<driver::TensorMapBits> &maps) {
-  return {const_cast<std::byte *>(arguments), const_cast<codegen::CudaBox *>(&box),
-          const_cast<void *>(static_cast<const void *>(&channel)), const_cast<codegen::CudaWorkspace *>(&workspace),
-          const_cast<driver::TensorMapBits *>(maps.data())};
-}
-
 }  // namespace
 
 CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const Variant> variant,
                        const Extents &extents, const LaunchOptions &options, const Stream &stream, std::byte *arguments)
-    : variant_(std::move(variant)),
+    : box_(box_of(extents)),
+      variant_(std::move(variant)),
       extents_(extents),
       kernel_(definition.name()),
-      stream_(stream),
-      box_(box_of(extents)) {
+      stream_(stream) {
   if (variant_->cuda && extents.count() != 0) {
     const driver::Stream &queue = stream.cuda()->stream();
     const driver::Context &context = queue.context();
@@ -165,6 +155,8 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
   if (variant_->afterwards)
     afterwards_ =
         std::make_shared<const CudaLaunch>(definition, variant_->afterwards, extents, options, stream, arguments);
+  is_plain_ = prepared_ && kernel_count() == 1 && !messages_ && !variant_->races.any() && !debug() &&
+              !(options.check_finite && options.direction == Direction::adjoint);
 }
 
 // Freed in the order of the stream. A stream-ordered allocation during a capture, of our graph or another's, would
@@ -198,9 +190,9 @@ int CudaLaunch::kernel_count() const {
          (afterwards_ ? afterwards_->kernel_count() : 0);
 }
 
-std::array<void *, 5> CudaLaunch::parameters(const std::byte *arguments, const codegen::CudaChannel *&channel) const {
+KernelParameters CudaLaunch::parameters(const std::byte *arguments, const codegen::CudaChannel *&channel) const {
   channel = messages_ ? messages_->channel() : nullptr;
-  return addresses(arguments, box_, channel, workspace_, maps_);
+  return kernel_parameters(arguments, box_, channel, workspace_, maps_);
 }
 
 void CudaLaunch::run_into(const std::byte *arguments, std::vector<driver::GraphNode> *nodes) const {
@@ -234,7 +226,7 @@ void CudaLaunch::put_into_stream(const std::byte *arguments, std::vector<driver:
       arguments = shadows->block(words->address());
     }
     const codegen::CudaChannel *channel;
-    Parameters addresses = parameters(arguments, channel);
+    KernelParameters addresses = parameters(arguments, channel);
     if (messages_) stream_.cuda()->add(messages_);
     prepared_->run(addresses.data());
     note();
@@ -261,7 +253,7 @@ void CudaLaunch::put_into(Nodes &graph, std::span<const driver::GraphNode> nodes
   }
   if (prepared_) {
     const codegen::CudaChannel *channel;
-    Parameters addresses = parameters(arguments, channel);
+    KernelParameters addresses = parameters(arguments, channel);
     graph.set(nodes[0], *prepared_, addresses.data());
     nodes = nodes.subspan(1);
   }
@@ -324,7 +316,7 @@ void run_single_kernel(const KernelDefinition &definition, const Variant &varian
     maps = launch_tensor_maps(variant, arguments, CudaDevice::of(context.device())->tensor_maps(), definition.where());
   const codegen::CudaBox box = box_of(extents);
   const codegen::CudaChannel *const channel = nullptr;
-  launch.run(queue, kernel, addresses(arguments, box, channel, {}, maps).data());
+  launch.run(queue, kernel, kernel_parameters(arguments, box, channel, {}, maps).data());
 }
 
 }  // namespace samite::jit

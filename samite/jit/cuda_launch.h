@@ -4,6 +4,7 @@
 // uses it at a time. A launch that is not recorded skips it if the driver's call suffices.
 #pragma once
 
+#include "samite/base/trace.h"
 #include "samite/codegen/cuda_launch.h"
 #include "samite/driver/device_memory.h"
 #include "samite/driver/graph_executable.h"
@@ -22,6 +23,17 @@
 
 namespace samite::jit {
 
+// The addresses of a kernel's parameters. The driver only reads them.
+using KernelParameters = std::array<void *, 5>;
+inline KernelParameters kernel_parameters(const std::byte *arguments, const codegen::CudaBox &box,
+                                          const codegen::CudaChannel *const &channel,
+                                          const codegen::CudaWorkspace &workspace,
+                                          const std::vector<driver::TensorMapBits> &maps) {
+  return {const_cast<std::byte *>(arguments), const_cast<codegen::CudaBox *>(&box),
+          const_cast<void *>(static_cast<const void *>(&channel)), const_cast<codegen::CudaWorkspace *>(&workspace),
+          const_cast<driver::TensorMapBits *>(maps.data())};
+}
+
 class CudaLaunch {
  public:
   // `arguments` is a block with the variant's layout; this adds the addresses of the launch's own arrays. UserError if
@@ -31,7 +43,13 @@ class CudaLaunch {
              const LaunchOptions &options, const Stream &stream, std::byte *arguments);
 
   // `arguments` as completed by the constructor; they are read before this returns.
-  void run(const std::byte *arguments) const { run_into(arguments, nullptr); }
+  void run(const std::byte *arguments) const {
+    if (!is_plain_ || is_tracing()) return run_into(arguments, nullptr);
+    const codegen::CudaChannel *channel = nullptr;
+    prepared_->run(kernel_parameters(arguments, box_, channel, workspace_, maps_).data());
+  }
+  // Whether run() is one call of the driver, has nothing to hear afterwards, and checks no gradient.
+  bool is_plain() const noexcept { return is_plain_; }
   // The same into a capture: appends each kernel's graph node. Not for a variant that looks for races, since a graph
   // would not clear its shadows.
   void run_into(const std::byte *arguments, std::vector<driver::GraphNode> *nodes) const;
@@ -66,19 +84,21 @@ class CudaLaunch {
   void put_into(Nodes &graph, std::span<const driver::GraphNode> nodes, const std::byte *arguments) const;
 
   // `channel` is the storage of the third parameter.
-  std::array<void *, 5> parameters(const std::byte *arguments, const codegen::CudaChannel *&channel) const;
+  KernelParameters parameters(const std::byte *arguments, const codegen::CudaChannel *&channel) const;
 
+  // What a plain launch reads comes first.
+  bool is_plain_ = false;
+  std::optional<driver::PreparedLaunch> prepared_;  // empty if there is nothing to run
+  codegen::CudaBox box_;
+  codegen::CudaWorkspace workspace_;
+  std::vector<driver::TensorMapBits> maps_;  // of Variant::tensor_maps
   std::shared_ptr<const Variant> variant_;
   Extents extents_;
   std::string kernel_;
   Stream stream_;
-  std::optional<driver::PreparedLaunch> prepared_;  // empty if there is nothing to run
-  codegen::CudaBox box_;
-  codegen::CudaWorkspace workspace_;
   std::optional<driver::DeviceMemory> workspace_memory_;
   std::optional<driver::DeviceMemory> copies_memory_;     // of Variant::copies and Variant::factor_copies
   std::vector<ArrayCopyLaunch> factor_copies_;            // run before everything else
-  std::vector<driver::TensorMapBits> maps_;               // of Variant::tensor_maps
   std::shared_ptr<CudaMessages> messages_;                // null if the kernel has no messages
   std::shared_ptr<const CudaLaunch> first_, afterwards_;  // as in the variant; may be null
 };

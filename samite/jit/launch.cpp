@@ -156,6 +156,10 @@ bool any_borrowed(std::span<const Argument> arguments) {
 // is refused.
 template <class MarkWritten>
 void run_on_cuda(const CudaLaunch &cuda, const std::byte *block, const MarkWritten &mark_written) {
+  if (cuda.is_plain()) {
+    cuda.run(block);
+    return mark_written();
+  }
   const bool is_one = cuda.kernel_count() <= 1;
   if (!is_one) mark_written();
   cuda.run(block);
@@ -323,10 +327,10 @@ void run_now(KernelDefinition &definition, const Extents &extents, const LaunchO
 Launch::Launch(std::shared_ptr<jit::KernelDefinition> definition, const Extents &extents, const LaunchOptions &options,
                std::vector<jit::OwnedArgument> arguments)
     : definition_(std::move(definition), "Launch"),
+      arguments_(std::move(arguments)),
       extents_(extents),
       options_(options),
-      stream_(Stream::standard(Device::cpu())),
-      arguments_(std::move(arguments)) {
+      stream_(Stream::standard(Device::cpu())) {
   options_.debug = options.debug ? *options.debug : debug_mode();
   prepare();
 }
@@ -419,6 +423,7 @@ void Launch::launch_with(const jit::CudaLaunch *cuda, const std::byte *block, So
 }
 
 void Launch::run(const jit::CudaLaunch *cuda, const std::byte *block) const {
+  if (cuda && cuda->is_plain()) return jit::run_on_cuda(*cuda, block, [&] { mark_written(); });
   const auto as_it_is = [&] {
     if (cuda) return jit::run_on_cuda(*cuda, block, [&] { mark_written(); });
     mark_written();
