@@ -30,6 +30,7 @@ from ._samite import (  # noqa: E402
     synchronize,
 )
 from ._samite import version as __version__  # noqa: E402
+from ._description import OfKernel, documentation, signature  # noqa: E402
 from .ready import (  # noqa: E402
     attention,
     dequantise,
@@ -66,6 +67,9 @@ __all__ = [
     "softmax",
     "synchronize",
 ]
+
+Kernel.__doc__ = OfKernel(documentation, Kernel.__doc__)
+Kernel.__signature__ = OfKernel(signature, None)
 
 
 def cmake_dir() -> str:

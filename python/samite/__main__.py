@@ -1,8 +1,10 @@
-"""python -m samite: the version and the devices; with --cmake-dir the folder for find_package(samite)."""
+"""python -m samite: the version, the devices, the compilers, and how to install one that is missing; with --cmake-dir the
+folder for find_package(samite)."""
 
 import argparse
 
 import samite
+from samite._samite import requirements
 
 
 def main() -> None:
@@ -12,6 +14,8 @@ def main() -> None:
         print(samite.cmake_dir())
     else:
         print(f"samite {samite.__version__} on {', '.join(samite.devices())}")
+        for name, text, is_found in requirements():
+            print(f"{name}: {text}" if is_found else f"{name} is missing: {text}")
 
 
 main()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import sys
 
-from . import UserError
+from ._errors import missing_package, user_error
 from ._samite import layout
 
 TYPE_CHECKING = False  # typing takes longer to import than all else
@@ -38,7 +38,7 @@ def given(operation: str, name: str, array: Any) -> Given:
     """UserError where it is no array, or one whose gradient torch would miss."""
     if getattr(array, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
         other = f"call samite.torch.{operation}(), or " if operation in _DIFFERENTIABLE else ""
-        raise UserError(
+        raise user_error(
             f"samite.{operation}(): argument {name!r} is a tensor that requires a gradient, which torch would not see "
             f"through this call: {other}give tensor.detach(), or call it under torch.no_grad()"
         )
@@ -52,6 +52,16 @@ def _module(name: str) -> Any:
 
         found = importlib.import_module(name)
     return found
+
+
+def _element(dtype: str) -> Any:
+    """NumPy's type of that name."""
+    if dtype not in _SMALL:
+        return dtype
+    try:
+        return getattr(_module("ml_dtypes"), dtype)
+    except ModuleNotFoundError:
+        raise missing_package(f"an array of {dtype} in NumPy", "ml_dtypes", ", or give arrays of torch") from None
 
 
 _libraries: dict[type, str] = {}
@@ -75,9 +85,8 @@ def new(like: Given, shape: Sequence[int], dtype: str, *, zero: bool = False) ->
         return make(tuple(shape), dtype=getattr(torch, dtype), device=like.array.device)
     if library == "cupy" or like.device < 0:
         arrays = _module("cupy" if library == "cupy" else "numpy")
-        element = getattr(_module("ml_dtypes"), dtype) if dtype in _SMALL else dtype
-        return (arrays.zeros if zero else arrays.empty)(tuple(shape), element)
-    raise UserError(
+        return (arrays.zeros if zero else arrays.empty)(tuple(shape), _element(dtype))
+    raise user_error(
         f"no new array can be made like {like}, of {type(like.array).__module__}: its arrays cannot be written on "
         "CUDA, so hand it over to torch or CuPy first, by DLPack"
     )
@@ -94,7 +103,7 @@ def with_type(array: Any, dtype: str) -> Any:
     """The array with its elements converted."""
     if _library(array) == "torch":
         return array.to(getattr(sys.modules["torch"], dtype))
-    return _with_methods(array).astype(getattr(_module("ml_dtypes"), dtype) if dtype in _SMALL else dtype)
+    return _with_methods(array).astype(_element(dtype))
 
 
 def _with_methods(array: Any) -> Any:

@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from . import UserError, ready
+from . import ready
+from ._errors import user_error
 
 __all__ = [
     "attention",
@@ -51,7 +52,7 @@ def _op(
 
     def go_back(ctx: Any, *cotangents: Tensor | None) -> Any:
         if backward is None:
-            raise UserError(
+            raise user_error(
                 f"samite.torch: {name} has no derivative"
                 + (": multiply with matmul_8bit()" if name == "scaled_mm" else ", so there is no second one here")
             )
@@ -365,9 +366,9 @@ def matmul_8bit(
     """
     if recipe not in _RECIPES:
         expected = ", ".join(map(repr, _RECIPES))
-        raise UserError(f"samite.torch.matmul_8bit(): recipe expects one of {expected}; {recipe!r} is given")
+        raise user_error(f"samite.torch.matmul_8bit(): recipe expects one of {expected}; {recipe!r} is given")
     if cotangent_dtype not in (torch.float8_e5m2, torch.float8_e4m3fn):
-        raise UserError(
+        raise user_error(
             "samite.torch.matmul_8bit(): cotangent_dtype expects torch.float8_e5m2 or torch.float8_e4m3fn; "
             f"{cotangent_dtype} is given"
         )

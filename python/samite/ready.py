@@ -11,8 +11,8 @@ from __future__ import annotations
 import functools
 import math
 
-from . import UserError
 from ._arrays import Given, given, new, reshaped, result, swapped, with_type
+from ._errors import user_error
 from ._samite import ReadyKernels, debug_mode
 
 TYPE_CHECKING = False  # typing takes longer to import than all else
@@ -46,7 +46,7 @@ Group = tuple[int | None, int | None]
 
 
 def _refuse(operation: str, why: str, *all_given: Given) -> None:
-    raise UserError(f"samite.{operation}(): {why}; given are " + ", ".join(map(str, all_given)))
+    raise user_error(f"samite.{operation}(): {why}; given are " + ", ".join(map(str, all_given)))
 
 
 def _one_device(operation: str, *all_given: Given) -> None:
@@ -192,9 +192,9 @@ def _planned(plan: Any, operation: str, arrays: tuple[Given, ...], *options: Any
 
 def _check_options(operation: str, activation: Any, tf32: Any = False) -> None:
     if activation is not None and not isinstance(activation, str):
-        raise UserError(f"samite.{operation}(): activation expects a name, as 'relu'; {activation!r} is given")
+        raise user_error(f"samite.{operation}(): activation expects a name, as 'relu'; {activation!r} is given")
     if not isinstance(tf32, bool):
-        raise UserError(f"samite.{operation}(): tf32 expects True or False; {tf32!r} is given")
+        raise user_error(f"samite.{operation}(): tf32 expects True or False; {tf32!r} is given")
 
 
 def _plan_product(x: Given, y: Given, of_result: Any, tf32: bool) -> _Product:
@@ -505,7 +505,7 @@ def quantise(
     what = given("quantise", "x", x)
     rows, columns = _matrix("quantise", what)
     if not isinstance(group, tuple) or len(group) != 2 or any(each not in (None, 1, 128) for each in group):
-        raise UserError(
+        raise user_error(
             "samite.quantise(): group expects how many rows and columns share a scale, each of them 1, 128 or None for "
             f"all, as (1, 128); {group!r} is given"
         )
@@ -513,7 +513,7 @@ def quantise(
     name = _dtype_name(dtype)
     found = _quantise(what.dtype, name, of_scale, rows, columns)
     if not found:
-        raise UserError(
+        raise user_error(
             f"samite.quantise(): group {group!r} would be a scale for each number; make one of them 128 or None"
         )
     q, scale = new(what, (rows, columns), name), new(what, of_scale, "float32", zero=True)

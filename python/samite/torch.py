@@ -19,7 +19,8 @@ from typing import Any
 
 import torch
 
-from . import Kernel, Parameter, UserError
+from . import Kernel, Parameter
+from ._errors import user_error
 from ._samite import set_leak_warnings
 from ._torch_operations import (
     attention,
@@ -104,7 +105,7 @@ class _Operation:
         for parameter, argument in zip(self.parameters, arguments):
             if parameter.is_array and not parameter.is_output:
                 return argument
-        raise UserError(
+        raise user_error(
             f"{self.kernel.name}(): all arrays are outputs, so the device is not known: give one of them as an argument"
         )
 
@@ -211,13 +212,13 @@ class Function:
         known = {each.name: each for each in kernel.parameters}
         for name in outputs:
             if name not in known or not known[name].is_written:
-                raise UserError(
+                raise user_error(
                     f"samite.torch.function({self.name}): outputs expects names of arrays that the kernel writes; "
                     f"{name!r} is given"
                 )
         self.operation = _Operation(kernel, frozenset(outputs))
         if not self.operation.written:
-            raise UserError(f"samite.torch.function({self.name}): the kernel writes no array, so there is no result")
+            raise user_error(f"samite.torch.function({self.name}): the kernel writes no array, so there is no result")
         self.op = self.operation.op
         self.parameters = self.operation.parameters
         self.taken = [each.name for each in self.parameters if not each.is_output]
@@ -234,7 +235,7 @@ class Function:
     def shape(self, what: str, shape: Shape, given: dict[str, Any]) -> list[int]:
         if isinstance(shape, str):
             if not isinstance(given.get(shape), torch.Tensor):
-                raise UserError(f"{self.name}(): {what} is to have the shape of {shape!r}, which is no tensor")
+                raise user_error(f"{self.name}(): {what} is to have the shape of {shape!r}, which is no tensor")
             return list(given[shape].shape)
         if callable(shape):
             return list(shape(given))
@@ -262,7 +263,7 @@ class Function:
                 self.check(parameter, argument)
             elif isinstance(argument, torch.Tensor):
                 if argument.requires_grad:
-                    raise UserError(
+                    raise user_error(
                         f"{self.name}(): argument {parameter.name!r} is a number, which has no gradient, and a tensor "
                         "that requires one is given: make it an array of one element in the kernel"
                     )
@@ -271,7 +272,7 @@ class Function:
         if extents is None:
             extents = self.extents if self.extents is not None else self.extents_of
         if extents is None:
-            raise UserError(f"{self.name}(): extents is missing, over which {self.launch_rank} indices the kernel runs")
+            raise user_error(f"{self.name}(): extents is missing, over which {self.launch_rank} indices the kernel runs")
         if isinstance(extents, str) and extents in self.outputs:
             extents = self.outputs[extents]
         arguments.append(self.shape("the launch", extents, given))
@@ -281,9 +282,9 @@ class Function:
         expected = f"{self.name}(): argument {parameter.name!r} expects a tensor of {parameter.dtype} with "
         expected += f"{parameter.rank} dimensions; "
         if not isinstance(argument, torch.Tensor):
-            raise UserError(expected + f"{type(argument).__name__} is given")
+            raise user_error(expected + f"{type(argument).__name__} is given")
         if argument.dtype != parameter.dtype or argument.dim() != parameter.rank:
-            raise UserError(expected + f"one of {argument.dtype} with shape {tuple(argument.shape)} is given")
+            raise user_error(expected + f"one of {argument.dtype} with shape {tuple(argument.shape)} is given")
 
     def __repr__(self) -> str:
         return f"<samite.torch.Function {self.name}({', '.join(self.taken)}, *, extents)>"

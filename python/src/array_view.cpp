@@ -131,6 +131,10 @@ void set_layout(ArrayKey &key, PyObject *object, const std::string &what, int ra
 
 ArrayView view_of(PyObject *object, const std::string &what, const std::optional<Stream> &stream) {
   const TypeProtocol found = protocol_of(Py_TYPE(object));
+  if (found.is_traced) throw UserError(what + traced_by_jax);
+  if (found.is_masked)
+    refuse_array(object, what,
+                 "its mask would be ignored: give array.filled(value), or array.data and the mask as two arrays");
   const auto read = [&]() -> ArrayView {
     switch (found.protocol) {
       case Protocol::buffer:

@@ -23,8 +23,10 @@ class PythonModule : public Module {
       throw UserError(kernel.definition->where(), "module.def(): two kernels of the module are named '" + kernel.name +
                                                       "'; give one of them another name, as module.def(\"other\", …)");
     const std::string name = kernel.name;
-    module_.attr(name.c_str()) = nb::cast(std::make_unique<KernelObject>(
-        std::move(kernel.name), std::move(kernel.documentation), std::move(kernel.definition), kernel.counts));
+    auto made = std::make_unique<KernelObject>(std::move(kernel.name), std::move(kernel.documentation),
+                                               std::move(kernel.definition), kernel.counts);
+    made->set_origin(nb::make_tuple("kernel", module_.attr("__name__"), name));
+    module_.attr(name.c_str()) = nb::cast(std::move(made));
   }
 
   nb::module_ module_;

@@ -1,6 +1,5 @@
 #include "kernel_object.h"
 
-#include "fork.h"
 #include "launch_object.h"
 #include "samite/runtime/cuda_stream.h"
 #include "unlocked.h"
@@ -91,7 +90,6 @@ void KernelObject::launch(Kept &kept) {
 }
 
 void KernelObject::call(PyObject *positional, PyObject *named) {
-  refuse_after_fork();
   at_python_line([&] {
     const Bound bound = signature_.bind(positional, named);
     const bool debug = bound.debug ? *bound.debug : debug_mode();
@@ -121,7 +119,6 @@ void KernelObject::call(PyObject *positional, PyObject *named) {
 }
 
 std::unique_ptr<LaunchObject> KernelObject::record(PyObject *positional, PyObject *named) {
-  refuse_after_fork();
   return at_python_line([&] {
     Bound bound = signature_.bind(positional, named);
     signature_.check(bound, positional, named);
@@ -130,7 +127,6 @@ std::unique_ptr<LaunchObject> KernelObject::record(PyObject *positional, PyObjec
 }
 
 std::unique_ptr<KernelObject> KernelObject::derivative(const nb::args &names, const char *kind, Derive derive) const {
-  refuse_after_fork();
   return at_python_line([&] {
     std::uint64_t active = 0;
     const auto can_have_one = [&](const Parameter &parameter) {

@@ -28,6 +28,11 @@ class KernelObject {
   const std::string &name() const { return signature_.function(); }
   const std::string &documentation() const { return documentation_; }
 
+  // What pickle makes it of again, in another process: a function of samite/_restore.py and its arguments. None where
+  // there is no such way.
+  const nb::object &origin() const { return origin_; }
+  void set_origin(nb::object origin) { origin_ = std::move(origin); }
+
   void call(PyObject *positional, PyObject *named);
   std::unique_ptr<LaunchObject> record(PyObject *positional, PyObject *named);
 
@@ -58,6 +63,7 @@ class KernelObject {
 
   Signature signature_;
   std::string documentation_;
+  nb::object origin_ = nb::none();
   std::vector<std::unique_ptr<Kept>> kept_;
   // Of calls that a graph of another library captured, which may run it at any time from then on: their memory stays.
   std::vector<std::unique_ptr<Kept>> captured_;

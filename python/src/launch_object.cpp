@@ -1,6 +1,5 @@
 #include "launch_object.h"
 
-#include "fork.h"
 #include "unlocked.h"
 
 #include <algorithm>
@@ -33,7 +32,6 @@ LaunchObject::LaunchObject(const Signature &signature, Bound bound, PyObject *po
 }
 
 void LaunchObject::launch() {
-  refuse_after_fork();
   at_python_line([&] {
     const Unlocked unlocked;
     launch_.launch(SourceLocation());
@@ -50,7 +48,6 @@ const Parameter &LaunchObject::parameter(PyObject *name) const {
 }
 
 void LaunchObject::set(const nb::kwargs &named) {
-  refuse_after_fork();
   at_python_line([&] {
     for (const auto &[name, value] : named) {
       if (PyUnicode_CompareWithASCIIString(name.ptr(), "extents") == 0) {

@@ -4,6 +4,7 @@
 #include "kernel_object.h"
 #include "launch_object.h"
 #include "ready.h"
+#include "requirements.h"
 #include "samite/jit/report.h"
 #include "unlocked.h"
 
@@ -65,6 +66,24 @@ nb::object parameters_of(const KernelObject &kernel) {
   return nb::tuple(all);
 }
 
+// A function of samite/_restore.py and its arguments, as pickle has it.
+nb::object reduced(const KernelObject &kernel) {
+  if (kernel.origin().is_none())
+    throw_type_error("cannot pickle the kernel '" + kernel.name() + "': it is in no module that could be imported");
+  const auto origin = nb::cast<nb::tuple>(kernel.origin());
+  nb::list arguments;
+  for (std::size_t i = 1; i < origin.size(); ++i) arguments.append(origin[i]);
+  return nb::make_tuple(nb::module_::import_("samite._restore").attr(origin[0]), nb::tuple(arguments));
+}
+
+template <auto Derive>
+nb::object derivative(const nb::object &self, const nb::args &names, const char *kind) {
+  const auto &kernel = nb::cast<const KernelObject &>(self);
+  auto made = (kernel.*Derive)(names);
+  if (!kernel.origin().is_none()) made->set_origin(nb::make_tuple("derivative", self, kind, names));
+  return nb::cast(std::move(made));
+}
+
 // A tuple with names, as Python's own are, so that whoever unpacks one may.
 void define_parameter(nb::module_ &module) {
   const nb::object make = nb::module_::import_("collections").attr("namedtuple");
@@ -103,10 +122,19 @@ void define_kernel(nb::module_ &module) {
           },
           "The same call as an object: checked and compiled now, to be launched many times.")
       .def(
-          "adjoint", &KernelObject::adjoint,
+          "adjoint",
+          [](const nb::object &self, const nb::args &names) {
+            return derivative<&KernelObject::adjoint>(self, names, "adjoint");
+          },
           "The adjoint with respect to arrays of these names, or to all floating ones, as a kernel: its arguments are\n"
           "this kernel's, then a gradient for each of those.")
-      .def("tangent", &KernelObject::tangent, "The tangent likewise.")
+      .def(
+          "tangent",
+          [](const nb::object &self, const nb::args &names) {
+            return derivative<&KernelObject::tangent>(self, names, "tangent");
+          },
+          "The tangent likewise.")
+      .def("__reduce__", &reduced, "A kernel is pickled by its module and name, its derivatives by their kernel.")
       .def("report", [](const KernelObject &self) { return Report{jit::report(*self.signature().definition())}; })
       .def("__repr__", [](const KernelObject &self) { return "<samite.Kernel " + self.signature().text() + ">"; });
 
@@ -129,11 +157,12 @@ void define_devices(nb::module_ &module) {
   module.def(
       "synchronize",
       [] {
-        refuse_after_fork();
-        for (const Device &device : Device::list()) {
-          const Unlocked unlocked;
-          device.synchronize();
-        }
+        at_python_line([] {
+          for (const Device &device : Device::list()) {
+            const Unlocked unlocked;
+            device.synchronize();
+          }
+        });
       },
       "Returns when all work on all devices has completed; raises what it has failed with.");
   module.def("set_debug_mode", &set_debug_mode, nb::arg("on"),
@@ -153,11 +182,13 @@ NB_MODULE(_samite, module) {
   module.attr("version") = SAMITE_VERSION;
   watch_forks();
   Unlocked::watch_end();
+  redirect_printed();
   define_errors(module);
   define_parameter(module);
   define_kernel(module);
   define_devices(module);
   define_ready(module);
+  define_requirements(module);
   define_interface(module);
 }
 

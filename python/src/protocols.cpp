@@ -35,8 +35,18 @@ bool is_of_module(PyTypeObject *type, std::string_view package) {
   return module == package || (module.starts_with(package) && module[package.size()] == '.');
 }
 
+bool is_traced_by_jax(PyTypeObject *type) {
+  PyObject *modules = PySys_GetObject("modules");
+  PyObject *core = modules ? PyDict_GetItemString(modules, "jax.core") : nullptr;
+  const nb::object tracer = core ? nb::steal(PyObject_GetAttrString(core, "Tracer")) : nb::object();
+  const bool is_traced =
+      tracer.is_valid() && PyObject_IsSubclass(reinterpret_cast<PyObject *>(type), tracer.ptr()) == 1;
+  PyErr_Clear();
+  return is_traced;
+}
+
 TypeProtocol find(PyTypeObject *type) {
-  TypeProtocol found{type, Protocol::none, exchange_of(type), false, false};
+  TypeProtocol found{type, Protocol::none, exchange_of(type), false, false, false, false};
   if (found.exchange)
     found.protocol = Protocol::exchange;
   else if (is_of_module(type, "numpy") && has(type, "__array_interface__"))
@@ -51,6 +61,8 @@ TypeProtocol find(PyTypeObject *type) {
     found.protocol = Protocol::buffer;
   found.is_torch = has(type, "requires_grad") && has(type, "is_leaf");
   found.is_immutable = is_of_module(type, "jaxlib") || is_of_module(type, "jax");
+  found.is_masked = has(type, "mask") && has(type, "filled") && has(type, "__array_interface__");
+  found.is_traced = is_traced_by_jax(type);
   return found;
 }
 
@@ -78,6 +90,17 @@ std::optional<ScalarType> type_of(const dlpack::DataType &type) {
 }
 
 constexpr const char *no_such_type = "Samite has no type for its elements: convert it";
+
+// Of elements that the machine has another way of writing, or that are several numbers each.
+const char *why_no_type(bool is_big_endian, bool is_structure) {
+  if (is_big_endian)
+    return "its elements are big-endian, and this machine's are little-endian: convert it, as by "
+           "array.astype(array.dtype.newbyteorder('='))";
+  if (is_structure)
+    return "its elements are structures, and a kernel's are numbers: give one field, as array['x'], or an array with "
+           "one dimension more, as by numpy.lib.recfunctions.structured_to_unstructured()";
+  return no_such_type;
+}
 
 ArrayKey key_of(PyObject *object, const dlpack::Tensor &tensor, const std::string &what) {
   ArrayKey key{};
@@ -190,7 +213,11 @@ std::optional<ArrayView> view_of_buffer(PyObject *object, const std::string &wha
   }
   ArrayView view{{}, Loan(buffer)};
   const auto type = type_of_letter(buffer.format, buffer.itemsize);
-  if (!type) refuse_array(object, what, no_such_type);
+  if (!type) {
+    const std::string_view format = buffer.format ? buffer.format : "";
+    refuse_array(object, what,
+                 why_no_type(format.starts_with(">") || format.starts_with("!"), format.starts_with("T{")));
+  }
   view.key.type = *type;
   view.key.read_only = buffer.readonly != 0;
   view.key.data = buffer.buf;
@@ -271,7 +298,10 @@ ArrayView view_by_interface(PyObject *object, bool of_cuda, const std::string &w
     PyErr_Clear();
     if (spelled) type = scalar_type_of_python(spelled);
   }
-  if (!type) refuse_array(object, what, no_such_type);
+  if (!type) {
+    const std::string_view letters = text ? text : "";
+    refuse_array(object, what, why_no_type(letters.starts_with(">"), letters.substr(0, 2).ends_with("V")));
+  }
   view.key.type = *type;
   if (!shape.is_valid() || !data.is_valid() || !PyTuple_Check(data.ptr()) || PyTuple_Size(data.ptr()) != 2)
     refuse_array(object, what, std::string("its ") + attribute + " has no shape and address");

@@ -1,7 +1,10 @@
 #include "python_errors.h"
 
+#include <nanobind/stl/string.h>
+
 #include <exception>
 #include <new>
+#include <string_view>
 
 namespace samite::python {
 namespace {
@@ -49,6 +52,32 @@ PyObject *make(nb::module_ &module, const char *name, PyObject *base, PyObject *
   return made;
 }
 
+// Unknown if the frame does not say it.
+SourceLocation line_of(const nb::object &frame) {
+  auto *raw = reinterpret_cast<PyFrameObject *>(frame.ptr());
+  const nb::object code = nb::steal(reinterpret_cast<PyObject *>(PyFrame_GetCode(raw)));
+  const nb::object file = nb::steal(PyObject_GetAttrString(code.ptr(), "co_filename"));
+  const char *text = file.is_valid() ? PyUnicode_AsUTF8AndSize(file.ptr(), nullptr) : nullptr;
+  PyErr_Clear();
+  const int line = PyFrame_GetLineNumber(raw);
+  if (!text || line <= 0) return {};
+  return {intern_file(text), static_cast<std::uint32_t>(line)};
+}
+
+// Whether its module is of this package, or of one that calls kernels for the user.
+bool is_of_framework(const nb::object &frame) {
+  const nb::object globals = nb::steal(PyObject_GetAttrString(frame.ptr(), "f_globals"));
+  PyObject *name =
+      globals.is_valid() && PyDict_Check(globals.ptr()) ? PyDict_GetItemString(globals.ptr(), "__name__") : nullptr;
+  const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, nullptr) : nullptr;
+  PyErr_Clear();
+  if (!text) return false;
+  const std::string_view module = text;
+  const std::string_view package = module.substr(0, module.find('.'));
+  return package == "samite" || package == "torch" || package == "jax" || package == "functools" ||
+         package == "contextlib";
+}
+
 }  // namespace
 
 void define_errors(nb::module_ &module) {
@@ -61,6 +90,9 @@ void define_errors(nb::module_ &module) {
   all.internal =
       make(module, "InternalError", all.error, PyExc_RuntimeError, "Samite itself is wrong: please report it.");
   nb::register_exception_translator(translate);
+  module.def(
+      "called_at", [] { return python_line().to_string(); },
+      "The line of the program that called the package, as its errors tell it.");
 }
 
 void raise_current() noexcept {
@@ -77,17 +109,16 @@ void raise_current() noexcept {
 }
 
 SourceLocation python_line() {
-  PyFrameObject *frame = PyEval_GetFrame();  // borrowed
-  if (!frame) return {};
-  const nb::object code = nb::steal(reinterpret_cast<PyObject *>(PyFrame_GetCode(frame)));
-  nb::object file = nb::steal(PyObject_GetAttrString(code.ptr(), "co_filename"));
-  const char *text = file.is_valid() ? PyUnicode_AsUTF8AndSize(file.ptr(), nullptr) : nullptr;
-  if (!text) {
-    PyErr_Clear();
-    return {};
+  nb::object frame = nb::borrow(reinterpret_cast<PyObject *>(PyEval_GetFrame()));
+  SourceLocation innermost;
+  while (frame.is_valid() && !frame.is_none()) {
+    const SourceLocation here = line_of(frame);
+    if (here.known() && !is_of_framework(frame)) return here;
+    if (!innermost.known()) innermost = here;
+    frame = nb::steal(PyObject_GetAttrString(frame.ptr(), "f_back"));
   }
-  const int line = PyFrame_GetLineNumber(frame);
-  return {intern_file(text), line > 0 ? static_cast<std::uint32_t>(line) : 0};
+  PyErr_Clear();
+  return innermost;
 }
 
 void throw_type_error(const std::string &message) {

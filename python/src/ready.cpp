@@ -1,7 +1,6 @@
 #include "ready.h"
 
 #include "array_view.h"
-#include "fork.h"
 #include "kernel_object.h"
 #include "samite/ops/attention.h"
 #include "samite/ops/grouped_by_type.h"
@@ -202,7 +201,6 @@ class ReadyKernels {
 
 // Of any array: its type's name, extents, strides in elements, and the CUDA device or -1.
 nb::tuple layout(const nb::object &array, const std::string &what) {
-  refuse_after_fork();
   return at_python_line([&] {
     std::optional<Stream> stream;
     if (cuda_device_of(array.ptr())) {
@@ -216,25 +214,37 @@ nb::tuple layout(const nb::object &array, const std::string &what) {
   });
 }
 
+// A member as Python calls it: its errors tell the line of the program.
+template <auto Member>
+struct Planned;
+template <class R, class... As, R (ReadyKernels::*Member)(As...)>
+struct Planned<Member> {
+  static R call(ReadyKernels &self, As... arguments) {
+    return at_python_line([&] { return (self.*Member)(static_cast<As &&>(arguments)...); });
+  }
+};
+template <auto Member>
+constexpr auto *planned = &Planned<Member>::call;
+
 }  // namespace
 
 void define_ready(nb::module_ &module) {
   module.def("layout", &layout, nb::arg("array").none(), nb::arg("what"));
   nb::class_<ReadyKernels>(module, "ReadyKernels")
       .def(nb::init<>())
-      .def("matmul", &ReadyKernels::matmul)
-      .def("scaled_matmul", &ReadyKernels::scaled_matmul)
-      .def("grouped_matmul", &ReadyKernels::grouped_matmul)
-      .def("grouped_terms", &ReadyKernels::grouped_terms)
-      .def("scaled_grouped_matmul", &ReadyKernels::scaled_grouped_matmul)
-      .def("quantise", &ReadyKernels::quantise)
-      .def("dequantise", &ReadyKernels::dequantise)
-      .def("softmax", &ReadyKernels::softmax)
-      .def("softmax_adjoint", &ReadyKernels::softmax_adjoint)
-      .def("layer_norm", &ReadyKernels::layer_norm)
-      .def("layer_norm_adjoint", &ReadyKernels::layer_norm_adjoint)
-      .def("attention", &ReadyKernels::attention)
-      .def("attention_adjoint", &ReadyKernels::attention_adjoint);
+      .def("matmul", planned<&ReadyKernels::matmul>)
+      .def("scaled_matmul", planned<&ReadyKernels::scaled_matmul>)
+      .def("grouped_matmul", planned<&ReadyKernels::grouped_matmul>)
+      .def("grouped_terms", planned<&ReadyKernels::grouped_terms>)
+      .def("scaled_grouped_matmul", planned<&ReadyKernels::scaled_grouped_matmul>)
+      .def("quantise", planned<&ReadyKernels::quantise>)
+      .def("dequantise", planned<&ReadyKernels::dequantise>)
+      .def("softmax", planned<&ReadyKernels::softmax>)
+      .def("softmax_adjoint", planned<&ReadyKernels::softmax_adjoint>)
+      .def("layer_norm", planned<&ReadyKernels::layer_norm>)
+      .def("layer_norm_adjoint", planned<&ReadyKernels::layer_norm_adjoint>)
+      .def("attention", planned<&ReadyKernels::attention>)
+      .def("attention_adjoint", planned<&ReadyKernels::attention_adjoint>);
 }
 
 }  // namespace samite::python

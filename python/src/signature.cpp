@@ -157,6 +157,8 @@ void Signature::read_scalars(const Parameter &parameter, PyObject *object, std::
       throw UserError(parameter.what + " expects a number, as a " + python_name(definition_->parameters()[index].type) +
                       "; " + describe(number) + " is given" + why);
     };
+    if (!PyFloat_Check(number) && !PyLong_Check(number) && protocol_of(Py_TYPE(number)).is_traced)
+      throw UserError(parameter.what + traced_by_jax);
     const bool is_bool = PyBool_Check(number) != 0;
     if (one.type == ScalarType::Bool) {
       if (!is_bool) refuse(": give True or False");
@@ -231,9 +233,9 @@ Extents Signature::extents_of(const Bound &bound) const {
   for (const Parameter &parameter : parameters_) {
     if (!parameter.is_array) continue;
     const ArrayKey &key = bound.arrays[array++].key;
-    if (parameter.is_written && key.rank == definition_->launch_rank() &&
-        !ir::is_tile_kernel(definition_->structured()))
-      return Extents(std::span(key.extents.data(), static_cast<std::size_t>(key.rank)), SourceLocation());
+    const int rank = key.rank - (described(parameter).last_extent != 0 ? 1 : 0);  // a struct is one element
+    if (parameter.is_written && rank == definition_->launch_rank() && !ir::is_tile_kernel(definition_->structured()))
+      return Extents(std::span(key.extents.data(), static_cast<std::size_t>(rank)), SourceLocation());
   }
   throw UserError(function_ + "(): extents is missing, over which indices the kernel runs: " +
                   std::to_string(definition_->launch_rank()) + " of them, as extents=(…)");
@@ -285,6 +287,11 @@ void Signature::check_array(const Parameter &parameter, const ArrayKey &key, PyO
                     std::to_string(one.rank) + (one.rank == 1 ? " dimension" : " dimensions") +
                     (one.last_extent ? ", the last of them " + std::to_string(one.last_extent) : "") + "; " +
                     describe(object) + " is given");
+  const auto address = reinterpret_cast<std::uintptr_t>(key.data);
+  if (address % size_of(key.type) != 0)
+    refuse_array(object, parameter.what,
+                 "its elements are not aligned: their addresses are no multiples of " +
+                     std::to_string(size_of(key.type)) + " bytes: copy it");
   if (parameter.is_written && key.read_only)
     throw UserError(parameter.what + " is written by the kernel, and " + describe(object) + " is read-only" +
                     (protocol_of(Py_TYPE(object)).is_immutable ? ", as all arrays of JAX are" : "") +

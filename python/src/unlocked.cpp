@@ -26,6 +26,7 @@ void wait_for_threads() {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     PyEval_RestoreThread(state);
   }
+  write_printed_quietly();
 }
 
 }  // namespace

@@ -66,6 +66,11 @@ TileKernel exponential_rows{"exponential_rows", {"out", "in"}, [](Array<float, 2
                               tile::store(out, {row, 0}, powers);
                             }};
 
+Kernel tell{"tell", {"values"}, [](Array<const float, 1> values) {
+              Int i = thread_index();
+              print("values(", i, ") = ", values(i));
+            }};
+
 template <class T>
 Kernel<void(Array<T, 2>, Array<const T, 2>)> copy(const char *name) {
   return Kernel{name, {"to", "from"}, [](Array<T, 2> to, Array<const T, 2> from) {
@@ -86,6 +91,7 @@ SAMITE_PYTHON_MODULE(samite_test_kernels, module) {
   module.def(spin);
   module.def(gather);
   module.def(exponential_rows);
+  module.def(tell);
   module.def("copy_bool", copy<bool>("copy_bool"));
   module.def("copy_int8", copy<std::int8_t>("copy_int8"));
   module.def("copy_int16", copy<std::int16_t>("copy_int16"));

@@ -28,6 +28,64 @@ def test_the_line_of_the_caller_is_told():
     assert "called at" in text and "test_bad_input.py:" in text
 
 
+def test_ready_operations_tell_the_line_of_the_caller():
+    a, b = np.zeros((3, 4), np.float32), np.zeros((5, 6), np.float32)
+    calls = [
+        lambda: samite.matmul(a, b),
+        lambda: samite.matmul(a, [1.0]),
+        lambda: samite.matmul(a, a.T, activation=3),
+        lambda: samite.matmul(a, a.T, activation="square"),
+        lambda: samite.softmax(a.astype(np.complex64)),
+        lambda: samite.quantise(a, dtype="float32"),
+        lambda: samite.quantise(a, group=(3, 7)),
+        lambda: samite.softmax(a, out=np.zeros(3)),
+        lambda: samite.attention(a, a, a),
+        lambda: samite.grouped_mm(a, a.T, np.zeros(3, np.int64)),
+    ]
+    for call in calls:
+        first, *_, last = message(call).splitlines()
+        assert last.startswith("called at ") and "test_bad_input.py:" in last, message(call)
+        assert "ready.cpp" not in first and "site-packages" not in first and "_arrays.py" not in last
+
+
+def test_an_array_in_eight_bits_without_ml_dtypes_says_what_to_install():
+    done = python(
+        """
+import sys, numpy as np, samite
+sys.modules["ml_dtypes"] = None
+try:
+    samite.quantise(np.ones((4, 4), np.float32))
+except ModuleNotFoundError as error:
+    assert error.name == "ml_dtypes" and "pip install ml_dtypes" in str(error) and "called at <string>:5" in str(error)
+else:
+    raise SystemExit("not refused")
+"""
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_jax_traces_is_refused_with_a_hint():
+    jax = pytest.importorskip("jax")
+
+    def call(now, rate=0.1):
+        kernels.diffuse(np.zeros((4, 5), np.float32), now, rate)
+        return now.sum()
+
+    def call_with_rate(rate):
+        return call(NOW, rate)
+
+    now = jax.numpy.zeros((4, 5), np.float32)
+    for transformed, name in (
+        (lambda: jax.jit(call)(now), "now"),
+        (lambda: jax.grad(call)(now), "now"),
+        (lambda: jax.vmap(call)(now[None]), "now"),
+        (lambda: jax.jit(call_with_rate)(0.1), "rate"),
+    ):
+        text = message(transformed)
+        assert f"diffuse(): argument '{name}' is traced by JAX" in text and "samite.jax.function()" in text
+        assert len(text.splitlines()) == 2 and "test_bad_input.py:" in text
+
+
 def test_wrong_type():
     text = message(lambda: kernels.diffuse(NOW, NOW.astype(np.float64), 0.1))
     assert "diffuse(): argument 'now' expects an array of float32 with 2 dimensions" in text
@@ -68,8 +126,26 @@ def test_what_is_no_array():
 
 def test_types_that_samite_has_not():
     assert "complex64" in message(lambda: kernels.diffuse(NOW, NOW.astype(np.complex64), 0.1))
-    assert "Samite has no type" in message(lambda: kernels.diffuse(NOW, NOW.astype(">f4"), 0.1))
+    assert "'now'" in (text := message(lambda: kernels.diffuse(NOW, NOW.astype(">f4"), 0.1)))
+    assert "its elements are big-endian" in text and "newbyteorder" in text
+    pairs = np.zeros((4, 5), [("x", "f4"), ("y", "f4")])
+    assert "'now'" in (text := message(lambda: kernels.diffuse(NOW, pairs, 0.1)))
+    assert "its elements are structures" in text and "give one field" in text
+    kernels.diffuse(NOW, pairs["x"], 0.1)
+    big_endian = Interface({**NOW.astype(">f4").__array_interface__})
+    assert "its elements are big-endian" in message(lambda: kernels.diffuse(NOW, big_endian, 0.1))
+    assert "its elements are structures" in message(
+        lambda: kernels.diffuse(NOW, Interface(pairs.__array_interface__), 0.1)
+    )
     assert "Samite has no type" in message(lambda: kernels.diffuse(NOW, NOW.astype(object), 0.1))
+
+
+def test_masked_arrays_whose_mask_would_be_ignored():
+    masked = np.ma.masked_array(NOW, NOW > 1)
+    text = message(lambda: kernels.diffuse(NOW, masked, 0.1))
+    assert "argument 'now'" in text and "its mask would be ignored" in text and "filled" in text
+    assert "its mask would be ignored" in message(lambda: samite.softmax(masked))
+    kernels.diffuse(NOW, masked.filled(0), 0.1)
 
 
 def test_read_only_output():
@@ -92,9 +168,13 @@ def test_broadcast_output():
 def test_elements_that_are_not_aligned():
     packed = np.zeros(4, np.dtype([("a", "i1"), ("b", "f8")]))
     assert "no multiple of an element" in message(lambda: kernels.axpy(np.zeros(4), packed["b"], 1.0))
-    odd = np.frombuffer(bytearray(41), np.uint8)[1:33].view(np.float64)
-    if odd.ctypes.data % 8:
-        assert "multiple of 8" in message(lambda: kernels.axpy(np.zeros(4), odd, 1.0))
+    memory = np.zeros(41, np.uint8)
+    odd = memory[1:33].view(np.float64) if memory.ctypes.data % 8 == 0 else memory[:32].view(np.float64)
+    for call in (lambda: kernels.axpy(np.zeros(4), odd, 1.0), lambda: kernels.axpy.record(np.zeros(4), odd, 1.0)):
+        text = message(call)
+        assert "axpy(): argument 'x'" in text and "its elements are not aligned" in text and "8 bytes" in text
+    step = kernels.axpy.record(np.zeros(4), np.ones(4), 1.0)
+    assert "argument 'x'" in message(lambda: step.set(x=odd))
 
 
 def test_wrong_scalars():

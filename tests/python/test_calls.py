@@ -46,6 +46,12 @@ def test_extents_of_fewer_indices(xp):
     assert list(values) == [1, 2, 3, 0, 0, 0, 0, 0]
 
 
+def test_extents_of_an_array_of_structs(xp):
+    positions = xp.zeros((5, 3), np.float32)
+    kernels.move(positions, (1, 2, 3))
+    assert positions.tolist() == [[1, 2, 3]] * 5
+
+
 def test_a_recorded_launch_is_launched_and_edited(xp):
     now, next = field(xp), xp.zeros((16, 24), np.float32)
     step = kernels.diffuse.record(next, now, rate=0.2)

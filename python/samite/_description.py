@@ -1,0 +1,63 @@
+"""What help() and inspect.signature() say of a kernel."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # typing takes longer to import than all else
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from inspect import Signature
+    from typing import Any
+
+    from . import Kernel
+
+
+class OfKernel:
+    """An attribute that each kernel has for itself, beside that of the class."""
+
+    def __init__(self, make: Callable[[Kernel], Any], of_class: Any) -> None:
+        self.make = make
+        self.of_class = of_class
+
+    def __get__(self, kernel: Kernel | None, owner: type) -> Any:
+        if kernel is not None:
+            return self.make(kernel)
+        if self.of_class is None:
+            raise AttributeError("a kernel has a signature, the class of kernels has none")
+        return self.of_class
+
+
+def signature(kernel: Kernel) -> Signature:
+    """As inspect.signature() has it. Parameters that no call of Python can name, such as `in`, go by position."""
+    import inspect
+    import keyword
+
+    kinds = inspect.Parameter
+    names = [each.name for each in kernel.parameters]
+    by_position = max((i for i, name in enumerate(names) if keyword.iskeyword(name)), default=-1)
+    parameters = []
+    for i, each in enumerate(kernel.parameters):
+        annotation = each.dtype
+        if each.rank:
+            annotation += "[" + ", ".join(":" * each.rank) + "]"
+        elif each.count > 1:
+            annotation = f"tuple[{', '.join([each.dtype] * each.count)}]"
+        kind = kinds.POSITIONAL_ONLY if i <= by_position else kinds.POSITIONAL_OR_KEYWORD
+        parameters.append(kinds(each.name, kind, annotation=annotation))
+    options = {"extents": None, "stream": None, "debug": None, "deterministic": False}
+    parameters += [kinds(name, kinds.KEYWORD_ONLY, default=value) for name, value in options.items()]
+    return inspect.Signature(parameters)
+
+
+def documentation(kernel: Kernel) -> str:
+    """The user's text, and what the arguments are."""
+    lines = [f"{kernel.name}{signature(kernel)}", "", *kernel.documentation.splitlines()]
+    if kernel.documentation:
+        lines.append("")
+    for each in kernel.parameters:
+        if each.rank:
+            use = "changed in place" if each.is_written and each.is_read else "written" if each.is_written else "read"
+            what = f"array of {each.dtype} with {each.rank} dimension{'s' * (each.rank > 1)}, {use}"
+        else:
+            what = f"{each.count} numbers as a tuple, {each.dtype}" if each.count > 1 else each.dtype
+        lines.append(f"{each.name}: {what}")
+    return "\n".join(lines)

@@ -1,0 +1,10 @@
+// What kernels need on this machine, and how to get what is missing.
+#pragma once
+
+#include "python_errors.h"
+
+namespace samite::python {
+
+void define_requirements(nb::module_ &module);
+
+}  // namespace samite::python
