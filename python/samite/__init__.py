@@ -5,6 +5,7 @@ A module of kernels is compiled from C++ (samite/python/module.h) and imported l
     import my_kernels
     my_kernels.diffuse(next, now, rate=0.2, extents=(512, 512))
 
+or by load("my_kernels.cpp"), which compiles it when it is first needed.
 Arrays are those of NumPy, torch, JAX, CuPy, and whatever has DLPack or an array interface; nothing is copied.
 samite.matmul, grouped_mm, scaled_mm, scaled_grouped_mm, quantise, softmax, layer_norm and attention are there already.
 samite.torch makes differentiable functions of kernels.
@@ -31,6 +32,7 @@ from ._samite import (  # noqa: E402
 )
 from ._samite import version as __version__  # noqa: E402
 from ._description import OfKernel, documentation, signature  # noqa: E402
+from ._load import load  # noqa: E402
 from .ready import (  # noqa: E402
     attention,
     dequantise,
@@ -59,6 +61,7 @@ __all__ = [
     "devices",
     "grouped_mm",
     "layer_norm",
+    "load",
     "matmul",
     "quantise",
     "scaled_grouped_mm",

@@ -9,6 +9,10 @@ if TYPE_CHECKING:
 
 def kernel(module: str, name: str) -> Kernel:
     """A kernel of a module, which is imported."""
+    if module.startswith("samite._loaded."):
+        from ._load import restore
+
+        return getattr(restore(module), name)
     import importlib
 
     return getattr(importlib.import_module(module), name)

@@ -3,6 +3,7 @@
 #include "interface.h"
 #include "kernel_object.h"
 #include "launch_object.h"
+#include "loading.h"
 #include "ready.h"
 #include "requirements.h"
 #include "samite/jit/report.h"
@@ -189,6 +190,7 @@ NB_MODULE(_samite, module) {
   define_devices(module);
   define_ready(module);
   define_requirements(module);
+  define_loading(module);
   define_interface(module);
 }
 
