@@ -8,7 +8,7 @@ A module of kernels is compiled from C++ (samite/python/module.h) and imported l
 or by load("my_kernels.cpp"), which compiles it when it is first needed.
 Arrays are those of NumPy, torch, JAX, CuPy, and whatever has DLPack or an array interface; nothing is copied.
 samite.matmul, grouped_mm, scaled_mm, scaled_grouped_mm, quantise, softmax, layer_norm and attention are there already.
-samite.torch makes differentiable functions of kernels.
+samite.torch and samite.jax make differentiable functions of kernels.
 """
 
 import sys

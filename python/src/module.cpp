@@ -1,6 +1,7 @@
 // The module samite._samite: kernels, launches, devices and errors. What is written in Python is in python/samite/.
 #include "fork.h"
 #include "interface.h"
+#include "jax_calls.h"
 #include "kernel_object.h"
 #include "launch_object.h"
 #include "loading.h"
@@ -191,6 +192,7 @@ NB_MODULE(_samite, module) {
   define_ready(module);
   define_requirements(module);
   define_loading(module);
+  define_jax_calls(module);
   define_interface(module);
 }
 
