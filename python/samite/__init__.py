@@ -7,6 +7,7 @@ A module of kernels is compiled from C++ (samite/python/module.h) and imported l
 
 or by load("my_kernels.cpp"), which compiles it when it is first needed.
 Arrays are those of NumPy, torch, JAX, CuPy, and whatever has DLPack or an array interface; nothing is copied.
+Tape records calls and runs their adjoints, Graph captures calls and replays them.
 samite.matmul, grouped_mm, scaled_mm, scaled_grouped_mm, quantise, softmax, layer_norm and attention are there already.
 samite.torch and samite.jax make differentiable functions of kernels.
 """
@@ -19,12 +20,15 @@ if "t" in getattr(sys, "abiflags", ""):
 from ._samite import (  # noqa: E402
     DeviceError,
     Error,
+    Graph,
     InternalError,
     Kernel,
     Launch,
     Parameter,
     Report,
     UserError,
+    capture_if,
+    capture_while,
     debug_mode,
     devices,
     set_debug_mode,
@@ -33,6 +37,7 @@ from ._samite import (  # noqa: E402
 from ._samite import version as __version__  # noqa: E402
 from ._description import OfKernel, documentation, signature  # noqa: E402
 from ._load import load  # noqa: E402
+from ._tape import Tape  # noqa: E402
 from .ready import (  # noqa: E402
     attention,
     dequantise,
@@ -48,13 +53,17 @@ from .ready import (  # noqa: E402
 __all__ = [
     "DeviceError",
     "Error",
+    "Graph",
     "InternalError",
     "Kernel",
     "Launch",
     "Parameter",
     "Report",
+    "Tape",
     "UserError",
     "attention",
+    "capture_if",
+    "capture_while",
     "cmake_dir",
     "debug_mode",
     "dequantise",

@@ -1,6 +1,7 @@
 #include "kernel_object.h"
 
 #include "launch_object.h"
+#include "recorder.h"
 #include "samite/runtime/cuda_stream.h"
 #include "unlocked.h"
 
@@ -91,7 +92,9 @@ void KernelObject::launch(Kept &kept) {
 
 void KernelObject::call(PyObject *positional, PyObject *named) {
   at_python_line([&] {
-    const Bound bound = signature_.bind(positional, named);
+    Bound bound = signature_.bind(positional, named);
+    if (Recorder *recorder = Recorder::current())
+      return recorder->call(signature_, std::move(bound), signature_.objects(positional, named));
     const bool debug = bound.debug ? *bound.debug : debug_mode();
     const bool captured = is_captured(bound.stream);
     if (Kept *kept = captured ? nullptr : find(bound, debug)) {
@@ -102,7 +105,7 @@ void KernelObject::call(PyObject *positional, PyObject *named) {
         }
       return launch(*kept);
     }
-    signature_.check(bound, positional, named);
+    signature_.check(bound, signature_.objects(positional, named));
     Kept made{{}, bound.bits, bound.extents, native(bound.stream), debug, bound.deterministic, false, nullptr};
     for (const ArrayView &view : bound.arrays) made.arrays.push_back(view.key);
     LaunchOptions options = bound.options();
@@ -121,8 +124,9 @@ void KernelObject::call(PyObject *positional, PyObject *named) {
 std::unique_ptr<LaunchObject> KernelObject::record(PyObject *positional, PyObject *named) {
   return at_python_line([&] {
     Bound bound = signature_.bind(positional, named);
-    signature_.check(bound, positional, named);
-    return std::make_unique<LaunchObject>(signature_, std::move(bound), positional, named);
+    const std::vector<PyObject *> given = signature_.objects(positional, named);
+    signature_.check(bound, given);
+    return std::make_unique<LaunchObject>(signature_, std::move(bound), given);
   });
 }
 

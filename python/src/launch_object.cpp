@@ -7,7 +7,7 @@
 namespace samite::python {
 namespace {
 
-Launch recorded(const Signature &signature, const Bound &bound) {
+Launch recorded_launch(const Signature &signature, const Bound &bound) {
   std::vector<jit::OwnedArgument> arguments = owned_arguments(signature, bound);
   const Unlocked unlocked;
   return Launch(signature.definition(), bound.extents, bound.options(), std::move(arguments));
@@ -15,27 +15,43 @@ Launch recorded(const Signature &signature, const Bound &bound) {
 
 }  // namespace
 
-LaunchObject::LaunchObject(const Signature &signature, Bound bound, PyObject *positional, PyObject *named)
-    : signature_(signature), stream_(bound.stream), bits_(bound.bits), launch_(recorded(signature, bound)) {
-  objects_.push_back(nb::borrow(positional));
-  for (std::size_t array = 0; const Parameter &parameter : signature_.parameters()) {
-    nb::object object;
-    const auto place = static_cast<Py_ssize_t>(&parameter - signature_.parameters().data());
-    if (place < PyTuple_Size(positional))
-      object = nb::borrow(PyTuple_GetItem(positional, place));
-    else if (named)
-      object = nb::borrow(PyDict_GetItem(named, parameter.key.ptr()));
-    objects_.push_back(parameter.is_array ? std::move(object) : nb::object());
-    loans_.push_back(parameter.is_array ? std::move(bound.arrays[array++].loan) : Loan());
+LaunchObject::LaunchObject(const Signature &signature, Bound bound, const std::vector<PyObject *> &given)
+    : signature_(signature),
+      stream_(bound.stream),
+      debug_(bound.debug),
+      deterministic_(bound.deterministic),
+      bits_(bound.bits),
+      launch_(recorded_launch(signature, bound)) {
+  std::size_t array = 0;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const bool is_array = signature_.parameters()[i].is_array;
+    objects_.push_back(is_array ? nb::borrow(given[i]) : nb::object());
+    loans_.push_back(is_array ? std::make_shared<Loan>(std::move(bound.arrays[array++].loan)) : nullptr);
   }
-  objects_.erase(objects_.begin());
 }
 
 void LaunchObject::launch() {
   at_python_line([&] {
+    if (Recorder *recorder = Recorder::current()) return recorder->call(*this);
     const Unlocked unlocked;
     launch_.launch(SourceLocation());
   });
+}
+
+void LaunchObject::call_again(Recorder &recorder) const {
+  Bound bound;
+  std::vector<PyObject *> given;
+  for (std::size_t i = 0; i < objects_.size(); ++i) {
+    const Parameter &parameter = signature_.parameters()[i];
+    given.push_back(objects_[i].ptr());
+    if (parameter.is_array) bound.arrays.push_back(signature_.read_array(parameter, given.back(), stream_));
+  }
+  bound.bits = bits_;
+  bound.extents = launch_.extents();
+  bound.stream = stream_;
+  bound.debug = debug_;
+  bound.deterministic = deterministic_;
+  recorder.call(signature_, std::move(bound), given);
 }
 
 const Parameter &LaunchObject::parameter(PyObject *name) const {
@@ -71,7 +87,7 @@ void LaunchObject::set(const nb::kwargs &named) {
         launch_.set(changed.first, buffer, SourceLocation());
       }
       objects_[place] = nb::borrow(value);
-      loans_[place] = std::move(view.loan);
+      loans_[place] = std::make_shared<Loan>(std::move(view.loan));
     }
   });
 }

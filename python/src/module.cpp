@@ -1,5 +1,6 @@
 // The module samite._samite: kernels, launches, devices and errors. What is written in Python is in python/samite/.
 #include "fork.h"
+#include "graph_object.h"
 #include "interface.h"
 #include "jax_calls.h"
 #include "kernel_object.h"
@@ -8,6 +9,7 @@
 #include "ready.h"
 #include "requirements.h"
 #include "samite/jit/report.h"
+#include "tape_object.h"
 #include "unlocked.h"
 
 #include <nanobind/stl/string.h>
@@ -189,6 +191,8 @@ NB_MODULE(_samite, module) {
   define_parameter(module);
   define_kernel(module);
   define_devices(module);
+  define_tape(module);
+  define_graph(module);
   define_ready(module);
   define_requirements(module);
   define_loading(module);

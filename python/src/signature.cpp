@@ -298,9 +298,12 @@ void Signature::check_array(const Parameter &parameter, const ArrayKey &key, PyO
                     ": give an array that may be written, such as a copy in NumPy");
 }
 
-void Signature::check(const Bound &bound, PyObject *positional, PyObject *named) const {
+std::vector<PyObject *> Signature::objects(PyObject *positional, PyObject *named) const {
   CallOptions options;
-  const std::vector<PyObject *> given = assign(positional, named, options);
+  return assign(positional, named, options);
+}
+
+void Signature::check(const Bound &bound, const std::vector<PyObject *> &given) const {
   const ArrayKey *first = nullptr;
   const Parameter *first_parameter = nullptr;
   std::size_t array = 0;

@@ -52,8 +52,10 @@ class Signature {
   // Reads arguments; checks what it needs to read them. TypeError where the call has not the form of the function,
   // UserError where an argument cannot be read.
   Bound bind(PyObject *positional, PyObject *named) const;
+  // The object of each parameter; borrowed.
+  std::vector<PyObject *> objects(PyObject *positional, PyObject *named) const;
   // What else there is to check before a launch is made of them: types, dimensions, devices, what is written.
-  void check(const Bound &bound, PyObject *positional, PyObject *named) const;
+  void check(const Bound &bound, const std::vector<PyObject *> &given) const;
 
   // Of one argument by itself.
   ArrayView read_array(const Parameter &parameter, PyObject *object, const std::optional<Stream> &stream) const;

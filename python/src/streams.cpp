@@ -82,13 +82,20 @@ std::optional<std::uintptr_t> current_of_torch(int device_index) {
   return number_of(number);
 }
 
+thread_local std::optional<Stream> of_thread;
+
 }  // namespace
+
+Stream stream_of(const Device &device, PyObject *given) { return borrowed(device.index(), handle_of(given)); }
+
+void set_stream_of_thread(const std::optional<Stream> &stream) { of_thread = stream; }
 
 std::optional<Stream> stream_for(PyObject *given, std::span<PyObject *const> arrays) {
   for (PyObject *array : arrays) {
     const auto device = cuda_device_of(array);
     if (!device) continue;
     if (given && given != Py_None) return borrowed(*device, handle_of(given));
+    if (of_thread) return of_thread;
     const TypeProtocol found = protocol_of(Py_TYPE(array));
     if (found.exchange && found.exchange->current_stream) {
       void *current = nullptr;

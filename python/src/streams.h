@@ -14,4 +14,10 @@ namespace samite::python {
 // one of the device where that has none. Nothing where no array is on CUDA. UserError where `given` is no stream.
 std::optional<Stream> stream_for(PyObject *given, std::span<PyObject *const> arrays);
 
+// The stream that is given, of this device.
+Stream stream_of(const Device &device, PyObject *given);
+
+// From now on stream_for() returns this one in this thread where none is given, whatever a library's current one is.
+void set_stream_of_thread(const std::optional<Stream> &stream);
+
 }  // namespace samite::python

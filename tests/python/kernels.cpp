@@ -71,6 +71,13 @@ Kernel tell{"tell", {"values"}, [](Array<const float, 1> values) {
               print("values(", i, ") = ", values(i));
             }};
 
+// Halves the value, and says whether it is still above the limit.
+Kernel halve{
+    "halve", {"value", "going", "limit"}, [](Array<double, 1> value, Array<std::int32_t, 1> going, Double limit) {
+      value(0) = value(0) * 0.5;
+      going(0) = cast<Int>(value(0) > limit);
+    }};
+
 template <class T>
 Kernel<void(Array<T, 2>, Array<const T, 2>)> copy(const char *name) {
   return Kernel{name, {"to", "from"}, [](Array<T, 2> to, Array<const T, 2> from) {
@@ -92,6 +99,7 @@ SAMITE_PYTHON_MODULE(samite_test_kernels, module) {
   module.def(gather);
   module.def(exponential_rows);
   module.def(tell);
+  module.def(halve);
   module.def("copy_bool", copy<bool>("copy_bool"));
   module.def("copy_int8", copy<std::int8_t>("copy_int8"));
   module.def("copy_int16", copy<std::int16_t>("copy_int16"));

@@ -1,0 +1,60 @@
+// A tape as Python records it (jit/tape.h).
+//
+// Each array is borrowed once, so that all launches on the tape share its gradient, and is kept until the tape is
+// cleared. Arrays that share memory and are not the same are refused: their gradients would be apart.
+#pragma once
+
+#include "recorder.h"
+#include "samite/jit/tape.h"
+
+#include <unordered_map>
+
+namespace samite::python {
+
+class TapeObject final : public Recorder {
+ public:
+  TapeObject(bool keep_values, bool check_finite) : tape_({.keep_values = keep_values, .check_finite = check_finite}) {}
+
+  void enter(const nb::object &self) { begin(*this, self, "a tape"); }
+  void exit() noexcept { end(); }
+  void call(const Signature &signature, Bound bound, const std::vector<PyObject *> &given) override;
+  void call(LaunchObject &launch) override;
+
+  // Arrays that have no gradient; not those of launches so far.
+  void constant(const nb::args &arrays);
+  // From one array, whose cotangent is 1 if it is None, or from a list of pairs.
+  void backward(const nb::object &objective, const nb::object &cotangent);
+  // Copies the gradient of an array on the tape.
+  void copy_gradient(const nb::object &array, const nb::object &to);
+  void zero_gradients();
+  void clear();
+
+  std::size_t size() const { return tape_.size(); }
+  std::int64_t kept_bytes() const { return tape_.kept_bytes(); }
+  std::string to_string() const { return tape_.to_string(); }
+
+ private:
+  struct Array {
+    ArrayKey key;
+    AnyBuffer buffer;
+    nb::object object;
+    Loan loan;
+  };
+
+  // Runs without Python's lock, and one at a time.
+  template <class F>
+  void alone(const F &work);
+  // The array of this memory; null if the tape has none.
+  Array *find(const ArrayKey &key);
+  Array &add(ArrayView view, PyObject *object, const std::optional<Stream> &stream, const std::string &what,
+             bool is_constant);
+  AnyBuffer known(PyObject *object, const std::string &what);
+
+  Tape tape_;
+  std::unordered_multimap<void *, Array> arrays_;  // by their address
+  bool busy_ = false;
+};
+
+void define_tape(nb::module_ &module);
+
+}  // namespace samite::python
