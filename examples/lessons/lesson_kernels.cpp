@@ -1,0 +1,122 @@
+// The kernels of the lessons in Python: the same as in the programs in C++, as a module.
+#include <samite/python/module.h>
+#include <samite/samite.h>
+
+using namespace samite;
+
+namespace {
+
+Kernel swing{
+    "swing", {"angle", "time", "damping"}, [](Array<double, 1> angle, Array<const double, 1> time, Double damping) {
+      Int i = thread_index();
+      angle(i) = exp(-damping * time(i)) * cos(2 * time(i));
+    }};
+
+Kernel throws{"throws",
+              {"distance", "angle", "speed"},
+              [](Array<double, 1> distance, Array<const double, 1> angle, Array<const double, 1> speed) {
+                Int i = thread_index();
+                distance(i) = speed(i) * speed(i) * sin(2 * angle(i)) / 9.81;
+              }};
+
+template <class Field>
+Float mean_of(const Field &at, const Int &y, const Int &x) {
+  return (at(y - 1, x) + at(y + 1, x) + at(y, x - 1) + at(y, x + 1)) / 4;
+}
+
+Kernel fixed{"fixed", {"next", "now"}, [](Array<float, 2> next, Array<const float, 2> now) {
+               auto [y, x] = thread_index<2>();
+               if_(interior(now, y, x), [&] { next(y, x) = mean_of(now, y, x); });
+             }};
+
+Kernel insulated{"insulated", {"next", "now"}, [](Array<float, 2> next, Array<const float, 2> now) {
+                   auto [y, x] = thread_index<2>();
+                   auto at = [&](const Int &row, const Int &column) {
+                     return now(clamp(row, 0, now.extent(0) - 1), clamp(column, 0, now.extent(1) - 1));
+                   };
+                   next(y, x) = mean_of(at, y, x);
+                 }};
+
+Kernel periodic{"periodic", {"next", "now"}, [](Array<float, 2> next, Array<const float, 2> now) {
+                  auto [y, x] = thread_index<2>();
+                  Int h = now.extent(0), w = now.extent(1);
+                  auto at = [&](const Int &row, const Int &column) { return now((row + h) % h, (column + w) % w); };
+                  next(y, x) = mean_of(at, y, x);
+                }};
+
+struct Ball {
+  Vec3f place, velocity;
+};
+
+Vec3f acceleration(const Vec3f &velocity, const Vec3f &wind) {
+  Vec3f relative = wind - velocity;
+  return Vec3f{0, 0, -9.81} + 0.1 * norm(relative) * relative;
+}
+
+Kernel move{"move", {"balls", "dt", "wind"}, [](Array<Ball, 1> balls, Float dt, Vec3f wind) {
+              Int i = thread_index();
+              Ball ball = balls(i);
+              ball.velocity += dt * acceleration(ball.velocity, wind);
+              ball.place += dt * ball.velocity;
+              if_(ball.place.z() < 0, [&] {
+                ball.place.z() = -ball.place.z();
+                ball.velocity = 0.8 * reflect(ball.velocity, Vec3f::unit(2));
+              });
+              balls(i) = ball;
+            }};
+
+Kernel histogram{"histogram", {"bins", "x"}, [](Array<std::int32_t, 1> bins, Array<const float, 1> x) {
+                   Int i = thread_index();
+                   Int bin = clamp(cast<Int>(x(i) * bins.extent(0)), 0, bins.extent(0) - 1);
+                   atomic_add(bins(bin), 1);
+                 }};
+
+Kernel mean{"mean", {"out", "x"}, [](Array<float, 1> out, Array<const float, 1> x) {
+              atomic_add(out(0), x(thread_index()) / x.extent(0));
+            }};
+
+Kernel largest{"largest", {"out", "x"}, [](Array<float, 1> out, Array<const float, 1> x) {
+                 atomic_max(out(0), x(thread_index()));
+               }};
+
+TileKernel standardise{"standardise", {"y", "x"}, [](Array<float, 2> y, Array<const float, 2> x) {
+                         Int row = block_index();
+                         Tile<float> values = tile::load(x, {row, 0}, {1, 128});
+                         Tile<float> centred = values - tile::sum(values, {1}) / 128;
+                         Tile<float> variance = tile::sum(centred * centred, {1}) / 128;
+                         tile::store(y, {row, 0}, centred * rsqrt(variance + 1e-6f));
+                       }};
+
+TileKernel transpose_tiles{"transpose", {"y", "x"}, [](Array<float, 2> y, Array<const float, 2> x) {
+                             auto [i, j] = block_index<2>();
+                             tile::store(y, {j, i}, tile::transpose(tile::load(x, {i, j}, {32, 32})));
+                           }};
+
+// A pendulum in a wind, pushed at each step.
+Kernel pendulum{"pendulum",
+                {"after", "before", "push"},
+                [](Array<double, 1> after, Array<const double, 1> before, Array<const double, 1> push) {
+                  Int i = thread_index();
+                  Int n = push.extent(0);
+                  Double angle = before(i), speed = before(n + i), dt = 0.05;
+                  speed += dt * (push(i) - sin(angle) - 0.1 * speed);
+                  after(i) = angle + dt * speed;
+                  after(n + i) = speed;
+                }};
+
+}  // namespace
+
+SAMITE_PYTHON_MODULE(lesson_kernels, module) {
+  module.def(swing, "A swing that dies down.");
+  module.def(throws, "The distance that a ball flies.");
+  module.def(fixed, "Heat in a plate whose edge keeps its values.");
+  module.def(insulated, "Heat in a plate that loses none at its edge.");
+  module.def(periodic, "Heat in a plate that begins again beyond its edge.");
+  module.def(move, "Balls in the wind: a row is a place and a velocity.");
+  module.def(histogram, "Counts of equal bins between 0 and 1.");
+  module.def(mean, "The mean of all elements.");
+  module.def(largest, "The largest of all elements.");
+  module.def(standardise, "Rows of 128 numbers brought to mean 0 and variance 1.");
+  module.def(transpose_tiles, "The transpose, by tiles of 32 by 32.");
+  module.def(pendulum, "A time step of pendulums that are pushed.");
+}
