@@ -4,6 +4,7 @@
 #include <samite/samite.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 using namespace samite;

@@ -15,7 +15,8 @@ using testing::IsEmpty;
 const fs::path root = SAMITE_SOURCE_DIR;
 
 std::vector<fs::path> documents() {
-  std::vector<fs::path> paths{"README.md", "CONTRIBUTING.md", "tests/fuzz/README.md", "bench/README.md"};
+  std::vector<fs::path> paths{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "tests/fuzz/README.md",
+                              "bench/README.md"};
   for (const char *folder : {"docs", "examples"})
     for (const fs::directory_entry &entry : fs::recursive_directory_iterator(root / folder))
       if (entry.path().extension() == ".md") paths.push_back(fs::relative(entry.path(), root));

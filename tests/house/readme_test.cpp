@@ -31,7 +31,7 @@ std::vector<std::string> lines_of(const std::string &text) {
 }
 
 std::vector<fs::path> documents_with_code() {
-  std::vector<fs::path> paths{sources / "README.md", sources / "CONTRIBUTING.md"};
+  std::vector<fs::path> paths{sources / "README.md", sources / "CONTRIBUTING.md", sources / "CHANGELOG.md"};
   for (const char *folder : {"docs", "examples"})
     for (const fs::directory_entry &entry : fs::recursive_directory_iterator(sources / folder))
       if (entry.path().extension() == ".md") paths.push_back(entry.path());
