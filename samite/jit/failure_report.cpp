@@ -18,7 +18,24 @@ std::string who(const Variant &variant, const codegen::FailedInstance &instance)
                      fmt::join(index, index + instance.rank, ", "));
 }
 
+std::string outside(const std::string &opening, const std::string &name, std::uint32_t dimension, std::int64_t index) {
+  return fmt::format("{}index {} is outside of dimension {} of array '{}', ", opening, index, dimension, name);
+}
+
 }  // namespace
+
+OutsideOfArray::OutsideOfArray(SourceLocation where, const std::string &opening, const std::string &name,
+                               const Index &index)
+    : UserError(where,
+                outside(opening, name, index.dimension, index.index) + fmt::format("whose extent is {}", index.extent)),
+      opening_(opening),
+      name_(name),
+      index_(index) {}
+
+UserError OutsideOfArray::counted_from(std::int64_t first) const {
+  return {where(), outside(opening_, name_, index_.dimension, index_.index + first) +
+                       fmt::format("which begins at {} and has {} elements", first, index_.extent)};
+}
 
 std::string opening(const Variant &variant, const std::string &kernel) {
   return "kernel '" + kernel + "' (" + std::string(name(variant.key.direction)) + "): ";
@@ -61,10 +78,8 @@ void throw_failure(const Variant &variant, const std::string &kernel, const std:
   if (failure.kind == codegen::FailureKind::local_index_out_of_bounds)
     throw UserError(where, opening + who + "index " + std::to_string(failure.index) +
                                " is outside of the local array, whose size is " + std::to_string(failure.extent));
-  const ir::Parameter &array = variant.parameters[failure.array];
-  throw UserError(where, opening + who + "index " + std::to_string(failure.index) + " is outside of dimension " +
-                             std::to_string(failure.dimension) + " of array '" + array.name + "', whose extent is " +
-                             std::to_string(failure.extent));
+  throw OutsideOfArray(where, opening + who, variant.parameters[failure.array].name,
+                       {failure.array, failure.dimension, failure.index, failure.extent});
 }
 
 }  // namespace samite::jit

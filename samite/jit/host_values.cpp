@@ -53,6 +53,10 @@ std::optional<ir::Value> evaluate_rest(ir::Op op, ir::Type type, std::span<const
     if (is_floating(x.type()) && !is_floating(type)) {
       const double whole = std::trunc(x.as_double());
       if (std::abs(whole) < 0x1p62) return ir::Value::constant(type, static_cast<std::int64_t>(whole));
+      if (!is_integer(type.element())) return std::nullopt;
+      // Kernels may give something else, but a bound is to stay beyond all indices.
+      const std::int64_t most = std::int64_t{1} << (8 * size_of(type.element()) - 2);
+      return std::isnan(whole) ? ir::Value::zero(type) : ir::Value::constant(type, whole < 0 ? -most : most);
     }
     return std::nullopt;
   }
@@ -62,6 +66,8 @@ std::optional<ir::Value> evaluate_rest(ir::Op op, ir::Type type, std::span<const
       case ir::Op::Ceil: return ir::Value::constant(type, std::ceil(x.as_double()));
       case ir::Op::Round: return ir::Value::constant(type, std::round(x.as_double()));
       case ir::Op::Trunc: return ir::Value::constant(type, std::trunc(x.as_double()));
+      case ir::Op::Abs: return ir::Value::constant(type, std::abs(x.as_double()));
+      case ir::Op::Sqrt: return ir::Value::constant(type, std::sqrt(x.as_double()));
       case ir::Op::Min: return ir::Value::constant(type, std::fmin(x.as_double(), operands[1].as_double()));
       case ir::Op::Max: return ir::Value::constant(type, std::fmax(x.as_double(), operands[1].as_double()));
       default: return std::nullopt;

@@ -20,7 +20,7 @@ class HostValues {
   HostValues(const schedules::Program &program, std::span<const Argument> arguments);
 
   // InternalError for operations other than those on integers, extents and comparisons, and the floating ones that
-  // indices may use: sums, products, quotients, rounding, casts.
+  // indices may use: sums, products, quotients, square roots, rounding, casts.
   void define(const ir::Let &let);
   void define(ir::LocalId local, const ir::Value &constant) { locals_[local] = constant; }
 

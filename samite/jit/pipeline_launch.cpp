@@ -80,8 +80,12 @@ class AtOnce : public ScheduledProgram::Visitor {
   }
   void launch(std::size_t kernel, const schedules::KernelLaunch &launch, const Extents &extents,
               const HostValues &values) override {
-    launch_now(program_.kernels()[kernel], {extents, where_}, options_,
-               arguments_of(launch, arguments_, temporaries_, values));
+    try {
+      launch_now(program_.kernels()[kernel], {extents, where_}, options_,
+                 arguments_of(launch, arguments_, temporaries_, values));
+    } catch (const OutsideOfArray &error) {
+      program_.rethrow(error, launch, arguments_);
+    }
   }
 
  private:

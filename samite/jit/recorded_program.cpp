@@ -109,6 +109,7 @@ class RecordedProgram::Unroll : public ScheduledProgram::Visitor {
       if (const auto *own = std::get_if<schedules::ParameterArgument>(&launch.arguments[i]))
         if (!arguments_[own->parameter].buffer)
           recorded_.passed_.push_back({recorded_.launches_.size(), i, own->parameter});
+    recorded_.launched_.push_back(&launch);
     recorded_.launches_.emplace_back(recorded_.program_->kernels()[kernel], extents, recorded_.options_,
                                      owned(arguments_of(launch, arguments_, recorded_.temporaries_, values)));
   }
@@ -137,10 +138,7 @@ class RecordedProgram::Replay : public ScheduledProgram::Visitor {
     else
       edit(*edited, extents, std::move(given));
     if (dry_) return;
-    if (other_)
-      edited->launch.launch(*other_, where_);
-    else
-      edited->launch.launch(where_);
+    recorded_.launch(edited->launch, launch, other_, where_);
   }
 
  private:
@@ -203,11 +201,19 @@ void RecordedProgram::replay(const Stream *other, SourceLocation where, bool dry
 
 void RecordedProgram::launch(const Stream *other, SourceLocation where) {
   if (launches_.size() != launch_count_) return replay(other, where, false);
-  for (Launch &launch : launches_)
+  for (std::size_t i = 0; i < launches_.size(); ++i) launch(launches_[i], *launched_[i], other, where);
+}
+
+void RecordedProgram::launch(Launch &launch, const schedules::KernelLaunch &kernel, const Stream *other,
+                             SourceLocation where) {
+  try {
     if (other)
       launch.launch(*other, where);
     else
       launch.launch(where);
+  } catch (const OutsideOfArray &error) {
+    program_->rethrow(error, kernel, views(arguments_));
+  }
 }
 
 void RecordedProgram::set_bits(std::size_t parameter, std::uint64_t bits) {

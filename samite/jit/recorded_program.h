@@ -49,13 +49,16 @@ class RecordedProgram {
   void survey();
   void unroll();
   void replay(const Stream *other, SourceLocation where, bool dry);
+  // `kernel`: what it launches, in the program.
+  void launch(Launch &launch, const schedules::KernelLaunch &kernel, const Stream *other, SourceLocation where);
 
   std::shared_ptr<const ScheduledProgram> program_;
   LaunchOptions options_;
   std::vector<OwnedArgument> arguments_;
   Temporaries temporaries_;
   std::size_t launch_count_ = 0;
-  std::vector<Launch> launches_;  // in order, if the list is unrolled
+  std::vector<Launch> launches_;                           // in order, if the list is unrolled
+  std::vector<const schedules::KernelLaunch *> launched_;  // of each of them, in the program
   std::vector<Passed> passed_;
   // Otherwise one for each kernel, with its arguments.
   struct Edited {

@@ -22,6 +22,12 @@ Extents extents_of(const std::vector<ir::Value> &extents, const HostValues &valu
   return Extents(std::span(counts).first(extents.size()), where);
 }
 
+class NoLaunches : public ScheduledProgram::Visitor {
+ public:
+  void allocate(const schedules::Temporary &, const Extents &) override {}
+  void launch(std::size_t, const schedules::KernelLaunch &, const Extents &, const HostValues &) override {}
+};
+
 }  // namespace
 
 ScheduledProgram::ScheduledProgram(schedules::Program program) : program_(std::move(program)) { add(program_.steps); }
@@ -67,6 +73,26 @@ void ScheduledProgram::add(const schedules::Steps &steps) {
                        read_all(requirement.message.values);
                      }},
                step.kind);
+}
+
+std::optional<std::int64_t> ScheduledProgram::origin(const schedules::KernelLaunch &launch,
+                                                     std::span<const Argument> arguments,
+                                                     const OutsideOfArray::Index &index) const {
+  // The gradients of an adjoint follow the arguments.
+  if (index.array >= launch.arguments.size()) return std::nullopt;
+  const auto *own = std::get_if<schedules::ParameterArgument>(&launch.arguments[index.array]);
+  const auto found = own ? program_.origins.find(own->parameter) : program_.origins.end();
+  if (found == program_.origins.end() || index.dimension >= found->second.size()) return std::nullopt;
+  HostValues values(program_, arguments);
+  NoLaunches computed;
+  run(program_.steps, values, computed);
+  return values.integer(found->second[index.dimension]);
+}
+
+void ScheduledProgram::rethrow(const OutsideOfArray &error, const schedules::KernelLaunch &launch,
+                               std::span<const Argument> arguments) const {
+  if (const auto first = origin(launch, arguments, error.index())) throw error.counted_from(*first);
+  throw;
 }
 
 void ScheduledProgram::run(std::span<const Argument> arguments, Visitor &visitor) const {

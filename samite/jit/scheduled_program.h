@@ -4,10 +4,12 @@
 // Immutable and thread-safe.
 #pragma once
 
+#include "samite/jit/failure_report.h"
 #include "samite/jit/host_values.h"
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -41,9 +43,17 @@ class ScheduledProgram {
   // Skips launches over no instances. UserError if a requirement does not hold.
   void run(std::span<const Argument> arguments, Visitor &visitor) const;
 
+  // For the handler of such an exception, which a launch of this kernel threw: throws it as the pipeline counts, from
+  // where the array begins.
+  [[noreturn]] void rethrow(const OutsideOfArray &error, const schedules::KernelLaunch &launch,
+                            std::span<const Argument> arguments) const;
+
  private:
   void add(const schedules::Steps &steps);
   void read(const ir::Value &value);
+  // The array's first index in that dimension, if it is not the usual one.
+  std::optional<std::int64_t> origin(const schedules::KernelLaunch &launch, std::span<const Argument> arguments,
+                                     const OutsideOfArray::Index &index) const;
   void run(const schedules::Steps &steps, HostValues &values, Visitor &visitor) const;
 
   const schedules::Program program_;

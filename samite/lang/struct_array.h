@@ -234,6 +234,7 @@ class Array<S, Rank> {
   }
 
   // For the library.
+  std::uint32_t index(SourceLocation where) const { return view_.parameter(where); }
   explicit Array(const lang::ArrayView &view) : view_(view) {}
   const lang::ArrayView &view() const { return view_; }
 

@@ -12,26 +12,27 @@
 #include <map>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 namespace samite::schedules {
 
 // The interval of each variable of a definition, by its local.
 using Environment = std::map<ir::LocalId, passes::Interval>;
 
-// A part of a definition as a function of one integer, which replaces the local `of`.
+// A part of a definition as a function of integers, which replace the locals `of`.
 struct IntegerFunction {
   ir::Block body;  // `Let`s alone
-  ir::LocalId of;
+  std::vector<ir::LocalId> of;
   ir::Value result;  // an integer
 
   friend bool operator==(const IntegerFunction &a, const IntegerFunction &b);
 };
 
 // The result of an operation on integers that is no affine form: a product, a quotient or a remainder by a number that
-// is no constant, or what a function computes from `a`.
+// is no constant, or what a function computes from them.
 struct Derived {
   ir::Op op;
-  passes::Affine a, b;
+  std::vector<passes::Affine> operands;
   passes::Interval range;
   std::shared_ptr<const IntegerFunction> function = nullptr;  // replaces the operation
 };
@@ -54,14 +55,17 @@ class Forms {
   bool has_remainder(const ir::Value &value) const;
   // The operation whose result the local is; null for a variable.
   const ir::Operation *operation(const ir::Value &value) const;
-
- private:
-  passes::Affine made(const ir::Operation &operation) const;
-  std::optional<IntegerFunction> function_of_integer(const ir::Value &value) const;
+  // Where a floating number lies whatever the integers are that it is computed from: a clamp has limits.
   struct FloatingRange {
     double lower, upper;  // infinite where nothing is known
   };
   FloatingRange floating(const ir::Value &value) const;
+
+ private:
+  passes::Affine made(const ir::Operation &operation) const;
+  std::optional<IntegerFunction> function_of_integer(const ir::Value &value) const;
+  passes::Interval of_float(const ir::Value &cast, const Environment &environment, const passes::RangeOfSymbol &of,
+                            const Derive &derive) const;
   passes::Interval interval_of(const ir::Value &value, const ir::Operation &operation, const Environment &environment,
                                const passes::RangeOfSymbol &of, const Derive &derive) const;
 

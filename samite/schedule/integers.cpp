@@ -34,18 +34,24 @@ Value Integers::value_of(const Symbol &symbol, ScalarType type) {
     return value_of(*stands_for, type);
   }
   if (const Derived *derived = symbols_.derived(symbol)) {
-    if (derived->function) return write_.converted(value_of(*derived->function, value_of(derived->a)), type);
+    if (derived->function) {
+      std::vector<Value> of;
+      for (const Affine &operand : derived->operands) of.push_back(value_of(operand));
+      return write_.converted(value_of(*derived->function, of), type);
+    }
+    const Affine &a = derived->operands[0], &b = derived->operands[1];
     for (const Division &division : divisions_)
-      if ((derived->op == Op::Div || derived->op == Op::Rem) && derived->a == division.a && derived->b == division.b)
+      if ((derived->op == Op::Div || derived->op == Op::Rem) && a == division.a && b == division.b)
         return write_.converted(derived->op == Op::Div ? division.quotient : division.remainder, type);
-    const Value a = value_of(derived->a, type), b = value_of(derived->b, type);
-    return write_(derived->op, a, b);
+    const Value first = value_of(a, type), second = value_of(b, type);
+    return write_(derived->op, first, second);
   }
   throw InternalError("an index is used where it is not known: " + to_string(symbol));
 }
 
-Value Integers::value_of(const IntegerFunction &function, const Value &of) {
-  std::map<LocalId, Value> made{{function.of, of}};
+Value Integers::value_of(const IntegerFunction &function, const std::vector<Value> &of) {
+  std::map<LocalId, Value> made;
+  for (std::size_t i = 0; i < of.size(); ++i) made.emplace(function.of[i], of[i]);
   for (const Stmt &stmt : function.body) {
     const Let *let = stmt.as<Let>();
     Operation copy = let->value;
@@ -146,7 +152,7 @@ Affine Integers::derived_once(const Derived &what) const {
   const auto is_same = [&](const Derived &known) {
     const bool same_function =
         known.function && what.function ? *known.function == *what.function : known.function == what.function;
-    return known.op == what.op && known.a == what.a && known.b == what.b && same_function;
+    return known.op == what.op && known.operands == what.operands && same_function;
   };
   for (const auto &[known, symbol] : derived_)
     if (is_same(known)) return symbol;

@@ -60,7 +60,7 @@ class Integers {
  private:
   ir::Value value_of(const passes::Symbol &symbol, ScalarType type);
   ir::Value value_of(const passes::AffineTerm &term, ScalarType type);
-  ir::Value value_of(const IntegerFunction &function, const ir::Value &of);
+  ir::Value value_of(const IntegerFunction &function, const std::vector<ir::Value> &of);
   ir::Value value_of(const passes::Affine &form, ScalarType type);
   ir::Value divided(const passes::Affine &a, std::int64_t by, bool remainder, ScalarType type);
   bool is_large(const passes::Affine &a) const;

@@ -1,5 +1,6 @@
 // Intervals of a definition's integers (Forms::interval), by the operation that computes them.
 #include "samite/schedule/copy_statements.h"
+#include "samite/schedule/floating_bounds.h"
 #include "samite/schedule/forms.h"
 
 #include <algorithm>
@@ -130,10 +131,18 @@ class Bounds {
     return product(of, {std::int64_t{1} << least_bits, std::int64_t{1} << most_bits});
   }
 
+  // What it computes from parameters alone.
+  Interval by_function(const std::shared_ptr<const IntegerFunction> &function) const {
+    if (!derive_) return {};
+    const Affine result = derive_({Op::Copy, {}, {}, function});
+    const int more = may_be_contracted(*function) ? 1 : 0;
+    return {result - more, result + more};
+  }
+
   Interval by_function(const Interval &of, const std::shared_ptr<const IntegerFunction> &function) const {
     if (!derive_ || !of.lower.known() || !of.upper.known()) return {};
-    const Affine first = derive_({Op::Copy, of.lower, 0, {}, function}),
-                 last = of.lower == of.upper ? first : derive_({Op::Copy, of.upper, 0, {}, function});
+    const Affine first = derive_({Op::Copy, {of.lower}, {}, function}),
+                 last = of.lower == of.upper ? first : derive_({Op::Copy, {of.upper}, {}, function});
     // A product and a sum may be rounded once or separately.
     const int more = may_be_contracted(*function) ? 1 : 0;
     return {least(first, last) - more, greatest(first, last) + more};
@@ -182,7 +191,7 @@ class Bounds {
     } else if (a0.value_or(-1) >= 0 && b0.value_or(-1) >= 0) {
       range.lower = bounded(__int128{*a0} * *b0);
     }
-    return derive_({Op::Mul, a, b, range});
+    return derive_({Op::Mul, {a, b}, range});
   }
 
   Affine divided(const Affine &a, const Affine &by) const {
@@ -190,7 +199,7 @@ class Bounds {
     if (a == Affine(0)) return a;
     Interval range;
     if (const auto most = at_most(absolute({a, a}).upper, range_)) range = {-*most, *most};
-    return derive_({Op::Div, a, by, range});
+    return derive_({Op::Div, {a, by}, range});
   }
 
   const passes::RangeOfSymbol &range_;
@@ -216,9 +225,6 @@ bool is_monotonic(const Operation &operation, bool first_is_fixed) {
     default: return false;
   }
 }
-
-// In place of the local that a function is of: it is of parameters alone.
-constexpr LocalId of_none = std::numeric_limits<LocalId>::max();
 
 // Casts leave the fraction out.
 template <class Range>
@@ -281,13 +287,13 @@ std::optional<IntegerFunction> Forms::function_of_integer(const Value &value) co
   };
   follow(value);
   if (!possible) return std::nullopt;
-  IntegerFunction function{{}, leaf.value_or(of_none), value};
+  IntegerFunction function{{}, {}, value};
+  if (leaf) function.of.push_back(*leaf);
   for (const Let *let : made) function.body.emplace_back(*let, SourceLocation());
   return function;
 }
 
-// Where a floating number lies whatever else it is made of: a clamp has limits. Where one of two operands is NaN, the
-// least and the greatest are the other one.
+// Where one of two operands is NaN, the least and the greatest are the other one.
 Forms::FloatingRange Forms::floating(const Value &value) const {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   constexpr FloatingRange any{-infinite, infinite};
@@ -361,6 +367,28 @@ Interval Forms::interval(const Value &value, const Environment &environment, con
   return fits ? found : narrow;
 }
 
+Interval Forms::of_float(const Value &cast, const Environment &environment, const passes::RangeOfSymbol &range,
+                         const Derive &derive) const {
+  if (const auto function = function_of_integer(cast)) {
+    const auto shared = std::make_shared<const IntegerFunction>(*function);
+    const Bounds bounds(range, derive);
+    const auto leaf = [&] { return Value::local(ScalarType::Int32, function->of[0]); };
+    const Interval of = function->of.empty() ? bounds.by_function(shared)
+                                             : bounds.by_function(interval(leaf(), environment, range, derive), shared);
+    if (of.lower.known() && of.upper.known()) return of;
+  }
+  const Interval limits = of_integers(floating(operation(cast)->operands[0]));
+  const auto of_integer = [&](const Value &integer) { return interval(integer, environment, range, derive); };
+  const auto bounds = derive ? floating_bounds(*this, cast, of_integer) : std::nullopt;
+  if (!bounds) return limits;
+  const auto derived = [&](const IntegerFunction &function) {
+    return derive({Op::Copy, bounds->ends, limits, std::make_shared<const IntegerFunction>(function)});
+  };
+  const Affine lower = derived(bounds->lower), upper = derived(bounds->upper);
+  if (!limits.lower.known()) return {lower, upper};
+  return {greatest(lower, limits.lower), least(upper, limits.upper)};
+}
+
 Interval Forms::interval_of(const Value &value, const Operation &of_value, const Environment &environment,
                             const passes::RangeOfSymbol &range, const Derive &derive) const {
   const Operation *operation = &of_value;
@@ -377,11 +405,7 @@ Interval Forms::interval_of(const Value &value, const Operation &of_value, const
       if (is_floating(from)) {
         Interval narrow = of_type(operation->type.element());
         if (narrow.lower.known()) return narrow;
-        const auto function = function_of_integer(value);
-        if (!function) return of_integers(floating(operation->operands[0]));
-        const Value leaf = Value::local(ScalarType::Int32, function->of);
-        return bounds.by_function(function->of == of_none ? Interval{0, 0} : interval(leaf, environment, range, derive),
-                                  std::make_shared<const IntegerFunction>(*function));
+        return of_float(value, environment, range, derive);
       }
       Interval of = operand(0);
       if (of.lower.known() || of.upper.known()) return of;

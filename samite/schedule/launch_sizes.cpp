@@ -65,13 +65,18 @@ std::optional<Affine> for_host(Lowering &lowering, const Affine &of) {
     if (!unknown) return form;
     const Derived *derived = lowering.symbols.derived(*unknown);
     if (!derived) return std::nullopt;
-    const std::optional<Affine> a = for_host(lowering, derived->a), b = for_host(lowering, derived->b);
-    if (!a || !b) return std::nullopt;
+    std::vector<Affine> operands;
+    for (const Affine &operand : derived->operands) {
+      const std::optional<Affine> on_host = for_host(lowering, operand);
+      if (!on_host) return std::nullopt;
+      operands.push_back(*on_host);
+    }
     const Value value = value_on_host(lowering, [&] {
       if (derived->function)
         return lowering.integers.value_of(
-            lowering.integers.derived_once({Op::Copy, *a, 0, derived->range, derived->function}));
-      return lowering.write(derived->op, lowering.integers.value_of(*a), lowering.integers.value_of(*b));
+            lowering.integers.derived_once({Op::Copy, operands, derived->range, derived->function}));
+      return lowering.write(derived->op, lowering.integers.value_of(operands[0]),
+                            lowering.integers.value_of(operands[1]));
     });
     form = form.substitute(*unknown, symbol_of(lowering, value, lowering.symbols.range_of(*unknown)));
   }

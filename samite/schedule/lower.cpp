@@ -116,6 +116,8 @@ Program lower(const CapturedPipeline &captured, const Choice &choice) {
   const int pipeline = lowering.nest.open("pipeline " + lowering.algorithm.name);
   lowering.reductions = find_reductions(lowering);
   lowering.origins = find_origins(lowering);
+  for (const auto &[array, indices] : lowering.origins)
+    for (const passes::Affine &index : indices) program.origins[array].push_back(lowering.integers.value_of(index));
   compute_at_root(lowering);
   lowering.host.flush();
   program.local_count = lowering.write.next_local;

@@ -64,8 +64,8 @@ class Maker {
         // If there is nothing to do, both may be negative.
         if (!all.known()) {
           Affine some = greatest(inner, 0);
-          if (!some.known()) some = needs_.derived({ir::Op::Max, inner, 0, {}});
-          all = needs_.derived({ir::Op::Mul, outer, some, {}});
+          if (!some.known()) some = needs_.derived({ir::Op::Max, {inner, 0}, {}});
+          all = needs_.derived({ir::Op::Mul, {outer, some}, {}});
         }
         extents_.insert_or_assign(relation.whole, all);
         break;
@@ -90,8 +90,8 @@ class Maker {
           piece = quotient(fused, inner.constant());
           within = remainder(fused, inner.constant());
         }
-        if (!piece.known()) piece = needs_.derived({ir::Op::Div, fused, inner, {0, outer - 1}});
-        if (!within.known()) within = needs_.derived({ir::Op::Rem, fused, inner, {0, inner - 1}});
+        if (!piece.known()) piece = needs_.derived({ir::Op::Div, {fused, inner}, {0, outer - 1}});
+        if (!within.known()) within = needs_.derived({ir::Op::Rem, {fused, inner}, {0, inner - 1}});
         values_.insert_or_assign(relation.outer, piece);
         values_.insert_or_assign(relation.inner, within);
         break;
@@ -114,9 +114,9 @@ class Maker {
     if (!divides && shifts && !(blends && is_whole)) {
       // Where there are fewer elements than one piece has, the guard below is left.
       Affine last = least(begin, whole - factor);
-      if (!last.known()) last = needs_.derived({ir::Op::Min, begin, whole - factor, {}});
+      if (!last.known()) last = needs_.derived({ir::Op::Min, {begin, whole - factor}, {}});
       begin = greatest(last, 0);
-      if (!begin.known()) begin = needs_.derived({ir::Op::Max, last, 0, {0, whole - 1}});
+      if (!begin.known()) begin = needs_.derived({ir::Op::Max, {last, 0}, {0, whole - 1}});
       if (blends) made_.store_guards.emplace_back(outer * factor, begin + inner + 1);
       if (at_least(whole, needs_.range).value_or(0) >= factor) {
         if (blends) is_a_piece();

@@ -9,6 +9,7 @@
 #include "samite/ir/kernel.h"
 #include "samite/schedule/loop_nest.h"
 
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
@@ -82,6 +83,8 @@ struct Step {
 struct Program {
   std::string name;
   std::vector<ir::Parameter> parameters;  // the pipeline's own
+  // By parameter: the indices of an array's first element, if they are not zeros.
+  std::map<std::uint32_t, std::vector<ir::Value>> origins = {};
   Steps steps;
   ir::LocalId local_count = 0;  // of the host's integers
   std::uint32_t temporary_count = 0;

@@ -100,7 +100,7 @@ void add_needed(const Lowering &lowering, const Site &site, std::size_t from, Bo
     if (const auto loaded = site.nest.loaded.find(variable); loaded != site.nest.loaded.end()) {
       const Affine last = site.nest.ranges.at(variable).lower + loaded->second - 1;
       const Affine end = least(interval.upper, last);
-      interval.upper = end.known() ? end : lowering.integers.derived_once({Op::Min, interval.upper, last, {}});
+      interval.upper = end.known() ? end : lowering.integers.derived_once({Op::Min, {interval.upper, last}, {}});
     } else if (!tested && (all_inside || site.nest.guarded.contains(variable))) {
       const Affine end = least(interval.upper, site.nest.ranges.at(variable).upper);
       if (end.known()) interval.upper = end;  // otherwise more than needed
@@ -144,7 +144,7 @@ Affine longer(Lowering &lowering, const Affine &a, const Affine &b) {
   if (longest(a, b)) return a;
   if (longest(b, a)) return b;
   const Affine both = greatest(a, b);
-  return both.known() ? both : lowering.integers.derived({Op::Max, a, b, {}});
+  return both.known() ? both : lowering.integers.derived({Op::Max, {a, b}, {}});
 }
 
 // One loop for all of them, with the longest extent, and a condition for those that end earlier.

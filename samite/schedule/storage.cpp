@@ -216,7 +216,7 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region, const s
     else if (extent.is_constant() && (all * extent.constant()).known())
       all = all * extent.constant();
     else
-      all = lowering.integers.bound(lowering.integers.derived({Op::Mul, all, extent, {}}));
+      all = lowering.integers.bound(lowering.integers.derived({Op::Mul, {all, extent}, {}}));
     if (!all.is_constant()) all = lowering.integers.bound(all);
   }
   const std::int64_t size = all.is_constant() ? all.constant() : most_elements;

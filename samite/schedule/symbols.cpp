@@ -72,7 +72,8 @@ bool Symbols::depends_on(const Affine &form, const std::function<bool(const Symb
       return;
     }
     if (const Affine *stands_for = bound(symbol)) depends = depends_on(*stands_for, of);
-    if (const Derived *made = derived(symbol)) depends = depends_on(made->a, of) || depends_on(made->b, of);
+    if (const Derived *made = derived(symbol))
+      depends = std::ranges::any_of(made->operands, [&](const Affine &operand) { return depends_on(operand, of); });
   });
   return depends;
 }

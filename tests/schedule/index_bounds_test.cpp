@@ -118,6 +118,72 @@ TEST_F(IndexBounds, OfRoundedNumbers) {
       static_cast<int>(std::clamp(std::fmax(std::sqrt(static_cast<float>(in + x)) * 2.5f, 0.5f), 0.5f, 9.0f) * 3.0f));
 }
 
+// Interval arithmetic, of one integer in several places here.
+TEST_F(IndexBounds, OfRoundedNumbersOfSeveralIntegers) {
+  EXPECT_INDEX(cast<Int>(cast<Float>(x) * cast<Float>(x - 20) * 0.25f),
+               static_cast<int>(static_cast<float>(x) * static_cast<float>(x - 20) * 0.25f));
+  EXPECT_INDEX(cast<Int>(cast<Float>(x) * cast<Float>(k * x) - cast<Float>(x / 2)), x * k * x - x / 2);
+  EXPECT_INDEX(
+      cast<Int>(floor(abs(cast<Float>(x - 20)) - min(cast<Float>(x % 7), 3.5f))),
+      static_cast<int>(std::floor(std::abs(static_cast<float>(x - 20)) - std::min(static_cast<float>(x % 7), 3.5f))));
+  EXPECT_INDEX(cast<Int>(sqrt(cast<Float>(x * x) + cast<Float>((x - 9) * (x - 9)))),
+               static_cast<int>(std::sqrt(static_cast<float>(x * x) + static_cast<float>((x - 9) * (x - 9)))));
+  EXPECT_INDEX(cast<Int>(-sqrt(cast<Float>(x + 2)) - 3.0f * select(x < 5, cast<Float>(x), 2.0f)),
+               static_cast<int>(-std::sqrt(static_cast<float>(x + 2)) - 3.0f * static_cast<float>(x < 5 ? x : 2)));
+  EXPECT_INDEX(cast<Int>(min(sqrt(cast<Float>(x - 20)), cast<Float>(x % 5))),
+               static_cast<int>(std::fmin(std::sqrt(static_cast<float>(x - 20)), static_cast<float>(x % 5))));
+  EXPECT_INDEX(cast<Int>(cast<Double>(x) / cast<Double>(x + 7) * 30.0),
+               static_cast<int>(static_cast<double>(x) / static_cast<double>(x + 7) * 30.0));
+  EXPECT_INDEX(cast<Int>(clamp(cast<Float>(x) * 9.0f / cast<Float>(x - 50), -12.5f, 4.0f)),
+               static_cast<int>(std::clamp(static_cast<float>(x) * 9.0f / static_cast<float>(x - 50), -12.5f, 4.0f)));
+  EXPECT_INDEX(cast<Int>(cast<Float>(x) + clamp(sqrt(cast<Float>(in + 2)), 0.0f, 2.0f) * 8.0f),
+               static_cast<int>(static_cast<float>(x) + std::sqrt(static_cast<float>(in + 2)) * 8.0f));
+}
+
+// Coordinates that turn by an angle: each depends on two variables.
+TEST_F(IndexBounds, OfARotation) {
+  constexpr int rows = 19, columns = 23;
+  for (const char *place : {"root", "tile", "row", "default"}) {
+    const Pipeline p{"p", {"out", "c", "s"}, [&](Array<std::int32_t, 2> out, Float c, Float s) {
+                       Var u{"u"}, v{"v"}, y{"y"}, x{"x"}, yo{"yo"}, xo{"xo"}, yi{"yi"}, xi{"xi"};
+                       Func<std::int32_t> f{"f"}, g{"g", out};
+                       f(u, v) = 100 * u + v;
+                       const Float a = cast<Float>(y), b = cast<Float>(x);
+                       g(y, x) = f(cast<Int>(floor(c * a - s * b + 0.25f)), cast<Int>(round(s * a + c * b)));
+                       if (place == std::string("default")) return;
+                       schedule_cpu([&] {
+                         if (place == std::string("root")) f.compute_root();
+                         if (place == std::string("row")) f.compute_at(g, y);
+                         if (place != std::string("tile")) return;
+                         g.tile(y, x, yo, xo, yi, xi, 4, 8);
+                         f.compute_at(g, xo);
+                       });
+                     }};
+    const Buffer<std::int32_t> out{Device::cpu(), {rows, columns}};
+    for (const auto &[c, s] : {std::pair{0.6f, 0.8f}, {-0.8f, 0.6f}, {1.0f, 0.0f}, {0.28f, -0.96f}}) {
+      p.launch(out, c, s);
+      std::vector<std::int32_t> right;
+      // In double, where no sum is near an integer: the sums of the kernel may be rounded differently.
+      for (int y = 0; y < rows; ++y)
+        for (int x = 0; x < columns; ++x) {
+          const double u = static_cast<double>(c) * y - static_cast<double>(s) * x + 0.25,
+                       v = static_cast<double>(s) * y + static_cast<double>(c) * x;
+          right.push_back(100 * static_cast<int>(std::floor(u)) + static_cast<int>(std::round(v)));
+        }
+      const std::vector<std::int32_t> found = out.to_vector();
+      int differ = 0;
+      for (std::size_t i = 0; i < right.size(); ++i) differ += found[i] != right[i];
+      EXPECT_LE(differ, 8) << place << ' ' << c;  // at ties
+    }
+  }
+}
+
+// An integer that is loaded, in limits.
+TEST_F(IndexBounds, OfAClampedNumber) {
+  EXPECT_INDEX(cast<Int>(clamp(cast<Float>(in) * 1.5f, -2.0f, 2.5f)),
+               static_cast<int>(std::clamp(static_cast<float>(in) * 1.5f, -2.0f, 2.5f)));
+}
+
 TEST_F(IndexBounds, OfPromises) {
   EXPECT_INDEX(promise_clamped(in, -2, 2), in);
   EXPECT_INDEX(promise_clamped(in + x, x - 2, x + 2), in + x);

@@ -112,6 +112,54 @@ TEST(Origins, MessagesHaveTheirIndices) {
                         "of 32 bits reach"));
 }
 
+// Indices that a launch does not know are checked by debug mode, in plain and recorded launches alike.
+TEST(Origins, DebugModeCountsFromThere) {
+  const Pipeline p{"p",
+                   {"out", "in", "at", "first"},
+                   [](Array<float, 1> out, Array<const float, 2> in, Array<const std::int32_t, 1> at, Int first) {
+                     begins_at(in, first / 2, 10);
+                     Func f{"f", out};
+                     f(x) = in(3, at(x));
+                   }};
+  const auto ints = [](const std::vector<std::int32_t> &values) {
+    return Buffer<std::int32_t>(Device::cpu(), {static_cast<std::int64_t>(values.size())}, values);
+  };
+  const Buffer<float> out{Device::cpu(), {3}}, in{Device::cpu(), {4, 5}};
+  p.launch({.debug = true}, out, in, ints({10, 14, 12}), 4);
+  const Buffer<std::int32_t> at = ints({10, 15, 12}), before = ints({10, 14, 9});
+  const auto outside = [](const std::string &index) {
+    return HasSubstr("index " + index +
+                     " is outside of dimension 1 of array 'in', which begins at 10 and has 5 elements");
+  };
+  EXPECT_THAT(message_of<UserError>([&] { p.launch({.debug = true}, out, in, at, 4); }), outside("15"));
+  auto recorded = p.record({.debug = true}, out, in, before, 5);
+  EXPECT_THAT(message_of<UserError>([&] { recorded.launch(); }), AllOf(outside("9"), HasSubstr("launched at")));
+}
+
+// The last index of an array of structs is that of a scalar, which begins at 0.
+TEST(Origins, OfArraysOfStructs) {
+  const Pipeline p{"p", {"out", "in", "first"}, [](Array<float, 2> out, Array<const Vec3f, 2> in, Int first) {
+                     begins_at(in, first, -2);
+                     begins_at(out, 5, -2);
+                     Func f{"f", out};
+                     const Vec3f v = in(y, x);
+                     f(y, x) = v.x() + 10 * v.y() + 100 * v.z() + in(y, x).z();
+                   }};
+  const std::int64_t rows = 3, columns = 4;
+  std::vector<float> values;
+  for (int i = 0; i < 36; ++i) values.push_back(static_cast<float>(i % 7));
+  const Buffer<float> in{Device::cpu(), {rows, columns, 3}, values}, out{Device::cpu(), {rows - 1, columns}};
+  p.launch(out, in, 4);
+  const std::vector<float> found = out.to_vector();
+  for (std::int64_t row = 0; row < rows - 1; ++row)
+    for (std::int64_t column = 0; column < columns; ++column) {
+      const auto leaf = [&](std::int64_t k) {
+        return values[static_cast<std::size_t>(((row + 1) * columns + column) * 3 + k)];
+      };
+      EXPECT_EQ(found[static_cast<std::size_t>(row * columns + column)], leaf(0) + 10 * leaf(1) + 101 * leaf(2));
+    }
+}
+
 TEST(Origins, BoundsThatBeginElsewhere) {
   const Pipeline p{"p", {"out", "first"}, [&](Array<float, 1> out, Int first) {
                      begins_at(out, first);
