@@ -25,6 +25,7 @@ from ._samite import (  # noqa: E402
     Kernel,
     Launch,
     Parameter,
+    Pipeline,
     Report,
     UserError,
     capture_if,
@@ -58,6 +59,7 @@ __all__ = [
     "Kernel",
     "Launch",
     "Parameter",
+    "Pipeline",
     "Report",
     "Tape",
     "UserError",
@@ -80,8 +82,9 @@ __all__ = [
     "synchronize",
 ]
 
-Kernel.__doc__ = OfKernel(documentation, Kernel.__doc__)
-Kernel.__signature__ = OfKernel(signature, None)
+for _kind in (Kernel, Pipeline):
+    _kind.__doc__ = OfKernel(documentation, _kind.__doc__)
+    _kind.__signature__ = OfKernel(signature, None)
 
 
 def cmake_dir() -> str:

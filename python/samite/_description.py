@@ -1,6 +1,8 @@
-"""What help() and inspect.signature() say of a kernel."""
+"""What help() and inspect.signature() say of a kernel or a pipeline."""
 
 from __future__ import annotations
+
+from . import _samite
 
 TYPE_CHECKING = False  # typing takes longer to import than all else
 if TYPE_CHECKING:
@@ -8,17 +10,17 @@ if TYPE_CHECKING:
     from inspect import Signature
     from typing import Any
 
-    from . import Kernel
+    from . import Kernel, Pipeline
 
 
 class OfKernel:
-    """An attribute that each kernel has for itself, beside that of the class."""
+    """An attribute that each kernel or pipeline has for itself, beside that of the class."""
 
-    def __init__(self, make: Callable[[Kernel], Any], of_class: Any) -> None:
+    def __init__(self, make: Callable[[Any], Any], of_class: Any) -> None:
         self.make = make
         self.of_class = of_class
 
-    def __get__(self, kernel: Kernel | None, owner: type) -> Any:
+    def __get__(self, kernel: Kernel | Pipeline | None, owner: type) -> Any:
         if kernel is not None:
             return self.make(kernel)
         if self.of_class is None:
@@ -26,7 +28,7 @@ class OfKernel:
         return self.of_class
 
 
-def signature(kernel: Kernel) -> Signature:
+def signature(kernel: Kernel | Pipeline) -> Signature:
     """As inspect.signature() has it. Parameters that no call of Python can name, such as `in`, go by position."""
     import inspect
     import keyword
@@ -43,12 +45,13 @@ def signature(kernel: Kernel) -> Signature:
             annotation = f"tuple[{', '.join([each.dtype] * each.count)}]"
         kind = kinds.POSITIONAL_ONLY if i <= by_position else kinds.POSITIONAL_OR_KEYWORD
         parameters.append(kinds(each.name, kind, annotation=annotation))
-    options = {"extents": None, "stream": None, "debug": None, "deterministic": False}
+    options: dict[str, Any] = {"extents": None} if isinstance(kernel, _samite.Kernel) else {"schedule": None}
+    options |= {"stream": None, "debug": None, "deterministic": False}
     parameters += [kinds(name, kinds.KEYWORD_ONLY, default=value) for name, value in options.items()]
     return inspect.Signature(parameters)
 
 
-def documentation(kernel: Kernel) -> str:
+def documentation(kernel: Kernel | Pipeline) -> str:
     """The user's text, and what the arguments are."""
     lines = [f"{kernel.name}{signature(kernel)}", "", *kernel.documentation.splitlines()]
     if kernel.documentation:

@@ -1,5 +1,6 @@
 #include "graph_object.h"
 
+#include "description.h"
 #include "streams.h"
 #include "unlocked.h"
 
@@ -7,15 +8,6 @@
 
 namespace samite::python {
 namespace {
-
-Device device_named(const std::string &name) {
-  std::string known;
-  for (const Device &each : Device::list()) {
-    if (each.to_string() == name) return each;
-    known += (known.empty() ? "'" : ", '") + each.to_string() + "'";
-  }
-  throw UserError("Graph(): device expects one of " + known + "; '" + name + "' is given");
-}
 
 Stream stream_to_capture(const Device &device, const nb::object &stream) {
   if (device.kind() == DeviceKind::cpu) {
@@ -40,7 +32,7 @@ void call_without_arguments(const nb::object &work) { nb::steal(checked(PyObject
 
 GraphObject::GraphObject(const nb::object &self, const nb::object &work, const std::string &device,
                          const nb::object &stream) {
-  const Stream captured = stream_to_capture(device_named(device), stream);
+  const Stream captured = stream_to_capture(device_named(device, "Graph"), stream);
   begin(*this, self, "the capture of a graph");
   struct End {
     ~End() { end(); }
@@ -53,19 +45,12 @@ void GraphObject::call(const Signature &signature, Bound bound, const std::vecto
   signature.check(bound, given);
   const SourceLocation where = python_line();
   LaunchObject launch(signature, std::move(bound), given);
-  {
-    const Unlocked unlocked;
-    launch.recorded().launch(where);
-  }
+  launch.run(where);
   held_.push_back(launch.held());
 }
 
 void GraphObject::call(LaunchObject &launch) {
-  const SourceLocation where = python_line();
-  {
-    const Unlocked unlocked;
-    launch.recorded().launch(where);
-  }
+  launch.run(python_line());
   held_.push_back(launch.held());
 }
 
@@ -102,9 +87,10 @@ void GraphObject::launch(const nb::object &stream) {
 
 void GraphObject::set(std::size_t number, LaunchObject &launch) {
   const SourceLocation where = python_line();
+  const Launch &recorded = launch.of_kernel();
   {
     const Unlocked unlocked;
-    graph_->set(number, launch.recorded(), where);
+    graph_->set(number, recorded, where);
   }
   edited_.insert_or_assign(number, launch.held());
 }

@@ -1,6 +1,7 @@
 #include "interface.h"
 
 #include "kernel_object.h"
+#include "pipeline_object.h"
 #include "samite/python/module.h"
 
 #include <dlfcn.h>
@@ -18,13 +19,17 @@ class PythonModule : public Module {
   explicit PythonModule(PyObject *module) : module_(nb::borrow<nb::module_>(module)) {}
 
  private:
-  void add(KernelForModule kernel) override {
-    if (nb::hasattr(module_, kernel.name.c_str()))
-      throw UserError(kernel.definition->where(), "module.def(): two kernels of the module are named '" + kernel.name +
-                                                      "'; give one of them another name, as module.def(\"other\", …)");
-    const std::string name = kernel.name;
-    auto made = std::make_unique<KernelObject>(std::move(kernel.name), std::move(kernel.documentation),
-                                               std::move(kernel.definition), kernel.counts);
+  void add(KernelForModule kernel) override { add_as<KernelObject>(std::move(kernel)); }
+  void add(PipelineForModule pipeline) override { add_as<PipelineObject>(std::move(pipeline)); }
+
+  template <class Object, class ForModule>
+  void add_as(ForModule given) {
+    if (nb::hasattr(module_, given.name.c_str()))
+      throw UserError(given.definition->where(), "module.def(): two kernels of the module are named '" + given.name +
+                                                     "'; give one of them another name, as module.def(\"other\", …)");
+    const std::string name = given.name;
+    auto made = std::make_unique<Object>(std::move(given.name), std::move(given.documentation),
+                                         std::move(given.definition), given.counts);
     made->set_origin(nb::make_tuple("kernel", module_.attr("__name__"), name));
     module_.attr(name.c_str()) = nb::cast(std::move(made));
   }

@@ -7,9 +7,10 @@
 namespace samite::python {
 namespace {
 
-Launch recorded_launch(const Signature &signature, const Bound &bound) {
+std::variant<Launch, PipelineLaunch> recorded_launch(const Signature &signature, const Bound &bound) {
   std::vector<jit::OwnedArgument> arguments = owned_arguments(signature, bound);
   const Unlocked unlocked;
+  if (signature.pipeline()) return PipelineLaunch(signature.pipeline(), bound.pipeline_options(), std::move(arguments));
   return Launch(signature.definition(), bound.extents, bound.options(), std::move(arguments));
 }
 
@@ -20,6 +21,7 @@ LaunchObject::LaunchObject(const Signature &signature, Bound bound, const std::v
       stream_(bound.stream),
       debug_(bound.debug),
       deterministic_(bound.deterministic),
+      schedule_(bound.schedule),
       bits_(bound.bits),
       launch_(recorded_launch(signature, bound)) {
   std::size_t array = 0;
@@ -33,9 +35,27 @@ LaunchObject::LaunchObject(const Signature &signature, Bound bound, const std::v
 void LaunchObject::launch() {
   at_python_line([&] {
     if (Recorder *recorder = Recorder::current()) return recorder->call(*this);
-    const Unlocked unlocked;
-    launch_.launch(SourceLocation());
+    run(SourceLocation());
   });
+}
+
+void LaunchObject::run(SourceLocation where) {
+  const Unlocked unlocked;
+  std::visit([&](auto &launch) { launch.launch(where); }, launch_);
+}
+
+std::string LaunchObject::to_string() const {
+  return std::visit([](const auto &launch) { return launch.to_string(); }, launch_);
+}
+
+Extents LaunchObject::extents() const {
+  const auto *launch = std::get_if<Launch>(&launch_);
+  return launch ? launch->extents() : Extents();
+}
+
+const Launch &LaunchObject::of_kernel() const {
+  if (const auto *launch = std::get_if<Launch>(&launch_)) return *launch;
+  throw UserError(to_string() + " is given, which is several launches: give the launch of a kernel");
 }
 
 void LaunchObject::call_again(Recorder &recorder) const {
@@ -47,7 +67,8 @@ void LaunchObject::call_again(Recorder &recorder) const {
     if (parameter.is_array) bound.arrays.push_back(signature_.read_array(parameter, given.back(), stream_));
   }
   bound.bits = bits_;
-  bound.extents = launch_.extents();
+  bound.extents = extents();
+  bound.schedule = schedule_;
   bound.stream = stream_;
   bound.debug = debug_;
   bound.deterministic = deterministic_;
@@ -66,17 +87,19 @@ const Parameter &LaunchObject::parameter(PyObject *name) const {
 void LaunchObject::set(const nb::kwargs &named) {
   at_python_line([&] {
     for (const auto &[name, value] : named) {
-      if (PyUnicode_CompareWithASCIIString(name.ptr(), "extents") == 0) {
+      auto *kernel = std::get_if<Launch>(&launch_);
+      if (kernel && PyUnicode_CompareWithASCIIString(name.ptr(), "extents") == 0) {
         const Extents extents = signature_.read_extents(value.ptr());
         const Unlocked unlocked;
-        launch_.set_dim({extents, SourceLocation()});
+        kernel->set_dim({extents, SourceLocation()});
         continue;
       }
       const Parameter &changed = parameter(name.ptr());
       const auto place = static_cast<std::size_t>(&changed - signature_.parameters().data());
       if (!changed.is_array) {
         signature_.read_scalars(changed, value.ptr(), bits_.data());
-        for (std::size_t i = 0; i < changed.count; ++i) launch_.set_bits(changed.first + i, bits_[changed.first + i]);
+        for (std::size_t i = changed.first; i < changed.first + changed.count; ++i)
+          std::visit([&](auto &launch) { launch.set_bits(i, bits_[i]); }, launch_);
         continue;
       }
       ArrayView view = signature_.read_array(changed, value.ptr(), stream_);
@@ -84,7 +107,7 @@ void LaunchObject::set(const nb::kwargs &named) {
       const AnyBuffer buffer = borrowed(view.key, stream_);
       {
         const Unlocked unlocked;
-        launch_.set(changed.first, buffer, SourceLocation());
+        std::visit([&](auto &launch) { launch.set(changed.first, buffer, SourceLocation()); }, launch_);
       }
       objects_[place] = nb::borrow(value);
       loans_[place] = std::make_shared<Loan>(std::move(view.loan));

@@ -1,4 +1,4 @@
-// A recorded launch as Python calls it: arguments are read, checked and compiled for once.
+// A recorded launch of a kernel or a pipeline as Python calls it: arguments are read, checked and compiled for once.
 //
 // It keeps its arrays. Python's lock is not held while the launch runs.
 #pragma once
@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace samite::python {
@@ -22,9 +23,12 @@ class LaunchObject {
   // Exchanges arguments by their names, and extents.
   void set(const nb::kwargs &named);
 
-  std::string to_string() const { return launch_.to_string(); }
-  const Extents &extents() const { return launch_.extents(); }
-  Launch &recorded() { return launch_; }
+  std::string to_string() const;
+  Extents extents() const;  // of no dimension for a pipeline
+  // Runs it, or puts it into the graph that this thread captures.
+  void run(SourceLocation where);
+  // UserError for a pipeline's.
+  const Launch &of_kernel() const;
 
   // Gives the recorder a call with the arguments of now.
   void call_again(Recorder &recorder) const;
@@ -42,11 +46,12 @@ class LaunchObject {
   std::optional<Stream> stream_;
   std::optional<bool> debug_;
   bool deterministic_;
+  std::string schedule_;
   std::vector<std::uint64_t> bits_;
   // By parameter, where it is an array: the object, and what its library has lent.
   std::vector<nb::object> objects_;
   std::vector<std::shared_ptr<Loan>> loans_;
-  Launch launch_;  // goes first
+  std::variant<Launch, PipelineLaunch> launch_;  // goes first
 };
 
 // For launches of arguments that are read: buffers over their memory, which keep nothing alive.

@@ -1,11 +1,12 @@
 // The module samite._samite: kernels, launches, devices and errors. What is written in Python is in python/samite/.
-#include "fork.h"
+#include "description.h"
 #include "graph_object.h"
 #include "interface.h"
 #include "jax_calls.h"
 #include "kernel_object.h"
 #include "launch_object.h"
 #include "loading.h"
+#include "pipeline_object.h"
 #include "ready.h"
 #include "requirements.h"
 #include "samite/jit/report.h"
@@ -19,24 +20,6 @@
 namespace samite::python {
 namespace {
 
-// Called without nanobind's look-up of overloads, which takes longer than a launch. `call` returns nothing.
-template <class Call>
-PyObject *as_slot(const Call &call) noexcept {
-  try {
-    call();
-    Py_RETURN_NONE;
-  } catch (nb::python_error &error) {
-    error.restore();
-  } catch (...) {
-    raise_current();
-  }
-  return nullptr;
-}
-
-PyObject *call_kernel(PyObject *self, PyObject *positional, PyObject *named) noexcept {
-  return as_slot([&] { nb::inst_ptr<KernelObject>(self)->call(positional, named); });
-}
-
 PyObject *call_launch(PyObject *self, PyObject *positional, PyObject *named) noexcept {
   return as_slot([&] {
     if (PyTuple_Size(positional) != 0 || (named && PyDict_Size(named) != 0))
@@ -45,7 +28,7 @@ PyObject *call_launch(PyObject *self, PyObject *positional, PyObject *named) noe
   });
 }
 
-const PyType_Slot kernel_slots[] = {{Py_tp_call, reinterpret_cast<void *>(&call_kernel)}, {0, nullptr}};
+const PyType_Slot kernel_slots[] = {{Py_tp_call, reinterpret_cast<void *>(&call_slot<KernelObject>)}, {0, nullptr}};
 const PyType_Slot launch_slots[] = {{Py_tp_call, reinterpret_cast<void *>(&call_launch)}, {0, nullptr}};
 
 // What was compiled of a kernel.
@@ -57,27 +40,6 @@ nb::object tuple_of(const Extents &extents) {
   nb::list list;
   for (const std::int64_t extent : extents) list.append(extent);
   return nb::tuple(list);
-}
-
-nb::object parameters_of(const KernelObject &kernel) {
-  const nb::object make = nb::module_::import_("samite._samite").attr("Parameter");
-  nb::list all;
-  for (const Parameter &parameter : kernel.signature().parameters()) {
-    const ir::Parameter &one = kernel.signature().definition()->parameters()[parameter.first];
-    all.append(make(parameter.name, python_name(one.type), one.rank, parameter.is_written, parameter.count,
-                    parameter.is_read));
-  }
-  return nb::tuple(all);
-}
-
-// A function of samite/_restore.py and its arguments, as pickle has it.
-nb::object reduced(const KernelObject &kernel) {
-  if (kernel.origin().is_none())
-    throw_type_error("cannot pickle the kernel '" + kernel.name() + "': it is in no module that could be imported");
-  const auto origin = nb::cast<nb::tuple>(kernel.origin());
-  nb::list arguments;
-  for (std::size_t i = 1; i < origin.size(); ++i) arguments.append(origin[i]);
-  return nb::make_tuple(nb::module_::import_("samite._restore").attr(origin[0]), nb::tuple(arguments));
 }
 
 template <auto Derive>
@@ -112,9 +74,10 @@ void define_kernel(nb::module_ &module) {
                            "Without extents it runs over those of the first array that it writes.")
       .def_prop_ro("name", &KernelObject::name)
       .def_prop_ro("documentation", &KernelObject::documentation)
-      .def_prop_ro("parameters", &parameters_of,
-                   "By parameter: name, type, dimensions (0: a number), whether it is written, how many numbers, and\n"
-                   "whether elements of it are read or added to.")
+      .def_prop_ro(
+          "parameters", [](const KernelObject &self) { return parameters_of(self.signature()); },
+          "By parameter: name, type, dimensions (0: a number), whether it is written, how many numbers, and\n"
+          "whether elements of it are read or added to.")
       .def_prop_ro("launch_rank", [](const KernelObject &self) { return self.signature().definition()->launch_rank(); })
       .def_prop_ro(
           "is_tile_kernel",
@@ -138,7 +101,8 @@ void define_kernel(nb::module_ &module) {
             return derivative<&KernelObject::tangent>(self, names, "tangent");
           },
           "The tangent likewise.")
-      .def("__reduce__", &reduced, "A kernel is pickled by its module and name, its derivatives by their kernel.")
+      .def("__reduce__", &reduced<KernelObject>,
+           "A kernel is pickled by its module and name, its derivatives by their kernel.")
       .def("report", [](const KernelObject &self) { return Report{jit::report(*self.signature().definition())}; })
       .def("__repr__", [](const KernelObject &self) { return "<samite.Kernel " + self.signature().text() + ">"; });
 
@@ -191,6 +155,7 @@ NB_MODULE(_samite, module) {
   define_parameter(module);
   define_kernel(module);
   define_devices(module);
+  define_pipeline(module);
   define_tape(module);
   define_graph(module);
   define_ready(module);

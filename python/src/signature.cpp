@@ -11,7 +11,7 @@
 namespace samite::python {
 namespace {
 
-constexpr const char *option_names[] = {"extents", "stream", "debug", "deterministic"};
+constexpr const char *option_names[] = {"extents", "stream", "debug", "deterministic", "schedule"};
 
 bool is_option(std::string_view name) { return std::ranges::find(option_names, name) != std::end(option_names); }
 
@@ -26,6 +26,12 @@ bool truth(PyObject *value, const char *option) {
   if (!PyBool_Check(value))
     throw_type_error(std::string(option) + " expects True or False; " + describe(value) + " is given");
   return value == Py_True;
+}
+
+std::string text_of_schedule(PyObject *value) {
+  if (value == Py_None) return {};
+  if (!PyUnicode_Check(value)) throw_type_error("schedule expects a name; " + describe(value) + " is given");
+  return text_of(value);
 }
 
 // Whether writing to it would pass by torch's gradients.
@@ -44,10 +50,22 @@ bool needs_gradient(PyObject *tensor) {
 // Arrays whose elements a kernel loads or adds to, as bits: in-place arguments, where it writes to them, too.
 std::uint64_t arrays_read(const ir::Kernel &kernel) {
   std::uint64_t arrays = 0;
+  const auto note = [&](std::uint32_t array) {
+    if (array < 64) arrays |= std::uint64_t{1} << array;  // a pipeline's algorithm has others behind its own
+  };
   ir::for_each_statement(kernel, [&](const ir::Stmt &stmt) {
-    if (const auto array = ir::array_read(stmt)) arrays |= std::uint64_t{1} << *array;
-    if (const auto *add = stmt.as<ir::Accumulate>()) arrays |= std::uint64_t{1} << add->array;
+    if (const auto array = ir::array_read(stmt)) note(*array);
+    if (const auto *add = stmt.as<ir::Accumulate>()) note(add->array);
   });
+  return arrays;
+}
+
+// Arrays that the Funcs of a pipeline fill, as bits.
+std::uint64_t arrays_filled(const ir::CapturedPipeline &pipeline) {
+  std::uint64_t arrays = 0;
+  for (const ir::Func &func : pipeline.funcs)
+    for (std::size_t value = 0; func.output && value < func.types.size(); ++value)
+      arrays |= std::uint64_t{1} << (*func.output + value);
   return arrays;
 }
 
@@ -56,17 +74,28 @@ std::uint64_t arrays_read(const ir::Kernel &kernel) {
 Signature::Signature(std::string function, std::shared_ptr<jit::KernelDefinition> definition,
                      const std::vector<std::size_t> &counts)
     : function_(std::move(function)), definition_(std::move(definition)) {
-  const std::uint64_t read = arrays_read(definition_->forward());
+  name_parameters(counts, definition_->written(), arrays_read(definition_->forward()), definition_->where());
+}
+
+Signature::Signature(std::string function, std::shared_ptr<jit::PipelineDefinition> pipeline,
+                     const std::vector<std::size_t> &counts)
+    : function_(std::move(function)), pipeline_(std::move(pipeline)) {
+  const ir::CapturedPipeline &captured = *pipeline_->captured();
+  name_parameters(counts, arrays_filled(captured), arrays_read(captured.algorithm), pipeline_->where());
+}
+
+void Signature::name_parameters(const std::vector<std::size_t> &counts, std::uint64_t written, std::uint64_t read,
+                                SourceLocation where) {
   std::size_t first = 0;
   for (const std::size_t count : counts) {
-    const ir::Parameter &parameter = definition_->parameters()[first];
+    const ir::Parameter &parameter = described()[first];
     std::string name = parameter.name;
     if (count > 1 && name.ends_with("_0")) name.resize(name.size() - 2);  // the scalars of n are n_0, n_1, …
-    if (is_option(name))
-      throw UserError(definition_->where(), function_ + "(): a parameter is named '" + name +
-                                                "', which every call has for itself; name it otherwise");
+    if (is_option(name) && (pipeline_ || name != "schedule"))
+      throw UserError(where, function_ + "(): a parameter is named '" + name +
+                                 "', which every call has for itself; name it otherwise");
     nb::object key = nb::steal(checked(PyUnicode_InternFromString(name.c_str())));
-    const bool is_written = (definition_->written() >> first & 1) != 0;
+    const bool is_written = (written >> first & 1) != 0;
     std::string what = function_ + "(): argument '" + name + "'";
     const bool is_read = parameter.is_array() && (read >> first & 1) != 0;
     parameters_.push_back(
@@ -93,13 +122,15 @@ std::string Signature::text() const {
     if (parameter.is_array) text += "]";
     if (parameter.count > 1) text += " × " + std::to_string(parameter.count);
   }
-  return text + ", *, extents)";
+  return text + (pipeline_ ? ", *, schedule)" : ", *, extents)");
 }
 
 bool Signature::take_option(PyObject *name, PyObject *value, CallOptions &options) const {
   const std::string text = text_of(name);
-  if (text == "extents")
+  if (text == "extents" && definition_)
     options.extents = value;
+  else if (text == "schedule" && pipeline_)
+    options.schedule = text_of_schedule(value);
   else if (text == "stream")
     options.stream = value;
   else if (text == "debug")
@@ -154,8 +185,8 @@ void Signature::read_scalars(const Parameter &parameter, PyObject *object, std::
   const auto read = [&](std::size_t index, PyObject *number) -> std::uint64_t {
     const auto refuse = [&](const std::string &why) {
       PyErr_Clear();
-      throw UserError(parameter.what + " expects a number, as a " + python_name(definition_->parameters()[index].type) +
-                      "; " + describe(number) + " is given" + why);
+      throw UserError(parameter.what + " expects a number, as a " + python_name(described()[index].type) + "; " +
+                      describe(number) + " is given" + why);
     };
     if (!PyFloat_Check(number) && !PyLong_Check(number) && protocol_of(Py_TYPE(number)).is_traced)
       throw UserError(parameter.what + traced_by_jax);
@@ -176,16 +207,16 @@ void Signature::read_scalars(const Parameter &parameter, PyObject *object, std::
         std::memcpy(&word, &narrow, sizeof narrow);
         return word;
       }
-      return jit::scalar_bits(*definition_, index, value);
+      return jit::scalar_bits(callee(), index, value);
     }
     const nb::object integer = nb::steal(PyNumber_Index(number));
     if (!integer.is_valid()) refuse(": round it to an integer");
     const long long value = PyLong_AsLongLong(integer.ptr());
-    if (value != -1 || !PyErr_Occurred()) return jit::scalar_bits(*definition_, index, std::int64_t{value});
+    if (value != -1 || !PyErr_Occurred()) return jit::scalar_bits(callee(), index, std::int64_t{value});
     PyErr_Clear();
     const unsigned long long large = PyLong_AsUnsignedLongLong(integer.ptr());
     if (PyErr_Occurred()) refuse(", which has more than 64 bits");
-    return jit::scalar_bits(*definition_, index, std::uint64_t{large});
+    return jit::scalar_bits(callee(), index, std::uint64_t{large});
   };
   if (parameter.count == 1) {
     bits[parameter.first] = read(parameter.first, object);
@@ -247,7 +278,8 @@ Bound Signature::bind(PyObject *positional, PyObject *named) const {
   Bound bound;
   bound.debug = options.debug;
   bound.deterministic = options.deterministic;
-  bound.bits.resize(definition_->parameters().size());
+  bound.schedule = options.schedule;
+  bound.bits.resize(described().size());
   bound.arrays.reserve(array_count_);
   // Arrays that are handed over by a call are told the stream first, which others may have to say.
   bool asks_for_stream = options.stream && options.stream != Py_None;
@@ -274,7 +306,8 @@ Bound Signature::bind(PyObject *positional, PyObject *named) const {
       ++array;
     }
   }
-  bound.extents = options.extents && options.extents != Py_None ? read_extents(options.extents) : extents_of(bound);
+  if (definition_)
+    bound.extents = options.extents && options.extents != Py_None ? read_extents(options.extents) : extents_of(bound);
   return bound;
 }
 
@@ -293,7 +326,8 @@ void Signature::check_array(const Parameter &parameter, const ArrayKey &key, PyO
                  "its elements are not aligned: their addresses are no multiples of " +
                      std::to_string(size_of(key.type)) + " bytes: copy it");
   if (parameter.is_written && key.read_only)
-    throw UserError(parameter.what + " is written by the kernel, and " + describe(object) + " is read-only" +
+    throw UserError(parameter.what + " is written by the " + (pipeline_ ? "pipeline" : "kernel") + ", and " +
+                    describe(object) + " is read-only" +
                     (protocol_of(Py_TYPE(object)).is_immutable ? ", as all arrays of JAX are" : "") +
                     ": give an array that may be written, such as a copy in NumPy");
 }
@@ -316,6 +350,15 @@ void Signature::check(const Bound &bound, const std::vector<PyObject *> &given) 
       throw UserError(parameters_[i].what + " is on " + key.device().to_string() + ", but '" + first_parameter->name +
                       "' is on " + first->device().to_string() + "; a call runs on one device, so copy one of them");
   }
+}
+
+PipelineOptions Bound::pipeline_options() const {
+  PipelineOptions options;
+  options.stream = stream;
+  options.schedule = schedule;
+  options.debug = debug;
+  options.deterministic = deterministic;
+  return options;
 }
 
 LaunchOptions Bound::options() const {

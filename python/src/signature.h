@@ -3,6 +3,7 @@
 
 #include "array_view.h"
 #include "samite/jit/launch.h"
+#include "samite/jit/pipeline_launch.h"
 
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct Parameter {
 // What a call names beside the kernel's arguments.
 struct CallOptions {
   PyObject *extents = nullptr, *stream = nullptr;  // borrowed
+  std::string schedule;                            // of a pipeline
   std::optional<bool> debug;
   bool deterministic = false;
 };
@@ -33,6 +35,8 @@ struct Bound {
   Extents extents;
   std::optional<Stream> stream;
   LaunchOptions options() const;
+  PipelineOptions pipeline_options() const;
+  std::string schedule;
   std::optional<bool> debug;
   bool deterministic = false;
 };
@@ -42,9 +46,16 @@ class Signature {
   // `counts` as KernelForModule has them. UserError where a parameter has the name of an option of each call.
   Signature(std::string function, std::shared_ptr<jit::KernelDefinition> definition,
             const std::vector<std::size_t> &counts);
+  Signature(std::string function, std::shared_ptr<jit::PipelineDefinition> pipeline,
+            const std::vector<std::size_t> &counts);
 
   const std::string &function() const { return function_; }  // what messages call it
+  // One of them is null.
   const std::shared_ptr<jit::KernelDefinition> &definition() const { return definition_; }
+  const std::shared_ptr<jit::PipelineDefinition> &pipeline() const { return pipeline_; }
+  const std::vector<ir::Parameter> &described() const {
+    return definition_ ? definition_->parameters() : pipeline_->parameters();
+  }
   const std::vector<Parameter> &parameters() const { return parameters_; }
   std::vector<std::size_t> counts() const;
   std::string text() const;  // "diffuse(next: float32[:, :], now: float32[:, :], rate: float32)"
@@ -64,16 +75,18 @@ class Signature {
   Extents read_extents(PyObject *object) const;
 
  private:
+  void name_parameters(const std::vector<std::size_t> &counts, std::uint64_t written, std::uint64_t read,
+                       SourceLocation where);
+  jit::Callee callee() const { return definition_ ? jit::Callee(*definition_) : pipeline_->callee(); }
   // By parameter; borrowed.
   std::vector<PyObject *> assign(PyObject *positional, PyObject *named, CallOptions &options) const;
   bool take_option(PyObject *name, PyObject *value, CallOptions &options) const;
   Extents extents_of(const Bound &bound) const;
-  const ir::Parameter &described(const Parameter &parameter) const {
-    return definition_->parameters()[parameter.first];
-  }
+  const ir::Parameter &described(const Parameter &parameter) const { return described()[parameter.first]; }
 
   std::string function_;
   std::shared_ptr<jit::KernelDefinition> definition_;
+  std::shared_ptr<jit::PipelineDefinition> pipeline_;
   std::vector<Parameter> parameters_;
   std::size_t array_count_ = 0;
 };

@@ -41,14 +41,18 @@ TapeObject::Array *TapeObject::find(const ArrayKey &key) {
   return nullptr;
 }
 
-TapeObject::Array &TapeObject::add(ArrayView view, PyObject *object, const std::optional<Stream> &stream,
-                                   const std::string &what, bool is_constant) {
-  view.key.read_only = false;  // what a kernel writes has been checked
-  AnyBuffer buffer = borrowed(view.key, stream);
+void TapeObject::refuse_overlap(const AnyBuffer &buffer, const std::string &what) const {
   for (const auto &[data, other] : arrays_)
     if (buffer.overlaps(other.buffer))
       throw UserError(what + " shares memory with another array on the tape, " + describe(other.object.ptr()) +
                       ", and their gradients would be apart: give the same array, or a copy");
+}
+
+TapeObject::Array &TapeObject::add(ArrayView view, PyObject *object, const std::optional<Stream> &stream,
+                                   const std::string &what, bool is_constant) {
+  view.key.read_only = false;  // what a kernel writes has been checked
+  AnyBuffer buffer = borrowed(view.key, stream);
+  refuse_overlap(buffer, what);
   if (!is_constant && has_gradient(view.key.type)) buffer.track_gradient(SourceLocation());
   const auto found =
       arrays_.emplace(view.key.data, Array{view.key, std::move(buffer), nb::borrow(object), std::move(view.loan)});
@@ -67,18 +71,23 @@ void TapeObject::call(const Signature &signature, Bound bound, const std::vector
     }
     ArrayView &view = bound.arrays[array++];
     Array *known = find(view.key);
+    if (!known && signature.pipeline()) {  // which has no adjoint, so that its own arrays need no gradient
+      arguments.push_back({borrowed(view.key, bound.stream), 0});
+      refuse_overlap(arguments.back().buffer, parameter.what);
+      continue;
+    }
     if (!known) known = &add(std::move(view), given[i], bound.stream, parameter.what, false);
     arguments.push_back({known->buffer, 0});
   }
   const SourceLocation where = python_line();
-  const LaunchOptions options = bound.options();
-  alone([&] {
-    tape_.record(
-        [&] {
-          jit::launch_once(signature.definition(), LaunchExtents(bound.extents, where), options, jit::views(arguments));
-        },
-        where);
-  });
+  const auto launch = [&] {
+    if (signature.pipeline())
+      jit::launch_pipeline(signature.pipeline(), bound.pipeline_options(), jit::views(arguments), where);
+    else
+      jit::launch_once(signature.definition(), LaunchExtents(bound.extents, where), bound.options(),
+                       jit::views(arguments));
+  };
+  alone([&] { tape_.record(launch, where); });
 }
 
 void TapeObject::call(LaunchObject &launch) { launch.call_again(*this); }

@@ -48,6 +48,7 @@ class TapeObject final : public Recorder {
   Array *find(const ArrayKey &key);
   Array &add(ArrayView view, PyObject *object, const std::optional<Stream> &stream, const std::string &what,
              bool is_constant);
+  void refuse_overlap(const AnyBuffer &buffer, const std::string &what) const;
   AnyBuffer known(PyObject *object, const std::string &what);
 
   Tape tape_;

@@ -208,13 +208,16 @@ void PipelineLaunch::set(std::size_t index, const AnyBuffer &buffer, SourceLocat
 void PipelineLaunch::set_scalar(std::size_t index, jit::HostScalar value, SourceLocation where) {
   at_call("set", where, [&] {
     jit::check_index(definition_->callee(), index);
-    const std::uint64_t bits = jit::scalar_bits(definition_->callee(), index, value);
-    const jit::Turn turn(in_use_, *this, "PipelineLaunch", definition_->where());
-    if (!(recorded_.program().read_by_host() >> index & 1)) return recorded_.set_bits(index, bits);
-    std::vector<jit::OwnedArgument> arguments = recorded_.arguments();
-    arguments[index].scalar = bits;
-    exchange(std::move(arguments));
+    set_bits(index, jit::scalar_bits(definition_->callee(), index, value));
   });
+}
+
+void PipelineLaunch::set_bits(std::size_t index, std::uint64_t bits) {
+  const jit::Turn turn(in_use_, *this, "PipelineLaunch", definition_->where());
+  if (!(recorded_.program().read_by_host() >> index & 1)) return recorded_.set_bits(index, bits);
+  std::vector<jit::OwnedArgument> arguments = recorded_.arguments();
+  arguments[index].scalar = bits;
+  exchange(std::move(arguments));
 }
 
 std::string PipelineLaunch::to_string() const {

@@ -78,6 +78,9 @@ class PipelineLaunch {
 
   std::string to_string() const;  // "Launch of pipeline 'blur' (schedule 'cpu', 2 kernels) on cpu"
 
+  // For the library: replaces a scalar by its bits.
+  void set_bits(std::size_t index, std::uint64_t bits);
+
  private:
   std::size_t index_of(std::string_view name, SourceLocation where) const;
   void set_scalar(std::size_t index, jit::HostScalar value, SourceLocation where);

@@ -15,12 +15,15 @@
 //   import my_kernels
 //   my_kernels.diffuse(next, now, rate=0.2, extents=(512, 512))
 //
+// A Pipeline is added in the same way. samite.load("my_kernels.cpp") in Python compiles such a source without CMake.
+//
 // The module needs no header of Python's and links none of its libraries, so that one file serves every Python 3.11 or
 // newer. What it asks of Python is in the package `samite`, which it imports. An exception in the body of the macro
 // becomes Python's.
 #pragma once
 
 #include "samite/jit/kernel.h"
+#include "samite/jit/scheduled.h"
 
 #include <cstdint>
 #include <memory>
@@ -41,19 +44,36 @@ struct KernelForModule {
   std::vector<std::size_t> counts;  // by parameter of the user's function, those of the kernel: of a struct several
 };
 
+// One pipeline for a module.
+struct PipelineForModule {
+  std::string name, documentation;
+  std::shared_ptr<jit::PipelineDefinition> definition;
+  std::vector<std::size_t> counts;
+};
+
 class Module {
  public:
   Module(const Module &) = delete;
   Module &operator=(const Module &) = delete;
 
-  // Adds a kernel under its own name, which is an identifier, or under another one.
+  // Adds a kernel or a pipeline under its own name, which is an identifier, or under another one.
   template <class... Ps>
   void def(const Kernel<void(Ps...)> &kernel, std::string documentation = {}) {
     def(kernel.name(), kernel, std::move(documentation));
   }
   template <class... Ps>
   void def(std::string name, const Kernel<void(Ps...)> &kernel, std::string documentation = {}) {
-    add({std::move(name), std::move(documentation), kernel.definition(), {lang::parameter_count<Ps>...}});
+    add(KernelForModule{
+        std::move(name), std::move(documentation), kernel.definition(), {lang::parameter_count<Ps>...}});
+  }
+  template <class... Ps>
+  void def(const Pipeline<void(Ps...)> &pipeline, std::string documentation = {}) {
+    def(pipeline.name(), pipeline, std::move(documentation));
+  }
+  template <class... Ps>
+  void def(std::string name, const Pipeline<void(Ps...)> &pipeline, std::string documentation = {}) {
+    add(PipelineForModule{
+        std::move(name), std::move(documentation), pipeline.definition(), {lang::parameter_count<Ps>...}});
   }
 
  protected:
@@ -62,6 +82,7 @@ class Module {
 
  private:
   virtual void add(KernelForModule kernel) = 0;
+  virtual void add(PipelineForModule pipeline) = 0;
 };
 
 // What a module asks the package for. Its layout stays as it is, so that any two versions understand each other so far.
@@ -74,7 +95,7 @@ struct ModuleRequest {
 };
 
 // Grows with each change of what this header declares above ModuleRequest.
-inline constexpr std::uint32_t interface_version = 1;
+inline constexpr std::uint32_t interface_version = 2;
 inline constexpr const char *interface_name = "samite._samite.interface";
 
 struct Interface {

@@ -78,6 +78,15 @@ Kernel halve{
       going(0) = cast<Int>(value(0) > limit);
     }};
 
+// The mean of three neighbours in a row, times a factor.
+Pipeline blur{"blur", {"out", "image", "factor"}, [](Array<float, 2> out, Array<const float, 2> image, Float factor) {
+                Var y{"y"}, x{"x"};
+                Func rows = repeat_edge(image), sums{"sums"}, result{"result", out};
+                sums(y, x) = rows(y, x - 1) + rows(y, x) + rows(y, x + 1);
+                result(y, x) = factor * sums(y, x) / 3;
+                schedule("at once", [&] { sums.compute_root(); });
+              }};
+
 template <class T>
 Kernel<void(Array<T, 2>, Array<const T, 2>)> copy(const char *name) {
   return Kernel{name, {"to", "from"}, [](Array<T, 2> to, Array<const T, 2> from) {
@@ -100,6 +109,7 @@ SAMITE_PYTHON_MODULE(samite_test_kernels, module) {
   module.def(exponential_rows);
   module.def(tell);
   module.def(halve);
+  module.def(blur, "The mean of three neighbours in a row, times a factor.");
   module.def("copy_bool", copy<bool>("copy_bool"));
   module.def("copy_int8", copy<std::int8_t>("copy_int8"));
   module.def("copy_int16", copy<std::int16_t>("copy_int16"));

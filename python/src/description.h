@@ -1,0 +1,40 @@
+// What kernels and pipelines have in common as objects of Python.
+#pragma once
+
+#include "signature.h"
+
+namespace samite::python {
+
+// Called without nanobind's look-up of overloads, which takes longer than a launch. `call` returns nothing.
+template <class Call>
+PyObject *as_slot(const Call &call) noexcept {
+  try {
+    call();
+    Py_RETURN_NONE;
+  } catch (nb::python_error &error) {
+    error.restore();
+  } catch (...) {
+    raise_current();
+  }
+  return nullptr;
+}
+
+template <class Object>
+PyObject *call_slot(PyObject *self, PyObject *positional, PyObject *named) noexcept {
+  return as_slot([&] { nb::inst_ptr<Object>(self)->call(positional, named); });
+}
+
+// Named tuples, one for each parameter.
+nb::object parameters_of(const Signature &signature);
+
+// One of samite.devices(), by name; `what` is what messages begin with.
+Device device_named(const std::string &name, const std::string &what);
+
+// A function of samite/_restore.py and its arguments, as pickle has it. TypeError without an origin.
+nb::object reduced_from(const nb::object &origin, const std::string &name);
+template <class Object>
+nb::object reduced(const Object &object) {
+  return reduced_from(object.origin(), object.name());
+}
+
+}  // namespace samite::python
