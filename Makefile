@@ -8,11 +8,12 @@
 #   make fuzz          each fuzzer for FUZZ_SECONDS, 60 where it is not set: see tests/fuzz/README.md
 #   make every-target  the tests of numbers, with kernels compiled for other levels of x86-64; TARGETS=all for all of it
 #   make bundle        what runs on CUDA, with its libraries, for a machine that has a GPU and no compilers
+#   make site          the documentation as a site in build/site, and a check of its links and its search
 #   make format, format-check, tidy
 
 .DEFAULT_GOAL := test
 .PHONY: demo test bench gcc asan tsan fuzz every-target bundle format format-check tidy install dependencies cuda-toolchain
-.PHONY: python-environment sanitizers clean
+.PHONY: python-environment sanitizers site clean
 
 DEMO ?= inverse_heat
 # For instance CONFIGURE_ARGUMENTS=-DSAMITE_WERROR=ON, TEST_ARGUMENTS='--tests-regex Adjoint'.
@@ -93,6 +94,12 @@ tidy: | dependencies
 	@scripts/install-dependencies scripts/packages-style.txt
 	cmake --preset release -B build/tidy $(CONFIGURE_ARGUMENTS)
 	scripts/tidy build/tidy
+
+# Chromium opens the pages where it is installed: see scripts/packages-browser.txt.
+site:
+	@scripts/install-dependencies scripts/packages-site.txt
+	scripts/build-site
+	site/check build/site
 
 clean:
 	rm -rf build
