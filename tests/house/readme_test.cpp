@@ -61,7 +61,9 @@ TEST(Readme, ShowsItsProgramsAsTheyAreBuiltAndRun) {
   for (const char *name : {"axpy", "gradient", "fit"})
     programs.push_back(text_of(sources / "examples" / (std::string(name) + ".cpp")));
 
-  EXPECT_EQ(blocks, programs);
+  // Parts of programs come before them.
+  ASSERT_GE(blocks.size(), programs.size());
+  EXPECT_EQ(std::vector(blocks.end() - static_cast<std::ptrdiff_t>(programs.size()), blocks.end()), programs);
 }
 
 TEST(Documents, ShowCodeThatIsPartOfAnExample) {
@@ -76,16 +78,6 @@ TEST(Documents, ShowCodeThatIsPartOfAnExample) {
                               [&](const auto &example) { return is_part_of(lines_of(block), example); }))
           << document << " has code that no file in examples/ has:\n"
           << block;
-}
-
-// One order of passes, wherever it is told.
-TEST(Documents, TellTheSamePath) {
-  std::vector<std::string> paths;
-  for (const fs::path &document : {sources / "README.md", sources / "docs/architecture.md"})
-    for (const std::string &line : lines_of(text_of(document)))
-      if (line.starts_with("capture → ")) paths.push_back(line);
-  ASSERT_EQ(paths.size(), 2u);
-  EXPECT_EQ(paths[0], paths[1]);
 }
 
 std::set<std::string> all_matches(const std::string &text, const std::regex &pattern) {
