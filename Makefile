@@ -7,13 +7,16 @@
 #   make asan, tsan    the tests with sanitizers
 #   make fuzz          each fuzzer for FUZZ_SECONDS, 60 where it is not set: see tests/fuzz/README.md
 #   make every-target  the tests of numbers, with kernels compiled for other levels of x86-64; TARGETS=all for all of it
+#   make install       the library and its tools into PREFIX; needs no tests' packages
+#   make package       the same as .deb and .tar.zst, in build/install
+#   make wheel         a wheel with the compiler inside, in build/wheels
 #   make bundle        what runs on CUDA, with its libraries, for a machine that has a GPU and no compilers
 #   make site          the documentation as a site in build/site, and a check of its links and its search
 #   make format, format-check, tidy
 
 .DEFAULT_GOAL := test
 .PHONY: demo test bench gcc asan tsan fuzz every-target bundle format format-check tidy install dependencies cuda-toolchain
-.PHONY: python-environment sanitizers site clean
+.PHONY: python-environment sanitizers site clean build-dependencies what-is-installed package wheel
 
 DEMO ?= inverse_heat
 # For instance CONFIGURE_ARGUMENTS=-DSAMITE_WERROR=ON, TEST_ARGUMENTS='--tests-regex Adjoint'.
@@ -23,6 +26,9 @@ PREFIX ?= /usr/local
 
 dependencies:
 	@scripts/install-dependencies
+
+build-dependencies:
+	@scripts/install-dependencies scripts/packages-build.txt
 
 # The tests compile for CUDA, which needs no GPU but NVIDIA's compiler; without it they say what they skip.
 cuda-toolchain: | dependencies
@@ -81,9 +87,19 @@ bundle: build/release/build.ninja
 	cmake --build --preset release --target bundle_programs
 	scripts/make-bundle build/release build/samite-cuda
 
-install: build/release/build.ninja
-	cmake --build --preset release
-	cmake --install build/release --prefix $(PREFIX)
+# Needs neither tests' packages nor Clang: what builds is the machine's own compiler.
+what-is-installed: build-dependencies
+	cmake --preset install $(CONFIGURE_ARGUMENTS)
+	cmake --build --preset install
+
+install: what-is-installed
+	cmake --install build/install --prefix $(PREFIX)
+
+package: what-is-installed
+	cd build/install && cpack
+
+wheel: build-dependencies
+	scripts/make-wheel build/wheels
 
 format format-check:
 	@scripts/install-dependencies scripts/packages-style.txt

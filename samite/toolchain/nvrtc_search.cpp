@@ -1,5 +1,7 @@
 #include "samite/toolchain/nvrtc_search.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -21,6 +23,15 @@ constexpr const char *package_folders[] = {"nvidia/cu13/lib", "nvidia/cuda_nvrtc
 std::string environment(const char *name) {
   const char *value = std::getenv(name);
   return value != nullptr ? value : "";
+}
+
+// The folder of pip's packages, if the library is in one of them: its own folder is a package there.
+fs::path packages_of_library() {
+  Dl_info here{};
+  if (dladdr(reinterpret_cast<const void *>(&packages_of_library), &here) == 0 || here.dli_fname == nullptr) return {};
+  std::error_code error;
+  const fs::path packages = fs::absolute(here.dli_fname, error).parent_path().parent_path();
+  return fs::exists(packages / "nvidia", error) ? packages : fs::path();
 }
 
 // The entries of `folder` with the prefix, by descending number after it.
@@ -50,6 +61,7 @@ std::vector<fs::path> places() {
   }
   for (const char *name : {"CUDA_HOME", "CUDA_PATH"})
     if (const std::string path = environment(name); !path.empty()) paths.emplace_back(path);
+  if (fs::path packages = packages_of_library(); !packages.empty()) paths.push_back(std::move(packages));
   paths.emplace_back("/usr/local/cuda");
   for (fs::path &path : numbered_entries("/usr/local", "cuda-")) paths.push_back(std::move(path));
   for (const char *name : {"VIRTUAL_ENV", "CONDA_PREFIX"})

@@ -1,0 +1,20 @@
+"""The commands samite-aot and samite-info, which are programs beside the library where a wheel has them."""
+
+import os
+import pathlib
+import sys
+
+
+def _run(name: str) -> None:
+    program = pathlib.Path(__file__).parent / "bin" / name
+    if not program.exists():
+        sys.exit(f"{name} is not in this build of the package, which was made with SAMITE_TOOLS=OFF")
+    os.execv(program, [name, *sys.argv[1:]])
+
+
+def samite_aot() -> None:
+    _run("samite-aot")
+
+
+def samite_info() -> None:
+    _run("samite-info")
