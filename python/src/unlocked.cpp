@@ -19,6 +19,11 @@ Threads &threads() {
   return threads;
 }
 
+std::thread::id &main_thread() {
+  static std::thread::id id;
+  return id;
+}
+
 void wait_for_threads() {
   threads().ending = std::this_thread::get_id();
   while (threads().unlocked > 0) {
@@ -38,6 +43,7 @@ Unlocked::Unlocked() {
   else
     ++threads().unlocked;
   state_ = PyEval_SaveThread();
+  if (std::this_thread::get_id() == main_thread()) check_.emplace(run_signal_handlers, this);
   while (too_late) pause();  // NOLINT(bugprone-infinite-loop): the process ends around it
 }
 
@@ -46,6 +52,18 @@ Unlocked::~Unlocked() {
   --threads().unlocked;
 }
 
-void Unlocked::watch_end() { nb::module_::import_("atexit").attr("register")(nb::cpp_function(&wait_for_threads)); }
+void Unlocked::run_signal_handlers(void *unlocked) {
+  auto &self = *static_cast<Unlocked *>(unlocked);
+  PyEval_RestoreThread(self.state_);
+  std::optional<nb::python_error> error;
+  if (PyErr_CheckSignals() != 0) error.emplace();  // takes the error from Python
+  self.state_ = PyEval_SaveThread();
+  if (error) throw std::move(*error);
+}
+
+void Unlocked::watch_end() {
+  main_thread() = std::this_thread::get_id();
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&wait_for_threads));
+}
 
 }  // namespace samite::python

@@ -16,6 +16,7 @@
 #include "samite/jit/estimate.h"
 #include "samite/jit/pipeline.h"
 #include "samite/jit/progress.h"
+#include "samite/jit/user_lines.h"
 #include "samite/passes/threads/instances_per_thread.h"
 #include "samite/passes/threads/march.h"
 #include "samite/passes/tiles/factor_copies.h"
@@ -228,7 +229,7 @@ std::optional<std::pair<HostText, CompiledHost>> archived_host(const ir::Kernel 
 
 CompiledHost compiled_host(const HostText &text) {
   try {
-    return compile_host(text.source, text.prelude, text.objects);
+    return compile_host(with_debug_info(text.source, text.emitted), text.prelude, text.objects);
   } catch (const DeviceError &error) {
     if (!archives_are_open()) throw;
     throw DeviceError(std::string(error.what()) + "\n" +
@@ -293,7 +294,8 @@ bool spills_much(const CudaImage &image) {
 CompiledCuda compile_emitted(const codegen::EmittedSource &emitted, const std::string &name, const Variant &variant) {
   const CudaSource source{
       .name = name, .text = emitted.text, .debug_info = variant.key.debug, .variant = description(variant)};
-  return compile_cuda(source, codegen::cuda_prelude(source.text), cuda_architecture(variant.key.cuda));
+  return compile_cuda(debug_info_wanted() ? with_debug_info(source, emitted) : source,
+                      codegen::cuda_prelude(source.text), cuda_architecture(variant.key.cuda));
 }
 
 void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {

@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/jit/failure_report.h"
+#include "samite/jit/interruption.h"
 #include "samite/jit/launch_trace.h"
 #include "samite/jit/messages.h"
 #include "samite/jit/private_sums.h"
@@ -10,10 +11,13 @@
 #include "samite/runtime/task_pool.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <thread>
 
 namespace samite::jit {
 namespace {
@@ -24,14 +28,40 @@ constexpr double worthwhile_operations = 200'000;
 // Streaming needs boxes of at least this many instances for hardware prefetch.
 constexpr std::int64_t minimum_row = 256;
 
+// The check of the launching thread, for the blocks of one launch.
+class Interruption {
+ public:
+  explicit Interruption(const InterruptionCheck &check) : check_(check) {}
+
+  // Before each block, on any thread. False once the check has thrown.
+  bool may_run_next() {
+    if (stopped_.load(std::memory_order_relaxed)) return false;
+    if (std::this_thread::get_id() != caller_) return true;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return true;
+    stopped_ = true;  // for the other threads, if the check throws
+    check_.call();
+    stopped_ = false;
+    next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+    return true;
+  }
+
+ private:
+  const InterruptionCheck &check_;
+  std::thread::id caller_ = std::this_thread::get_id();
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+  std::atomic<bool> stopped_ = false;
+};
+
 struct Box {
   const Variant &variant;
   const std::byte *arguments;
   PrivateSums *sums;       // null if the launch is one box
   Workspaces *workspaces;  // null if the kernel needs none
   const Extents &extents;
-  int dimension;
+  const Partition &partition;
   LaunchMessages &failure;
+  Interruption *interruption;  // null if the launch cannot be interrupted
 };
 
 // Race shadows with their memory.
@@ -56,13 +86,31 @@ class HostRaceShadows {
   std::unique_ptr<void, Free> memory_;  // untouched pages take no memory
 };
 
-void run_box(void *context, std::int64_t begin, std::int64_t end) {
-  auto &box = *static_cast<Box *>(context);
+void run_instances(Box &box, std::int64_t begin, std::int64_t end) {
   long long low[maximum_rank] = {}, high[maximum_rank] = {};
   for (int d = 0; d < box.extents.rank(); ++d) high[d] = box.extents[d];
-  low[box.dimension] = begin, high[box.dimension] = end;
+  low[box.partition.dimension] = begin, high[box.partition.dimension] = end;
   box.variant.entry(box.sums ? box.sums->block() : box.arguments, low, high, &box.failure,
                     box.workspaces ? box.workspaces->of_worker() : nullptr);
+}
+
+// The pool gives a thread many instances at once, and a kernel's estimated cost may be far from its true one: parts of
+// some milliseconds are found by their times. They are whole vectors.
+void run_box(void *context, std::int64_t begin, std::int64_t end) {
+  using Clock = std::chrono::steady_clock;
+  auto &box = *static_cast<Box *>(context);
+  if (!box.interruption) return run_instances(box, begin, end);
+  const std::int64_t least = box.partition.dimension == box.extents.rank() - 1 ? box.variant.lanes : 1;
+  std::int64_t part = least;
+  for (std::int64_t at = begin; at < end && box.interruption->may_run_next();) {
+    const Clock::time_point start = Clock::now();
+    const std::int64_t to = std::min(end, at + part);
+    run_instances(box, at, to);
+    at = to;
+    const Clock::duration taken = Clock::now() - start;
+    if (taken < std::chrono::milliseconds(1)) part = std::min(2 * part, end - begin + least);
+    if (taken > std::chrono::milliseconds(10)) part = std::max(least, part / (2 * least) * least);
+  }
 }
 
 }  // namespace
@@ -72,7 +120,7 @@ Partition partition(const Variant &variant, const Extents &extents) {
   double operations = instances * variant.cost / variant.lanes;
   if (operations < worthwhile_operations || variant.one_thread) return {0, 0, true};
   const int workers = worker_count();
-  if (workers == 1) return {0, 0, true};
+  if (workers == 1 && !InterruptionCheck::current()) return {0, 0, true};
   // The outermost dimension that gives every thread several boxes, otherwise the longest one.
   const std::int64_t several_each = std::int64_t{4} * workers;
   int last = extents.rank() - 1, dimension = 0;
@@ -98,9 +146,12 @@ void execute(const Variant &variant, const std::string &kernel, const std::byte 
   std::optional<HostRaceShadows> shadows;
   if (variant.races.any()) arguments = shadows.emplace(variant, arguments, extents).block();
   LaunchMessages failure(variant, extents);  // outside of the box, since the compiler would clear all its bytes first
-  Box box{variant, arguments, nullptr, nullptr, extents, partition.dimension, failure};
+  Box box{variant, arguments, nullptr, nullptr, extents, partition, failure, nullptr};
   std::optional<Workspaces> workspaces;
   if (variant.uses_workspace) box.workspaces = &workspaces.emplace();
+  std::optional<Interruption> interruption;
+  if (const InterruptionCheck *check = InterruptionCheck::current(); check && !partition.whole)
+    box.interruption = &interruption.emplace(*check);
   if (partition.whole) {
     run_box(&box, 0, extents[partition.dimension]);
   } else {
