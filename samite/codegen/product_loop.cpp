@@ -1,4 +1,4 @@
-// Main loops whose factors are loaded by bulk copies, as one call each.
+// Main loops whose factors are loaded by bulk copies, as one call each, and single products of such loops.
 #include "samite/base/error.h"
 #include "samite/codegen/tile_calls.h"
 #include "samite/ir/tile_rules.h"
@@ -31,19 +31,22 @@ std::string_view kind_of(ScalarType a, ScalarType b) {
   }
 }
 
-std::int64_t stages_of(const TileCall &call) { return call.operands[2].type.count() / 2; }
+std::int64_t stages_of(const TileMemory &barriers) { return barriers.type.count() / 2; }
 
 // The sums, the kind of factors, the terms and the stages, as template arguments.
-std::string product_text(const TileCall &call) {
-  const MatMulExtents e = matmul_extents(call.operands[0].type, call.result.type, call.attribute);
-  return fmt::format("{}, {}, {}, {}", fragments_type(*call.sums),
-                     kind_of(call.operands[0].type.element(), call.operands[1].type.element()), e.inner,
-                     stages_of(call));
+std::string product_text(const auto &product, const Type &a, const Type &b, const TileMemory &barriers) {
+  const MatMulExtents e = matmul_extents(a, product.result.type, product.attribute);
+  return fmt::format("{}, {}, {}, {}", fragments_type(product.sums), kind_of(a.element(), b.element()), e.inner,
+                     stages_of(barriers));
 }
+std::string product_text(const WindowProduct &product) {
+  return product_text(product, product.first.type, product.second.ring.type, product.barriers);
+}
+
+bool transposes(std::int32_t attribute, std::int32_t factor) { return (attribute & factor) != 0; }
 
 // A thread's position in the ring with these barriers.
 std::string ring_position(LocalArrayId barriers) { return fmt::format("ring_position_{}", barriers); }
-std::string ring_position(const TileCall &call) { return ring_position(call.operands[2].array); }
 
 std::string ring_type(std::int64_t stages) { return fmt::format("RingPosition<{}>", stages); }
 
@@ -51,7 +54,7 @@ std::string ring_type(std::int64_t stages) { return fmt::format("RingPosition<{}
 
 std::string TileCalls::is_last_of_index() const {
   const passes::LoopOfIndex of_index = passes::loop_of_index(emission_.kernel);
-  internal_check(of_index.call != nullptr, "teams without a loop of products");
+  internal_check(of_index.main != nullptr, "teams without a loop of products");
   std::string last;
   for (const For *loop : of_index.around)
     last += fmt::format("{}{} - {} <= {}", last.empty() ? "" : " && ", scalar_text(loop->end),
@@ -62,12 +65,14 @@ std::string TileCalls::is_last_of_index() const {
 void TileCalls::begin_index_of_team() { emission_.out.line("turns.begin(blocks - block <= gridDim.x);"); }
 void TileCalls::end_index_of_team() { emission_.out.line("turns.end({});", team_ring_); }
 
-std::string TileCalls::kind_of_loop(const TileCall &call) const {
-  const bool shares_a = call.windows[0].parts != 1, shares_b = call.windows[1].parts != 1;
-  return fmt::format(
-      "{}, {}, {}, {}", product_text(call), (call.attribute & transposed_a) != 0, (call.attribute & transposed_b) != 0,
-      !shares_a && !shares_b ? "Alone"
-                             : fmt::format("Cluster<{}, {}, {}>", emission_.kernel.cluster_blocks, shares_a, shares_b));
+std::string TileCalls::kind_of_loop(const MainLoop &loop) const {
+  const auto &[a, b] = loop.factors;
+  const bool shares_a = a.parts != 1, shares_b = b.parts != 1;
+  return fmt::format("{}, {}, {}, {}", product_text(loop, a.ring.type, b.ring.type, *loop.barriers),
+                     transposes(loop.attribute, transposed_a), transposes(loop.attribute, transposed_b),
+                     !shares_a && !shares_b
+                         ? "Alone"
+                         : fmt::format("Cluster<{}, {}, {}>", emission_.kernel.cluster_blocks, shares_a, shares_b));
 }
 
 std::string TileCalls::bulk_windows(const passes::TensorMapNeeded &needed, const std::vector<Value> &indices) const {
@@ -76,83 +81,86 @@ std::string TileCalls::bulk_windows(const passes::TensorMapNeeded &needed, const
   for (const Value &index : indices) first += (first.empty() ? "" : ", ") + scalar_text(index);
   return fmt::format("BulkWindows<{}>{{&maps.at[{}], {{{}}}}}", indices.size(), map, first);
 }
-std::string TileCalls::bulk_windows(const TileCall &call, std::size_t brought) const {
-  return bulk_windows(passes::tensor_map_of(call, brought), call.windows[brought].indices);
+std::string TileCalls::bulk_windows(const Transfer &factor) const {
+  return bulk_windows(passes::tensor_map_of(factor), factor.indices);
 }
 
-void TileCalls::product_loop(const TileCall &call) {
-  if (call.in_stage) return product_in_stage(call);
-  if (call.has_first_factor()) return product_of_windows(call);
-  const bool in_registers = places_.fragments_of(call.result.array) != nullptr;
-  const bool copies = call.part == TileCall::Part::copies, products = call.part == TileCall::Part::products;
+void TileCalls::main_loop(const MainLoop &loop, SourceLocation where) {
+  if (!loop.by_bulk_copies()) return multiply_ahead(loop, where);
+  const bool in_registers = places_.fragments_of(loop.result.array) != nullptr;
+  const bool copies = loop.role == ThreadRole::producers, products = loop.role == ThreadRole::consumers;
+  const LocalArrayId barriers = loop.barriers->array;
+  const std::string count = loop.count ? scalar_text(*loop.count) : "1";
   const int parts = emission_.kernel.step_parts;
-  const std::string part = parts == 0 ? "" : fmt::format("part_{}", call.operands[2].array);
-  if (parts != 0)
-    emission_.out.line("const PartOfSteps {} = part_of_steps<{}>({});", part, parts, scalar_text(*call.count));
-  std::string steps, arguments = copies ? "" : array_name(call.result.array);
-  for (const TileMemory &operand : call.operands)
-    arguments += (arguments.empty() ? "" : ", ") + array_name(operand.array);
-  if (copies || products) arguments += ", " + ring_position(call);
-  for (std::size_t i = 0; i < call.windows.size() && !products; ++i) {
-    const std::string windows = bulk_windows(call, i);
-    arguments += parts == 0 ? ", " + windows
-                            : fmt::format(", windows_from<{}, {}>({}, {}.first)", call.windows[i].rows,
-                                          call.windows[i].columns, windows, part);
-    steps += fmt::format(", {}, {}", call.windows[i].rows, call.windows[i].columns);
+  const std::string part = parts == 0 ? "" : fmt::format("part_{}", barriers);
+  if (parts != 0) emission_.out.line("const PartOfSteps {} = part_of_steps<{}>({});", part, parts, count);
+  std::string steps, arguments = copies ? "" : array_name(loop.result.array) + ", ";
+  for (const Transfer &factor : loop.factors) arguments += array_name(factor.ring.array) + ", ";
+  arguments += array_name(barriers);
+  if (copies || products) arguments += ", " + ring_position(barriers);
+  for (const Transfer &factor : loop.factors) {
+    if (products) break;
+    const std::string windows = bulk_windows(factor);
+    arguments += parts == 0
+                     ? ", " + windows
+                     : fmt::format(", windows_from<{}, {}>({}, {}.first)", factor.rows, factor.columns, windows, part);
+    steps += fmt::format(", {}, {}", factor.rows, factor.columns);
   }
   const std::string_view function = copies         ? "tile_produce"
                                     : products     ? "tile_consume"
                                     : in_registers ? "tile_product_loop"
                                                    : "tile_product_loop_in_memory";
-  arguments += ", " + (parts == 0 ? scalar_text(*call.count) : part + ".count");
-  if (call.terms) arguments += fmt::format(", TermsBelow{{{}}}", scalar_text(*call.terms));
+  arguments += ", " + (parts == 0 ? count : part + ".count");
+  if (loop.terms) arguments += fmt::format(", TermsBelow{{{}}}", scalar_text(*loop.terms));
   if (products && emission_.kernel.teams != 0)
     arguments += fmt::format(", AllTerms{{}}, TeamTurn<decltype(turns), {}>{{turns, {}, {}}}",
-                             ring_type(stages_of(call)), ring_position(call), is_last_of_index());
-  emission_.out.line("{}<{}{}>({});", function, kind_of_loop(call), steps, arguments);
+                             ring_type(stages_of(*loop.barriers)), ring_position(barriers), is_last_of_index());
+  emission_.out.line("{}<{}{}>({});", function, kind_of_loop(loop), steps, arguments);
   if (parts == 0 || copies) return;
-  const std::optional<LocalArrayId> memory = passes::memory_for_sums(emission_.kernel, call);
+  const std::optional<LocalArrayId> memory = passes::memory_for_sums(emission_.kernel, loop);
   internal_check(memory.has_value(), "sums of parts without memory");
   emission_.out.line("if (!add_sums_of_parts<{}, {}>({}, {})) return;", parts, emission_.kernel.block_threads,
-                     array_name(call.result.array), array_name(*memory));
+                     array_name(loop.result.array), array_name(*memory));
 }
 
-// A product of loaded windows with the block's first factor.
-void TileCalls::product_of_windows(const TileCall &call) {
-  const bool transposed = (call.attribute & transposed_b) != 0;
-  const std::string ring = fmt::format("{}, {}, {}", array_name(call.operands[1].array),
-                                       array_name(call.operands[2].array), ring_position(call));
-  const std::string product = product_text(call);
-  if (call.part == TileCall::Part::copies)
-    return emission_.out.line("tile_produce_factor<{}, {}>({}, {});", product, transposed, ring, bulk_windows(call, 0));
+void TileCalls::window_product(const WindowProduct &product) {
+  const bool transposed = transposes(product.attribute, transposed_b);
+  const LocalArrayId barriers = product.barriers.array;
+  const std::string ring =
+      fmt::format("{}, {}, {}", array_name(product.second.ring.array), array_name(barriers), ring_position(barriers));
+  const std::string text = product_text(product);
+  if (product.role == ThreadRole::producers)
+    return emission_.out.line("tile_produce_factor<{}, {}>({}, {});", text, transposed, ring,
+                              bulk_windows(product.second));
   // Otherwise they would be set up during this product, for which the assembler would wait.
-  if (call.runs_into) emission_.out.line("changed_by_products({});", array_name(*call.runs_into));
-  emission_.out.line("tile_begin_factor<{}, {}, {}, {}>({}, {}, {}{}{});", product,
-                     (call.attribute & transposed_a) != 0, transposed, !call.has_window, array_name(call.result.array),
-                     array_name(call.operands[0].array), ring, call.takes_turn ? ", TakesTurn{turns}" : "",
-                     call.gives_turn ? ", GivesTurn{turns}" : "");
-  running_.push_back(&call);
-  if (call.runs_into) return;
+  if (product.runs_into) emission_.out.line("changed_by_products({});", array_name(*product.runs_into));
+  emission_.out.line("tile_begin_factor<{}, {}, {}, {}>({}, {}, {}{}{});", text,
+                     transposes(product.attribute, transposed_a), transposed, !product.has_window,
+                     array_name(product.result.array), array_name(product.first.array), ring,
+                     product.takes_turn ? ", TakesTurn{turns}" : "", product.gives_turn ? ", GivesTurn{turns}" : "");
+  running_.push_back(&product);
+  if (product.runs_into) return;
   for (std::size_t i = 0; i < running_.size(); ++i) {
-    const TileCall &own = *running_[i];
+    const WindowProduct &own = *running_[i];
     emission_.out.line("tile_end_factor<{}, {}>({}, {}, {});", running_.size() - 1 - i, !own.keeps_window,
-                       array_name(own.result.array), array_name(own.operands[2].array), ring_position(own));
+                       array_name(own.result.array), array_name(own.barriers.array), ring_position(own.barriers.array));
   }
   running_.clear();
 }
 
-// A product of windows that have arrived.
-void TileCalls::product_in_stage(const TileCall &call) {
-  emission_.out.line("tile_multiply_stage<{}, {}, {}, {}>({}, {}, {}, {});", product_text(call),
-                     (call.attribute & transposed_a) != 0, (call.attribute & transposed_b) != 0, !call.sets,
-                     array_name(call.result.array), array_name(call.operands[0].array),
-                     array_name(call.operands[1].array), ring_position(call));
+void TileCalls::stage_product(const StageProduct &product) {
+  const auto &[a, b] = product.factors;
+  emission_.out.line("tile_multiply_stage<{}, {}, {}, {}>({}, {}, {}, {});",
+                     product_text(product, a.type, b.type, product.barriers),
+                     transposes(product.attribute, transposed_a), transposes(product.attribute, transposed_b),
+                     !product.sets, array_name(product.result.array), array_name(a.array), array_name(b.array),
+                     ring_position(product.barriers.array));
 }
 
 void TileCalls::bring_windows(const BringWindows &bring) {
   const std::string position = ring_position(bring.barriers.array);
   SourceWriter &out = emission_.out;
-  if (bring.part == TileCall::Part::copies) {
+  if (bring.role == ThreadRole::producers) {
     std::string windows;
     for (const BringWindows::Window &each : bring.windows) {
       const std::string window = bulk_windows(passes::tensor_map_of(each), each.indices),
@@ -177,10 +185,9 @@ void TileCalls::make_rings() {
   std::map<LocalArrayId, std::int64_t> rings;  // the stages, by their barriers
   std::map<LocalArrayId, const Allocate *> memory;
   for_each_statement(emission_.kernel.body, [&](const Stmt &stmt) {
-    if (const auto *call = stmt.as<TileCall>(); call && call->is_product_loop())
-      rings.emplace(call->operands[2].array, stages_of(*call));
-    if (const auto *bring = stmt.as<BringWindows>())
-      rings.emplace(bring->barriers.array, bring->barriers.type.count() / 2);
+    for_each_tile(stmt, [&](const TileMemory &tile, TileAccess access) {
+      if (access == TileAccess::barriers) rings.emplace(tile.array, stages_of(tile));
+    });
     if (const auto *allocate = stmt.as<Allocate>()) memory[allocate->array] = allocate;
   });
   internal_check(!rings.empty(), "roles without a loop of products");

@@ -18,9 +18,8 @@ ThreadArrays::ThreadArrays(Emission &emission, Failures &failures, const TilePla
       element_loops_(element_loops),
       arrays_(emission.kernel.local_array_count) {
   for_each_statement(emission.kernel.body, [&](const Stmt &stmt) {
-    const auto *call = stmt.as<TileCall>();
-    if (call && call->has_first_factor() && places.fragments_of(call->operands[0].array))
-      rounded_when_multiplied_.insert(call->operands[0].array);
+    const auto *product = stmt.as<WindowProduct>();
+    if (product && places.fragments_of(product->first.array)) rounded_when_multiplied_.insert(product->first.array);
   });
   if (rounded_when_multiplied_.empty()) return;
   for_each_statement(emission.kernel.body, [&](const Stmt &stmt) {

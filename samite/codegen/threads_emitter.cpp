@@ -20,8 +20,8 @@ ThreadsEmitter::ThreadsEmitter(const Kernel &kernel, const EmitOptions &options,
       rows_(emission_),
       warp_loops_(emission_, access_, rows_, loop_text_, *this) {
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    const auto *call = stmt.as<TileCall>();
-    if (call && call->has_first_factor() && places_.panels_of(call->operands[0].array)) shows_to_products_ = true;
+    const auto *product = stmt.as<WindowProduct>();
+    if (product && places_.panels_of(product->first.array)) shows_to_products_ = true;
   });
 }
 

@@ -76,10 +76,7 @@ std::string barrier_text(const Kernel &kernel, int threads) {
                            : fmt::format("sync_threads_at<1, {}>();", threads);
 }
 
-void TileCalls::call(const TileCall &call, SourceLocation where) {
-  if (call.op == Op::Load) return load(call, where);
-  if (call.is_product_loop()) return product_loop(call);
-  if (call.multiplies_ahead()) return multiply_ahead(call, where);
+void TileCalls::call(const TileCall &call) {
   std::string arguments = array_name(call.result.array);
   for (const TileMemory &operand : call.operands) arguments += ", " + array_name(operand.array);
   const Type from = call.operands[0].type;

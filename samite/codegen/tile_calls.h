@@ -29,8 +29,11 @@ class TileCalls {
         threads_(functions == TileFunctions::of_cuda ? fmt::format(", {}", emission.kernel.block_threads) : ""),
         maps_(passes::tensor_maps(emission.kernel)) {}
 
-  void call(const ir::TileCall &call, SourceLocation where);
-  void multiply_ahead(const ir::TileCall &call, SourceLocation where);
+  void call(const ir::TileCall &call);
+  void load(const ir::TileLoad &load, SourceLocation where);
+  void main_loop(const ir::MainLoop &loop, SourceLocation where);
+  void window_product(const ir::WindowProduct &product);
+  void stage_product(const ir::StageProduct &product);
   void load_stream(const ir::LoadStream &stream, SourceLocation where);
   void bring_windows(const ir::BringWindows &bring);
   void release_windows(const ir::ReleaseWindows &release);
@@ -48,18 +51,15 @@ class TileCalls {
 
  private:
   // tile_loads.cpp
-  void load(const ir::TileCall &call, SourceLocation where);
+  void multiply_ahead(const ir::MainLoop &loop, SourceLocation where);
   std::string window(const ir::Type &type, std::uint32_t array, const std::vector<ir::Value> &indices) const;
   std::string load_arguments(const ir::TileMemory &to, bool in_units) const;
   void note_load(const ir::Type &type, std::uint32_t array, SourceLocation where);
 
   // product_loop.cpp
-  void product_loop(const ir::TileCall &call);
-  void product_of_windows(const ir::TileCall &call);
-  void product_in_stage(const ir::TileCall &call);
   std::string bulk_windows(const passes::TensorMapNeeded &needed, const std::vector<ir::Value> &indices) const;
-  std::string bulk_windows(const ir::TileCall &call, std::size_t brought) const;
-  std::string kind_of_loop(const ir::TileCall &call) const;
+  std::string bulk_windows(const ir::Transfer &factor) const;
+  std::string kind_of_loop(const ir::MainLoop &loop) const;
   // Whether this is the last main loop for the index of the launch, as far as the enclosing loops tell.
   std::string is_last_of_index() const;
 
@@ -71,8 +71,8 @@ class TileCalls {
   const TileFunctions functions_;
   const std::string threads_;  // the last template argument
   std::string declarations_;
-  std::string team_ring_;                      // a team's position in the shared ring
-  std::vector<const ir::TileCall *> running_;  // started products
+  std::string team_ring_;                           // a team's position in the shared ring
+  std::vector<const ir::WindowProduct *> running_;  // started products
   const std::vector<passes::TensorMapNeeded> maps_;
 };
 

@@ -37,15 +37,15 @@ std::string TileCalls::load_arguments(const TileMemory &to, bool in_units) const
                      shape[shape.rank() - 1], emission_.kernel.block_threads, in_units);
 }
 
-void TileCalls::load(const TileCall &call, SourceLocation where) {
-  const std::string to = array_name(call.result.array);
-  if (call.stream) return emission_.out.line("{}.next({});", array_name(*call.stream), to);
-  const std::string how = places_.fragments_of(call.result.array)
-                              ? fmt::format("tile_load_spread<Sums{}, {}, {}>", call.result.array,
-                                            emission_.constant(call.array), call.in_units)
-                              : fmt::format("tile_load<{}>", load_arguments(call.result, call.in_units));
-  emission_.out.line("{}({}, {});", how, to, window(call.result.type, call.array, call.indices));
-  note_load(call.result.type, call.array, where);
+void TileCalls::load(const TileLoad &load, SourceLocation where) {
+  const std::string to = array_name(load.result.array);
+  if (load.stream) return emission_.out.line("{}.next({});", array_name(*load.stream), to);
+  const std::string how = places_.fragments_of(load.result.array)
+                              ? fmt::format("tile_load_spread<Sums{}, {}, {}>", load.result.array,
+                                            emission_.constant(load.array), load.in_units)
+                              : fmt::format("tile_load<{}>", load_arguments(load.result, load.in_units));
+  emission_.out.line("{}({}, {});", how, to, window(load.result.type, load.array, load.indices));
+  note_load(load.result.type, load.array, where);
 }
 
 void TileCalls::prefetch(const Prefetch &fetch) {
@@ -62,21 +62,21 @@ void TileCalls::load_stream(const LoadStream &stream, SourceLocation where) {
   note_load(stream.to.type, stream.array, where);
 }
 
-void TileCalls::multiply_ahead(const TileCall &call, SourceLocation where) {
-  std::string loads, arguments = array_name(call.result.array);
-  for (const TileMemory &factor : call.operands) arguments += ", " + array_name(factor.array);
-  for (std::size_t i = 0; i < 2; ++i) {
-    const LoopWindows &windows = call.windows[i];
-    const TileMemory &factor = call.operands[i];
-    loads += fmt::format(", StepLoads<{}, {}, {}, {}>", load_arguments(factor, windows.in_units), windows.rows,
-                         windows.columns, places_.bytes_of_buffer(factor.array));
-    arguments += ", " + window(factor.type, windows.array, windows.indices);
-    note_load(factor.type, windows.array, where);
+void TileCalls::multiply_ahead(const MainLoop &loop, SourceLocation where) {
+  std::string loads, arguments = array_name(loop.result.array);
+  for (const Transfer &factor : loop.factors) arguments += ", " + array_name(factor.ring.array);
+  for (const Transfer &factor : loop.factors) {
+    const Type type = factor.ring.type;
+    loads += fmt::format(", StepLoads<{}, {}, {}, {}>", load_arguments(factor.ring, factor.in_units), factor.rows,
+                         factor.columns, places_.bytes_of_buffer(factor.ring.array));
+    arguments += ", " + window(type, factor.array, factor.indices);
+    note_load(type, factor.array, where);
   }
-  const MatMulExtents e = matmul_extents(call.operands[0].type, call.result.type, call.attribute);
-  emission_.out.line("tile_multiply_ahead<{}, {}, {}, {}, {}{}>({}, {});", fragments_type(*call.sums), e.inner,
-                     places_.stages_of(call.operands[0].array), (call.attribute & transposed_a) != 0,
-                     (call.attribute & transposed_b) != 0, loads, arguments, scalar_text(*call.count));
+  const TileMemory &first = loop.factors[0].ring;
+  const MatMulExtents e = matmul_extents(first.type, loop.result.type, loop.attribute);
+  emission_.out.line("tile_multiply_ahead<{}, {}, {}, {}, {}{}>({}, {});", fragments_type(loop.sums), e.inner,
+                     places_.stages_of(first.array), (loop.attribute & transposed_a) != 0,
+                     (loop.attribute & transposed_b) != 0, loads, arguments, scalar_text(*loop.count));
 }
 
 // Notes a load once, even if it is emitted twice, as a stream's next window and at the array's edges.

@@ -37,9 +37,10 @@ TilePlaces::TilePlaces(const Kernel &kernel) : allocations_(kernel.local_array_c
     if (auto *bring = stmt.as<BringWindows>())
       for (const BringWindows::Window &window : bring->windows)
         if (window.values) rings_of_values_.insert(window.ring.array);
-    if (auto *call = stmt.as<TileCall>(); call && call->sets) set_by_products_.insert(call->result.array);
-    if (auto *call = stmt.as<TileCall>(); call && call->multiplies_ahead())
-      for (const TileMemory &ring : call->operands) rings_of_threads_.insert(ring.array);
+    if (auto *product = stmt.as<StageProduct>(); product && product->sets)
+      set_by_products_.insert(product->result.array);
+    if (auto *loop = stmt.as<MainLoop>(); loop && !loop->by_bulk_copies())
+      for (const Transfer &factor : loop->factors) rings_of_threads_.insert(factor.ring.array);
   });
 }
 

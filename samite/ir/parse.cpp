@@ -226,6 +226,10 @@ class Parser {
     if (accept("local")) return parse_allocate();
     if (accept("local_store")) return parse_local_store();
     if (accept("tile_call")) return parse_tile_call();
+    if (accept("tile_load")) return parse_tile_load();
+    if (accept("main_loop")) return parse_main_loop();
+    if (accept("window_product")) return parse_window_product();
+    if (accept("stage_product")) return parse_stage_product();
     if (accept("load_stream")) return parse_load_stream();
     if (accept("bring_windows")) return parse_bring_windows();
     if (accept("release_windows")) {
@@ -259,10 +263,9 @@ class Parser {
     if (accept("custom")) return parse_custom();
     if (accept("adjoint_of")) return parse_adjoint_call();
     fail_expected(
-        "a statement ('%0: type = operation', assign, store, accumulate, local, local_store, tile_call, "
-        "load_stream, bring_windows, release_windows, load_pack, store_pack, accumulate_pack, barrier, commit_copies, "
-        "wait_for_copies, print, check, "
-        "if, "
+        "a statement ('%0: type = operation', assign, store, accumulate, local, local_store, tile_call, tile_load, "
+        "main_loop, window_product, stage_product, load_stream, bring_windows, release_windows, load_pack, store_pack, "
+        "accumulate_pack, barrier, commit_copies, wait_for_copies, print, check, if, "
         "for, while, label, leave, custom or adjoint_of) or '}'");
   }
 
@@ -498,44 +501,112 @@ class Parser {
     const auto attribute = number<std::int32_t>("the operation's attribute");
     TileCall call{*op, attribute, parse_tile_memory(), {}};
     expect("=");
-    if (call.op == Op::Load && accept("next")) {
-      call.stream = parse_local_array();
-    } else if (call.op == Op::Load) {
-      call.array = parse_array();
-      call.indices = parse_indices();
-      call.in_units = accept("in_units");
-    } else {
-      do call.operands.push_back(parse_tile_memory());
-      while (accept(","));
-    }
-    if (accept("loop")) parse_windows(call);
-    if (accept("terms")) call.terms = parse_value();
+    do call.operands.push_back(parse_tile_memory());
+    while (accept(","));
     if (accept("by")) call.sums = parse_fragments();
-    call.has_window = accept("has_window");
-    call.keeps_window = accept("keeps_window");
-    call.in_stage = accept("in_stage");
-    call.sets = accept("sets");
-    if (accept("runs_into")) call.runs_into = parse_local_array();
-    call.takes_turn = accept("takes_turn");
-    call.gives_turn = accept("gives_turn");
+    call.why_no_loop = parse_reason("because");
     SourceLocation where = parse_location();
     return Stmt(std::move(call), where);
   }
 
-  void parse_windows(TileCall &call) {
-    call.part = parse_part();
-    call.count = parse_value();
+  Stmt parse_tile_load() {
+    TileLoad load{parse_tile_memory()};
+    expect("=");
+    if (accept("next")) {
+      load.stream = parse_local_array();
+    } else {
+      load.array = parse_array();
+      load.indices = parse_indices();
+    }
+    load.in_units = accept("in_units");
+    SourceLocation where = parse_location();
+    return Stmt(std::move(load), where);
+  }
+
+  ThreadRole parse_role() {
+    return accept("producers") ? ThreadRole::producers : accept("consumers") ? ThreadRole::consumers : ThreadRole::all;
+  }
+
+  std::string parse_reason(std::string_view before) {
+    return accept(before) ? expect(TokenKind::String, "a reason in quotes").text : std::string();
+  }
+
+  Transfer parse_transfer() {
+    const TileMemory ring = parse_tile_memory();
     expect_word("of");
-    do {
-      LoopWindows windows{.array = parse_array(), .indices = parse_indices(), .rows = 0, .columns = 0};
-      expect_word("step");
-      windows.rows = number<std::int64_t>("the rows of a step");
-      expect(",");
-      windows.columns = number<std::int64_t>("the columns of a step");
-      if (accept("in")) windows.parts = number<int>("the parts of a window");
-      windows.in_units = accept("in_units");
-      call.windows.push_back(std::move(windows));
-    } while (accept(","));
+    Transfer factor{.ring = ring, .array = parse_array(), .indices = parse_indices()};
+    factor.why_copy = parse_reason("copied");
+    return factor;
+  }
+  Transfer parse_transfers() {
+    Transfer factor = parse_transfer();
+    expect_word("step");
+    factor.rows = number<std::int64_t>("the rows of a step");
+    expect(",");
+    factor.columns = number<std::int64_t>("the columns of a step");
+    if (accept("in")) factor.parts = number<int>("the parts of a window");
+    factor.in_units = accept("in_units");
+    return factor;
+  }
+
+  Stmt parse_main_loop() {
+    const ThreadRole role = parse_role();
+    const auto attribute = number<std::int32_t>("the product's attribute");
+    const TileMemory result = parse_tile_memory();
+    expect("+=");
+    Transfer first = parse_transfers();
+    expect(",");
+    Transfer second = parse_transfers();
+    MainLoop loop{attribute, result, {std::move(first), std::move(second)}, {}};
+    loop.role = role;
+    if (accept("for")) loop.count = parse_value();
+    if (accept("barriers")) loop.barriers = parse_tile_memory();
+    loop.sums = parse_sums();
+    if (accept("terms")) loop.terms = parse_value();
+    loop.why_by_threads = parse_reason("because");
+    SourceLocation where = parse_location();
+    return Stmt(std::move(loop), where);
+  }
+
+  Stmt parse_window_product() {
+    const ThreadRole role = parse_role();
+    const auto attribute = number<std::int32_t>("the product's attribute");
+    const TileMemory result = parse_tile_memory();
+    expect("+=");
+    const TileMemory first = parse_tile_memory();
+    expect(",");
+    Transfer second = parse_transfer();
+    const TileMemory barriers = parse_barriers();
+    WindowProduct product{attribute, result, first, std::move(second), barriers, parse_sums(), role};
+    product.has_window = accept("has_window");
+    product.keeps_window = accept("keeps_window");
+    if (accept("runs_into")) product.runs_into = parse_local_array();
+    product.takes_turn = accept("takes_turn");
+    product.gives_turn = accept("gives_turn");
+    SourceLocation where = parse_location();
+    return Stmt(std::move(product), where);
+  }
+
+  Stmt parse_stage_product() {
+    const auto attribute = number<std::int32_t>("the product's attribute");
+    const TileMemory result = parse_tile_memory();
+    const bool sets = accept("=");
+    if (!sets) expect("+=");
+    const TileMemory first = parse_tile_memory();
+    expect(",");
+    const TileMemory second = parse_tile_memory();
+    const TileMemory barriers = parse_barriers();
+    const StageProduct product{attribute, result, {first, second}, barriers, parse_sums(), sets};
+    return Stmt(product, parse_location());
+  }
+
+  TileMemory parse_barriers() {
+    expect_word("barriers");
+    return parse_tile_memory();
+  }
+  FragmentLayout parse_sums() {
+    expect_word("by");
+    return parse_fragments();
   }
 
   TileMemory parse_tile_memory() {
@@ -564,22 +635,17 @@ class Parser {
     return Stmt(std::move(stream), where);
   }
 
-  TileCall::Part parse_part() {
-    return accept("copies")     ? TileCall::Part::copies
-           : accept("products") ? TileCall::Part::products
-                                : TileCall::Part::whole;
-  }
-
   Stmt parse_bring_windows() {
-    const TileCall::Part part = parse_part();
-    BringWindows bring{parse_tile_memory(), {}, part};
+    const ThreadRole role = parse_role();
+    BringWindows bring{parse_tile_memory(), {}, role};
     expect_word("to");
     do {
       const TileMemory ring = parse_tile_memory();
       const bool values = accept("values");
       expect_word("of");
       const std::uint32_t array = parse_array();
-      bring.windows.push_back({ring, array, parse_indices(), values});
+      std::vector<Value> indices = parse_indices();
+      bring.windows.push_back({ring, array, std::move(indices), values, parse_reason("copied")});
     } while (accept(","));
     SourceLocation where = parse_location();
     return Stmt(std::move(bring), where);

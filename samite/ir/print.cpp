@@ -114,11 +114,11 @@ std::string_view keyword(StorePack::How how) {
   return "store_pack unknown";
 }
 
-std::string_view part_words(TileCall::Part part) {
-  switch (part) {
-    case TileCall::Part::whole: return "";
-    case TileCall::Part::copies: return "copies ";
-    case TileCall::Part::products: return "products ";
+std::string_view role_words(ThreadRole role) {
+  switch (role) {
+    case ThreadRole::all: return "";
+    case ThreadRole::producers: return "producers ";
+    case ThreadRole::consumers: return "consumers ";
   }
   return "unknown ";
 }
@@ -227,28 +227,37 @@ class Printer {
           std::string operands;
           for (const TileMemory &operand : call.operands)
             operands += (operands.empty() ? "" : ", ") + tile_memory(operand);
-          if (call.op == Op::Load && call.stream) operands = "next " + local_array(*call.stream);
-          if (call.op == Op::Load && !call.stream)
-            operands = fmt::format("{}{}", element(call.array, call.indices), units(call.in_units));
-          for (const LoopWindows &windows : call.windows)
-            operands +=
-                fmt::format("{} {} step {}, {}{}{}",
-                            &windows == call.windows.data()
-                                ? fmt::format(" loop {}{} of", part_words(call.part), value(*call.count))
-                                : ",",
-                            element(windows.array, windows.indices), windows.rows, windows.columns,
-                            windows.parts == 1 ? "" : fmt::format(" in {}", windows.parts), units(windows.in_units));
-          if (call.terms) operands += " terms " + value(*call.terms);
-          if (call.sums) operands += " by " + to_string(*call.sums);
-          if (call.has_window) operands += " has_window";
-          if (call.keeps_window) operands += " keeps_window";
-          if (call.in_stage) operands += " in_stage";
-          if (call.sets) operands += " sets";
-          if (call.runs_into) operands += " runs_into " + local_array(*call.runs_into);
-          if (call.takes_turn) operands += " takes_turn";
-          if (call.gives_turn) operands += " gives_turn";
-          write("tile_call {} {} {} = {}{}", info(call.op).name, call.attribute, tile_memory(call.result), operands,
-                where);
+          write("tile_call {} {} {} = {}{}{}{}", info(call.op).name, call.attribute, tile_memory(call.result), operands,
+                call.sums ? " by " + to_string(*call.sums) : "", because(call.why_no_loop), where);
+        },
+        [&](const TileLoad &load) {
+          write("tile_load {} = {}{}{}", tile_memory(load.result),
+                load.stream ? "next " + local_array(*load.stream) : element(load.array, load.indices),
+                units(load.in_units), where);
+        },
+        [&](const MainLoop &loop) {
+          const auto of_array = [&](const Transfer &factor) {
+            return fmt::format("{} step {}, {}{}{}", transfer(factor), factor.rows, factor.columns,
+                               factor.parts == 1 ? "" : fmt::format(" in {}", factor.parts), units(factor.in_units));
+          };
+          write("main_loop {}{} {} += {}, {}{}{} by {}{}{}{}", role_words(loop.role), loop.attribute,
+                tile_memory(loop.result), of_array(loop.factors[0]), of_array(loop.factors[1]),
+                loop.count ? " for " + value(*loop.count) : "",
+                loop.barriers ? " barriers " + tile_memory(*loop.barriers) : "", to_string(loop.sums),
+                loop.terms ? " terms " + value(*loop.terms) : "", because(loop.why_by_threads), where);
+        },
+        [&](const WindowProduct &product) {
+          write("window_product {}{} {} += {}, {} barriers {} by {}{}{}{}{}{}{}", role_words(product.role),
+                product.attribute, tile_memory(product.result), tile_memory(product.first), transfer(product.second),
+                tile_memory(product.barriers), to_string(product.sums), product.has_window ? " has_window" : "",
+                product.keeps_window ? " keeps_window" : "",
+                product.runs_into ? " runs_into " + local_array(*product.runs_into) : "",
+                product.takes_turn ? " takes_turn" : "", product.gives_turn ? " gives_turn" : "", where);
+        },
+        [&](const StageProduct &product) {
+          write("stage_product {} {} {} {}, {} barriers {} by {}{}", product.attribute, tile_memory(product.result),
+                product.sets ? "=" : "+=", tile_memory(product.factors[0]), tile_memory(product.factors[1]),
+                tile_memory(product.barriers), to_string(product.sums), where);
         },
         [&](const LoadStream &stream) {
           write("load_stream {} inside {}: i32 to {} = {} step {}, {}{}{}", local_array(stream.stream),
@@ -258,9 +267,10 @@ class Printer {
         [&](const BringWindows &bring) {
           std::string windows;
           for (const BringWindows::Window &window : bring.windows)
-            windows += fmt::format("{}{}{} of {}", windows.empty() ? "" : ", ", tile_memory(window.ring),
-                                   window.values ? " values" : "", element(window.array, window.indices));
-          write("bring_windows {}{} to {}{}", part_words(bring.part), tile_memory(bring.barriers), windows, where);
+            windows += fmt::format("{}{}{} of {}{}", windows.empty() ? "" : ", ", tile_memory(window.ring),
+                                   window.values ? " values" : "", element(window.array, window.indices),
+                                   copied(window.why_copy));
+          write("bring_windows {}{} to {}{}", role_words(bring.role), tile_memory(bring.barriers), windows, where);
         },
         [&](const ReleaseWindows &release) { write("release_windows {}{}", local_array(release.barriers), where); },
         [&](const Prefetch &fetch) {
@@ -431,6 +441,14 @@ class Printer {
       if (i < message.values.size()) part(value(message.values[i]));
     }
     return text.empty() ? std::string(where_empty) : text;
+  }
+
+  static std::string because(const std::string &why) { return why.empty() ? "" : " because " + in_quotes(why); }
+  static std::string copied(const std::string &why) { return why.empty() ? "" : " copied " + in_quotes(why); }
+
+  std::string transfer(const Transfer &factor) const {
+    return fmt::format("{} of {}{}", tile_memory(factor.ring), element(factor.array, factor.indices),
+                       copied(factor.why_copy));
   }
 
   static std::string_view units(bool in_units) { return in_units ? " in_units" : ""; }

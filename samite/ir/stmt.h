@@ -20,6 +20,7 @@
 #include "samite/ir/op.h"
 #include "samite/ir/value.h"
 
+#include <array>
 #include <concepts>
 #include <memory>
 #include <optional>
@@ -154,78 +155,112 @@ struct LocalStore {
 
 // A tile in memory of a block, in that memory's layout. A scalar is a tile of one element.
 struct TileMemory {
-  LocalArrayId array;
-  Type type;
+  LocalArrayId array = 0;
+  Type type = ScalarType::Bool;
 };
 
-// The windows of an array that a loop loads: the first one, and the rows and columns between successive ones.
-struct LoopWindows {
-  std::uint32_t array;
-  std::vector<Value> indices;
-  std::int64_t rows, columns;
-  // The blocks of a cluster each load one of so many equal parts of a window's rows, for all of them (multicast). 1: a
-  // block loads its own windows.
-  int parts = 1;
-  bool in_units = false;  // each row of each window begins at a multiple of 16 bytes in the array, in every launch
-};
-
-// tile_call reduce_add $2: tile<f32, 8, 1> = $1: tile<f32, 8, 4>
+// tile_call reduce_add 0 $2: tile<f32, 8, 1> = $1: tile<f32, 8, 4>
 // An operation that all threads of a block compute together, from memory to memory   (lowered tile kernels only)
 //
-// `tile_call load 0 $2: tile<f32, 8, 4> = @x[%1, %2]`, without operands, loads from an array. Into shared memory it is
-// asynchronous: it starts copies, which arrive when a thread waits for them. `in_units`: each row of it begins at a
-// multiple of 16 bytes in the array. `= next $7` loads the next window of a stream.
-//
-// `tile_call matmul 0 $3: … = $1: …, $2: … by fragments(matrices, 64, 64, 2, 4)` names the layout of the sums during
-// the multiplication.
-//
-// `tile_call matmul 0 $3: … = $1: …, $2: …, $4: tile<u64, 8> loop %5 of @a[%1, 0] step 0, 64, @b[0, %2] step 64, 0 by
-// …` is a main loop of %5 products, whose factors bulk copies load. $1 and $2 have a buffer for each stage, $4 two
-// barriers for each. `loop copies %5 of` is the code of producers, `loop products %5 of` that of consumers. With the
-// windows of one array only these are of $2, and the other factor is in $1. Without $4 all threads copy the windows,
-// between their products (`step 0, 64 in_units` as for a load).
+// `tile_call matmul 0 $3: … = $1: …, $2: … by fragments(matrices, 64, 64, 2, 4)` adds a product to $3, and names the
+// layout of the sums during the multiplication. `because "…"`: the reason that the product is not in a main loop.
 struct TileCall {
   Op op;
   std::int32_t attribute;
   TileMemory result;
   std::vector<TileMemory> operands;
+  // For a product: the layout of its sums during the multiplication. Empty: element by element.
+  std::optional<FragmentLayout> sums = {};
+  // For a product: the reason that no main loop computes it. Empty: none was found, or no pass has looked for one.
+  std::string why_no_loop = {};
+};
+
+// tile_load $2: tile<f32, 8, 4> = @x[%1, %2]
+// Loads a tile from an array. Into shared memory it is asynchronous: it starts copies, which arrive when a thread waits
+// for them. `in_units`: each row of it begins at a multiple of 16 bytes in the array, in every launch. `= next $7`
+// loads the next window of a stream   (lowered tile kernels only)
+struct TileLoad {
+  TileMemory result;
   std::uint32_t array = 0;
   std::vector<Value> indices = {};
   std::optional<LocalArrayId> stream = {};
   bool in_units = false;
-  // For a product: the layout of its sums during the multiplication. Empty: element by element.
-  std::optional<FragmentLayout> sums = {};
-  // For a main loop: the windows of its factors, and their number. Bulk copies load them, and the third operand has
-  // their barriers; or all threads copy them, and there is none.
-  std::vector<LoopWindows> windows = {};
-  std::optional<Value> count = {};
-  // For a whole main loop: only the first so many terms of its sums count, beginning with those of the first step.
-  // Later elements of its windows count as zeros, whatever their values.
-  std::optional<Value> terms = {};
-  // For a main loop whose threads have roles: the role of its callers.
-  enum class Part : std::uint8_t { whole, copies, products } part = Part::whole;
-  // For the products of a warp group in a ping-pong loop (`in_turns`): it waits for its turn before the product, and
-  // passes it to the next group afterwards.
-  bool takes_turn = false, gives_turn = false;
-  // If several products of an iteration use one window: all but the first find it loaded (`has_window`), and all but
-  // the last keep it for the next (`keeps_window`).
-  bool has_window = false, keeps_window = false;
-  // Its windows are in the current stage of a BringWindows, which stays valid for other statements.
-  bool in_stage = false;
-  // The product replaces its sums instead of being added to them.
-  bool sets = false;
-  // The next statement is a product with this result, which starts before this one has ended.
-  std::optional<LocalArrayId> runs_into = {};
+};
 
-  bool is_product_loop() const { return !windows.empty() && operands.size() > 2; }
-  bool multiplies_ahead() const { return !windows.empty() && operands.size() == 2; }
-  // Whether bulk copies load only the second factor; and the first operand that they load.
-  bool has_first_factor() const { return windows.size() == 1; }
-  std::size_t first_brought() const { return has_first_factor() ? 1 : 0; }
-  // Whether an operand is memory that copies fill, or their barriers.
-  bool brings(std::size_t operand) const { return is_product_loop() && operand >= first_brought(); }
-  // Whether an iteration may contain several such products.
-  bool is_step() const { return has_first_factor() || in_stage; }
+// The threads that run a statement: all of a block, or those with one role (Kernel::producers).
+enum class ThreadRole : std::uint8_t { all, producers, consumers };
+
+// A factor of a main loop: windows of an array, which copies load into a ring with a buffer for each stage. The first
+// window begins at `indices`; successive ones are so many rows and columns apart.
+struct Transfer {
+  TileMemory ring;
+  std::uint32_t array;
+  std::vector<Value> indices;
+  std::int64_t rows = 0, columns = 0;
+  // The blocks of a cluster each load one of so many equal parts of a window's rows, for all of them (multicast). 1: a
+  // block loads its own windows.
+  int parts = 1;
+  bool in_units = false;  // as for a load; only if threads copy the windows
+  std::string why_copy =
+      {};  // the reason that `array` is a copy of the array that the kernel was given; empty: it is not
+};
+
+// main_loop 0 $3: tile<f32, 64, 64> += $1: … of @a[%1, 0] step 0, 64, $2: … of @b[0, %2] step 64, 0 for %5
+//     barriers $4: tile<u64, 8> by fragments(group_matrices, 64, 64, 1, 1)
+// A loop of products whose factors are windows of arrays: copies load them ahead, into rings, and the products are
+// added to sums from before the loop. It is one statement, which has its own barriers   (lowered tile kernels only)
+//
+// With barriers, two for each stage, bulk copies load the windows, and warp groups multiply them. Without them, all
+// threads copy the windows, between their products, and `because "…"` says why. Producers run `main_loop producers …`,
+// which only copies, and consumers `main_loop consumers …`, which only multiplies. Without `for %5` it is a single
+// product: the next one of the loop around it, whose rings outlive the iteration.
+struct MainLoop {
+  std::int32_t attribute;  // of the product
+  TileMemory result;
+  std::array<Transfer, 2> factors;
+  FragmentLayout sums;
+  std::optional<TileMemory> barriers = {};
+  std::optional<Value> count = {};
+  // Only the first so many terms of its sums count, beginning with those of the first product. Later elements of its
+  // windows count as zeros, whatever their values.
+  std::optional<Value> terms = {};
+  ThreadRole role = ThreadRole::all;
+  std::string why_by_threads = {};  // the reason that no bulk copies load the windows
+
+  bool by_bulk_copies() const { return barriers.has_value(); }
+  bool is_step() const { return !count.has_value(); }
+};
+
+// window_product 0 $3: … += $1: …, $2: … of @b[%1, 0] barriers $4: … by fragments(…)
+// A product, in an iteration of a loop, of a tile that the block has with a window that bulk copies load. $2 is the
+// ring of the windows   (lowered tile kernels only)
+//
+// If several products of an iteration use one window, all but the first find it loaded (`has_window`), and all but the
+// last keep it for the next (`keeps_window`). `runs_into $7`: the next statement is a product with this result, which
+// starts before this one has ended. In a loop `in_turns`, a warp group waits for its turn before the product
+// (`takes_turn`), and passes it to the next group afterwards (`gives_turn`).
+struct WindowProduct {
+  std::int32_t attribute;
+  TileMemory result, first;
+  Transfer second;
+  TileMemory barriers;
+  FragmentLayout sums;
+  ThreadRole role = ThreadRole::all;
+  bool has_window = false, keeps_window = false;
+  bool takes_turn = false, gives_turn = false;
+  std::optional<LocalArrayId> runs_into = {};
+};
+
+// stage_product 0 $3: … += $1: …, $2: … barriers $4: … by fragments(…)
+// A product of windows that `bring_windows` has loaded: $1 and $2 are two of its rings. The current stage stays valid
+// for other statements. `= $1: …, $2: …`: the product replaces its sums   (lowered tile kernels only)
+struct StageProduct {
+  std::int32_t attribute;
+  TileMemory result;
+  std::array<TileMemory, 2> factors;
+  TileMemory barriers;
+  FragmentLayout sums;
+  bool sets = false;
 };
 
 // load_stream $7 inside %9: i32 to $2: tile<f32, 8, 4> = @x[%1, %2] step 0, 4
@@ -241,24 +276,24 @@ struct LoadStream {
   bool in_units = false;       // as for a load
 };
 
-// bring_windows products $7: tile<u64, 8> to $8: tile<f16, 64, 64> of @a[%1, 0], $9: tile<f32, 64, 4> values of
+// bring_windows consumers $7: tile<u64, 8> to $8: tile<f16, 64, 64> of @a[%1, 0], $9: tile<f32, 64, 4> values of
 //     @x[%1, 0]
 // release_windows $7
 //
 // The windows that an iteration of a main loop reads: one for each ring, loaded together by bulk copies. Until the
 // release, the name of a ring means its current stage. A ring holds a factor in panels, or values, row by row, which
-// are only loaded by element. The first array has two barriers for each stage. The part is the role of the threads, as
-// for a main loop; producers do not release.
+// are only loaded by element. The first array has two barriers for each stage. Producers do not release.
 struct BringWindows {
   struct Window {
     TileMemory ring;
     std::uint32_t array;
     std::vector<Value> indices;
     bool values = false;
+    std::string why_copy = {};  // as for a Transfer
   };
   TileMemory barriers;
   std::vector<Window> windows;
-  TileCall::Part part = TileCall::Part::whole;
+  ThreadRole role = ThreadRole::all;
 };
 struct ReleaseWindows {
   LocalArrayId barriers;
@@ -464,17 +499,24 @@ struct AdjointCall {
   std::vector<AdjointSeed> seeds;
 };
 
-using StmtKind = std::variant<Let, Assign, Store, Accumulate, Allocate, LocalStore, TileCall, LoadStream, BringWindows,
-                              ReleaseWindows, Prefetch, LoadPack, StorePack, Barrier, CommitCopies, WaitForCopies,
-                              Print, Check, If, For, While, Labelled, Leave, CustomAdjoint, AdjointCall>;
+using StmtKind = std::variant<Let, Assign, Store, Accumulate, Allocate, LocalStore, TileCall, TileLoad, MainLoop,
+                              WindowProduct, StageProduct, LoadStream, BringWindows, ReleaseWindows, Prefetch, LoadPack,
+                              StorePack, Barrier, CommitCopies, WaitForCopies, Print, Check, If, For, While, Labelled,
+                              Leave, CustomAdjoint, AdjointCall>;
+
+// The products whose factors copies load ahead.
+template <class Kind>
+concept ProductOfWindows =
+    std::same_as<Kind, MainLoop> || std::same_as<Kind, WindowProduct> || std::same_as<Kind, StageProduct>;
 
 // The statements of the lowered form only.
 template <class Kind>
 concept LoweredOnly =
-    std::same_as<Kind, TileCall> || std::same_as<Kind, LoadStream> || std::same_as<Kind, BringWindows> ||
-    std::same_as<Kind, ReleaseWindows> || std::same_as<Kind, Prefetch> || std::same_as<Kind, LoadPack> ||
-    std::same_as<Kind, StorePack> || std::same_as<Kind, Barrier> || std::same_as<Kind, CommitCopies> ||
-    std::same_as<Kind, WaitForCopies>;
+    std::same_as<Kind, TileCall> || std::same_as<Kind, TileLoad> || std::same_as<Kind, MainLoop> ||
+    std::same_as<Kind, WindowProduct> || std::same_as<Kind, StageProduct> || std::same_as<Kind, LoadStream> ||
+    std::same_as<Kind, BringWindows> || std::same_as<Kind, ReleaseWindows> || std::same_as<Kind, Prefetch> ||
+    std::same_as<Kind, LoadPack> || std::same_as<Kind, StorePack> || std::same_as<Kind, Barrier> ||
+    std::same_as<Kind, CommitCopies> || std::same_as<Kind, WaitForCopies>;
 
 // The statements of the captured form only.
 template <class Kind>

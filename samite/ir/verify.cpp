@@ -179,40 +179,38 @@ class Verifier {
     }
     statement_ = outer;
     check_stages(block);
-    check_steps(block);
+    check_window_products(block);
   }
 
   // A window is kept for the next product of the same ring in the same block of statements, which finds it loaded.
   // While a product overlaps the next one, its sums must not be used.
-  void check_steps(const Block &block) const {
-    std::map<LocalArrayId, const TileCall *> kept;
+  void check_window_products(const Block &block) const {
+    std::map<LocalArrayId, const WindowProduct *> kept;
     std::set<LocalArrayId> on_their_way;
     std::optional<LocalArrayId> next;
     for (const Stmt &stmt : block) {
-      const auto *call = stmt.as<TileCall>();
-      const bool is_step = call && call->has_first_factor();
-      if (next && (!is_step || call->result.array != *next || on_their_way.contains(call->result.array) ||
-                   on_their_way.contains(call->operands[0].array)))
+      const auto *product = stmt.as<WindowProduct>();
+      if (next && (!product || product->result.array != *next || on_their_way.contains(product->result.array) ||
+                   on_their_way.contains(product->first.array)))
         fail("a product that runs into ${}, which must be followed by an independent product into it", *next);
-      if (!is_step) continue;
-      next = call->runs_into;
+      if (!product) continue;
+      next = product->runs_into;
       if (next)
-        on_their_way.insert(call->result.array);
+        on_their_way.insert(product->result.array);
       else
         on_their_way.clear();
-      const TileMemory &ring = call->operands[1];
-      const auto known = kept.find(ring.array);
-      if (call->has_window != (known != kept.end()))
-        fail("a product {} a window that the one before it {}", call->has_window ? "finds" : "waits for",
-             call->has_window ? "has not kept" : "has kept");
-      if (call->has_window && (known->second->windows[0].array != call->windows[0].array ||
-                               known->second->windows[0].indices != call->windows[0].indices ||
-                               known->second->operands[2].array != call->operands[2].array))
+      const auto known = kept.find(product->second.ring.array);
+      if (product->has_window != (known != kept.end()))
+        fail("a product {} a window that the one before it {}", product->has_window ? "finds" : "waits for",
+             product->has_window ? "has not kept" : "has kept");
+      if (product->has_window && (known->second->second.array != product->second.array ||
+                                  known->second->second.indices != product->second.indices ||
+                                  known->second->barriers.array != product->barriers.array))
         fail("a product of another window than the kept one");
-      if (call->keeps_window)
-        kept.insert_or_assign(ring.array, call);
+      if (product->keeps_window)
+        kept.insert_or_assign(product->second.ring.array, product);
       else
-        kept.erase(ring.array);
+        kept.erase(product->second.ring.array);
     }
     if (!kept.empty()) fail("a kept window without a later product");
     if (next) fail("a product that runs into ${}, with no product after it", *next);
@@ -221,17 +219,16 @@ class Verifier {
   void check_stages(const Block &block) const {
     std::map<LocalArrayId, const BringWindows *> open;  // by their barriers
     for (const Stmt &stmt : block) {
-      if (const auto *bring = stmt.as<BringWindows>(); bring && bring->part != TileCall::Part::copies) {
+      if (const auto *bring = stmt.as<BringWindows>(); bring && bring->role != ThreadRole::producers) {
         if (!open.emplace(bring->barriers.array, bring).second) fail("windows of a ring that is not released");
       } else if (const auto *release = stmt.as<ReleaseWindows>()) {
         if (open.erase(release->barriers) == 0) fail("a release of windows that were not loaded");
-      } else if (const auto *call = stmt.as<TileCall>(); call && call->in_stage) {
-        const auto known = call->operands.size() == 3 ? open.find(call->operands[2].array) : open.end();
+      } else if (const auto *product = stmt.as<StageProduct>()) {
+        const auto known = open.find(product->barriers.array);
         if (known == open.end()) fail("a product in a stage whose windows were not loaded");
-        for (std::size_t i = 0; i < call->windows.size(); ++i)
+        for (const TileMemory &factor : product->factors)
           if (std::ranges::none_of(known->second->windows, [&](const BringWindows::Window &window) {
-                return window.ring.array == call->operands[i].array && window.array == call->windows[i].array &&
-                       window.indices == call->windows[i].indices && !window.values;
+                return window.ring.array == factor.array && !window.values;
               }))
             fail("a product of a window that was not loaded");
       }
@@ -547,8 +544,8 @@ class Verifier {
   void check_turns(const For &loop) const {
     std::string turns;
     for (const Stmt &stmt : loop.body)
-      if (const auto *call = stmt.as<TileCall>())
-        turns += std::string(call->takes_turn ? "t" : "") + (call->gives_turn ? "g" : "");
+      if (const auto *product = stmt.as<WindowProduct>())
+        turns += std::string(product->takes_turn ? "t" : "") + (product->gives_turn ? "g" : "");
     if (kernel_.producers == 0 || loop.kind != LoopKind::Serial || turns != "gt")
       fail("a loop in turns must give its turn once and then take it once");
   }
@@ -654,42 +651,26 @@ class Verifier {
     check_value(store.value, element, "the stored value");
   }
 
+  void check_on_tiles(std::string_view what) const {
+    if (!is_tile_kernel(kernel_)) fail("a {} in a kernel without tiles", what);
+    check_lowered(what);
+  }
+
   void check(const TileCall &call) const {
-    if (!is_tile_kernel(kernel_)) fail("a tile call in a kernel without tiles");
-    check_lowered("call on tiles in memory");
-    const bool copies = call.part == TileCall::Part::copies;
-    if (call.part != (call.is_product_loop() ? expected_part() : TileCall::Part::whole))
-      fail("a part of a main loop for threads of another role");
-    const bool of_group = call.part == TileCall::Part::products && call.has_first_factor();
-    if ((call.takes_turn || call.gives_turn) && !of_group)
-      fail("a turn on a call that is not a product of a warp group");
-    if ((call.has_window || call.keeps_window) && (copies || !call.has_first_factor()))
-      fail("a kept window on a call that is not a product of one window");
-    if (call.in_stage && (copies || call.windows.size() != 2))
-      fail("in_stage on a call that is not a product of two windows");
-    if (call.sets && !call.in_stage) fail("sets on a call that is not a product in a stage");
-    if (call.runs_into && !of_group) fail("runs_into on a call that is not a product of a warp group");
-    if (!copies) check_memory(call.result);
-    for (std::size_t i = copies ? call.first_brought() : 0; i < call.operands.size(); ++i)
-      check_memory(call.operands[i]);
-    if (call.sums) check_sums(call);
-    Operation operation{call.op, call.result.type, {}, call.array, call.attribute};
-    if (call.op == Op::Load) {
-      if (!call.operands.empty()) fail("a load from memory to memory has {} operands", call.operands.size());
-      if (call.stream) return check_next(call);
-      const Parameter &from = array(call.array);
-      check_element(from, call.indices, call.result.type);
-      return check_result(operation, call.result.type.element() == from.type, name(from.type));
-    }
+    check_on_tiles("call on tiles in memory");
     const OpInfo &op = info(call.op);
+    if (op.typing == Typing::Load) fail("{} as a call on tiles in memory", op.name);
+    if (!call.why_no_loop.empty() && call.op != Op::MatMul)
+      fail("a reason against a main loop on an operation that is not a product");
+    check_memory(call.result);
+    for (const TileMemory &operand : call.operands) check_memory(operand);
+    if (call.sums) {
+      if (call.op != Op::MatMul) fail("a layout of sums on an operation that is not a product");
+      check_sums(*call.sums, call.result.type);
+    }
+    Operation operation{call.op, call.result.type, {}, 0, call.attribute};
     for (const TileMemory &operand : call.operands) operation.operands.push_back(Value::zero(operand.type));
     // The addend of a product is its result, and steps need memory for intermediate sums.
-    if (call.is_product_loop()) {
-      check_windows(call);
-      operation.operands.pop_back();
-    } else if (call.multiplies_ahead()) {
-      check_copied_windows(call);
-    }
     if (call.op == Op::MatMul) operation.operands.push_back(Value::zero(call.result.type));
     const bool between = op.typing == Typing::Reduce || op.typing == Typing::Fourier;
     if (between && operation.operands.size() == 2) {
@@ -699,71 +680,110 @@ class Verifier {
         fail("memory of type {} between the steps of {}", name(operation.operands[1].type()), op.name);
       operation.operands.pop_back();
     }
+    check_operation_on_tiles(operation);
+  }
+  void check_operation_on_tiles(const Operation &operation) const {
+    const OpInfo &op = info(operation.op);
     if (operation.operands.size() != static_cast<std::size_t>(op.arity))
       fail("{} has {} operands, expected {}", op.name, operation.operands.size(), op.arity);
     if (const std::string error = tile_type_error(operation); !error.empty()) fail("{}: {}", op.name, error);
   }
 
-  // A main loop: a buffer of each factor and two barriers for each stage.
-  void check_windows(const TileCall &call) const {
-    check_loop_of_products(call);
-    if (call.operands.size() != 3 || call.windows.size() > 2)
-      fail("a loop of products has {} operands and windows of {} arrays, expected 3 and 1 or 2", call.operands.size(),
-           call.windows.size());
-    if (call.is_step() && (!call.count->is_constant() || call.count->as_int() != 1))
-      fail("a main loop of several products with one first factor");
-    if (call.terms) {
-      if (call.part == TileCall::Part::copies || call.is_step())
-        fail("a limit of terms on a call that is not a whole main loop");
-      check_value(*call.terms, ScalarType::Int32, "the number of terms");
-    }
-    const int stages = stages_of(call.operands[call.first_brought()]);
-    for (std::size_t i = 0; i < call.windows.size(); ++i) {
-      const LoopWindows &windows = call.windows[i];
-      const TileMemory &factor = call.operands[call.first_brought() + i];
-      check_windows_of(windows, factor);
-      check_not_written(windows.array);
-      if (windows.parts != 1 &&
-          (windows.parts != kernel_.cluster_blocks || factor.type.shape()[0] % (std::int64_t{8} * windows.parts) != 0))
-        fail("windows of {} in {} parts, expected 1 or one for each block of the cluster, of a multiple of 8 rows",
-             name(factor.type), windows.parts);
-      if (stages_of(factor) != stages) fail("factors of {} and {} stages", stages, stages_of(factor));
-    }
-    const Type barriers = call.operands[2].type;
-    if (barriers.element() != ScalarType::UInt64 || barriers.count() != std::int64_t{2} * stages)
-      fail("barriers of type {} for {} stages", name(barriers), stages);
+  void check(const TileLoad &load) const {
+    check_on_tiles("load of a tile");
+    check_memory(load.result);
+    if (load.stream) return check_next(load);
+    const Parameter &from = array(load.array);
+    check_element(from, load.indices, load.result.type);
+    if (load.result.type.element() != from.type)
+      fail("a load of type {} from @{} of type {}", name(load.result.type), from.name, name(from.type));
   }
 
-  void check_loop_of_products(const TileCall &call) const {
-    if (call.op != Op::MatMul || !call.sums || !call.count)
-      fail("a main loop of an operation that is not a product, or without a layout of its sums");
-    check_value(*call.count, ScalarType::Int32, "the number of products");
+  // A product of tiles of these types, whose sums have a layout. Threads that only copy have no sums.
+  void check_product(const auto &product, const Type &a, const Type &b, ThreadRole role) const {
+    if (role != ThreadRole::producers) check_memory(product.result);
+    check_sums(product.sums, product.result.type);
+    const Type sums = product.result.type;
+    check_operation_on_tiles(
+        {Op::MatMul, sums, {Value::zero(a), Value::zero(b), Value::zero(sums)}, 0, product.attribute});
+  }
+
+  void check(const MainLoop &loop) const {
+    check_on_tiles("main loop");
+    if (loop.role != (loop.by_bulk_copies() ? expected_role() : ThreadRole::all))
+      fail("a main loop for threads of another role");
+    const auto &[a, b] = loop.factors;
+    check_product(loop, a.ring.type, b.ring.type, loop.role);
+    if (loop.count) check_value(*loop.count, ScalarType::Int32, "the number of products");
+    if (loop.terms) {
+      if (loop.role == ThreadRole::producers || loop.is_step() || !loop.by_bulk_copies())
+        fail("a limit of terms on something other than a whole main loop of bulk copies");
+      check_value(*loop.terms, ScalarType::Int32, "the number of terms");
+    }
+    const int stages = stages_of(a.ring);
+    for (const Transfer &factor : loop.factors) check_transfer(factor, stages);
+    if (loop.by_bulk_copies()) return check_bulk_copies(loop);
+    if (kernel_.producers != 0 || loop.is_step())
+      fail("a main loop whose threads copy the windows, with producer threads, or of one product");
+    if (stages < 2) fail("a main loop whose threads copy the windows, to rings of one stage");
+    for (const Transfer &factor : loop.factors)
+      if (factor.parts != 1 || !factor.why_copy.empty())
+        fail("windows of {}, copied by threads, in parts or of a copied array", name(factor.ring.type));
+  }
+  void check_bulk_copies(const MainLoop &loop) const {
+    if (!loop.why_by_threads.empty()) fail("a reason against bulk copies on a main loop that has them");
+    check_barriers(*loop.barriers, stages_of(loop.factors[0].ring));
+    for (const Transfer &factor : loop.factors) {
+      check_not_written(factor.array);
+      if (factor.parts != 1 && (factor.parts != kernel_.cluster_blocks ||
+                                factor.ring.type.shape()[0] % (std::int64_t{8} * factor.parts) != 0))
+        fail("windows of {} in {} parts, expected 1 or one for each block of the cluster, of a multiple of 8 rows",
+             name(factor.ring.type), factor.parts);
+    }
+  }
+  // Two for each stage.
+  void check_barriers(const TileMemory &barriers, int stages) const {
+    check_memory(barriers);
+    if (barriers.type.element() != ScalarType::UInt64 || barriers.type.count() != std::int64_t{2} * stages)
+      fail("barriers of type {} for {} stages", name(barriers.type), stages);
+  }
+  void check_transfer(const Transfer &factor, int stages) const {
+    check_memory(factor.ring);
+    const Parameter &from = array(factor.array);
+    check_element(from, factor.indices, factor.ring.type);
+    if (from.type != factor.ring.type.element())
+      fail("windows of @{} of type {} for a factor of type {}", from.name, name(from.type), name(factor.ring.type));
+    if (stages_of(factor.ring) != stages) fail("factors of {} and {} stages", stages, stages_of(factor.ring));
   }
   int stages_of(const TileMemory &memory) const {
     const auto known = buffers_.find(memory.array);
     return known == buffers_.end() ? 1 : known->second.stages;
   }
-  void check_windows_of(const LoopWindows &windows, const TileMemory &factor) const {
-    const Parameter &from = array(windows.array);
-    check_element(from, windows.indices, factor.type);
-    if (from.type != factor.type.element())
-      fail("windows of @{} of type {} for a factor of type {}", from.name, name(from.type), name(factor.type));
+
+  void check(const WindowProduct &product) const {
+    check_on_tiles("product of a window");
+    if (product.role != expected_role()) fail("a product of a window for threads of another role");
+    const bool copies = product.role == ThreadRole::producers, of_group = product.role == ThreadRole::consumers;
+    if (!of_group && (product.takes_turn || product.gives_turn))
+      fail("a turn on a product that is not one of a warp group");
+    if (!of_group && product.runs_into) fail("runs_into on a product that is not one of a warp group");
+    if (copies && (product.has_window || product.keeps_window)) fail("a kept window of threads that only copy");
+    if (!copies) check_memory(product.first);
+    check_product(product, product.first.type, product.second.ring.type, product.role);
+    const int stages = stages_of(product.second.ring);
+    check_transfer(product.second, stages);
+    check_not_written(product.second.array);
+    if (product.second.parts != 1) fail("a window of {} in parts", name(product.second.ring.type));
+    check_barriers(product.barriers, stages);
   }
 
-  // The same if the threads copy both factors.
-  void check_copied_windows(const TileCall &call) const {
-    check_loop_of_products(call);
-    if (kernel_.producers != 0 || call.windows.size() != 2 || call.terms)
-      fail(
-          "a main loop whose threads copy the factors must copy both, without producer threads and without a limit of "
-          "terms");
-    const int stages = stages_of(call.operands[0]);
-    for (std::size_t i = 0; i < 2; ++i) {
-      check_windows_of(call.windows[i], call.operands[i]);
-      if (call.windows[i].parts != 1) fail("windows of {} in parts, copied by threads", name(call.operands[i].type));
-      if (stages < 2 || stages_of(call.operands[i]) != stages)
-        fail("factors of {} and {} stages, expected equal numbers of at least 2", stages, stages_of(call.operands[i]));
-    }
+  // `check_stages` looks for the windows.
+  void check(const StageProduct &product) const {
+    check_on_tiles("product in a stage");
+    if (expected_role() == ThreadRole::producers) fail("a product in a stage of threads that only copy");
+    for (const TileMemory &factor : product.factors) check_memory(factor);
+    check_product(product, product.factors[0].type, product.factors[1].type, expected_role());
+    check_barriers(product.barriers, stages_of(product.factors[0]));
   }
 
   // The arrays are read-only, and all rings have the same number of stages, at least two, since one is filled while
@@ -771,7 +791,7 @@ class Verifier {
   void check(const BringWindows &bring) const {
     if (!is_tile_kernel(kernel_)) fail("bulk copies of windows in a kernel without tiles");
     check_lowered("bulk copy of windows");
-    if (bring.part != expected_part()) fail("bring_windows for threads of another role");
+    if (bring.role != expected_role()) fail("bring_windows for threads of another role");
     check_memory(bring.barriers);
     const Type barriers = bring.barriers.type;
     const std::int64_t stages = barriers.count() / 2;
@@ -802,10 +822,10 @@ class Verifier {
       fail("a prefetch of type {} from @{} of type {}", name(fetch.type), from.name, name(from.type));
   }
   // The role of the threads whose code is being checked.
-  TileCall::Part expected_part() const {
-    return kernel_.producers == 0      ? TileCall::Part::whole
-           : kernel_.producing.empty() ? TileCall::Part::copies
-                                       : TileCall::Part::products;
+  ThreadRole expected_role() const {
+    return kernel_.producers == 0      ? ThreadRole::all
+           : kernel_.producing.empty() ? ThreadRole::producers
+                                       : ThreadRole::consumers;
   }
   void check_not_written(std::uint32_t index) const {
     for_each_statement(kernel_.body, [&](const Stmt &stmt) {
@@ -814,13 +834,13 @@ class Verifier {
   }
 
   // A load of the next window of a stream: into memory like the stream's.
-  void check_next(const TileCall &call) const {
-    check_local_array(*call.stream);
-    const auto known = streams_.find(*call.stream);
-    if (known == streams_.end()) fail("${} is not a stream of loads", *call.stream);
-    if (known->second != call.result.type)
-      fail("a load of type {} from a stream of type {}", name(call.result.type), name(known->second));
-    if (!call.indices.empty()) fail("a load from a stream has indices");
+  void check_next(const TileLoad &load) const {
+    check_local_array(*load.stream);
+    const auto known = streams_.find(*load.stream);
+    if (known == streams_.end()) fail("${} is not a stream of loads", *load.stream);
+    if (known->second != load.result.type)
+      fail("a load of type {} from a stream of type {}", name(load.result.type), name(known->second));
+    if (!load.indices.empty() || load.in_units) fail("a load from a stream has indices, or units of its own");
   }
 
   void check(const LoadStream &stream) {
@@ -882,15 +902,12 @@ class Verifier {
       fail("${} has {} elements, and is used as a tile of type {}", memory.array, *size, name(memory.type));
   }
 
-  void check_sums(const TileCall &call) const {
-    check_fragments(*call.sums);
-    if (call.op != Op::MatMul) fail("a layout of sums on an operation that is not a product");
+  void check_sums(const FragmentLayout &sums, const Type &result) const {
+    check_fragments(sums);
     // A single product may be a batch of one.
-    const TileShape shape = call.result.type.shape();
-    const bool one_product = shape.count() == call.sums->rows * call.sums->columns;
-    if (!one_product || call.sums->columns != shape[shape.rank() - 1])
-      fail("sums of {} by {} elements, and the product is of type {}", call.sums->rows, call.sums->columns,
-           name(call.result.type));
+    const TileShape shape = result.shape();
+    if (shape.count() != sums.rows * sums.columns || sums.columns != shape[shape.rank() - 1])
+      fail("sums of {} by {} elements, and the product is of type {}", sums.rows, sums.columns, name(result));
   }
 
   // Statements of lowered kernels only.

@@ -57,13 +57,14 @@ void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)>
         if (allocate.units) f(*allocate.units);
         if (allocate.buffer) f(allocate.buffer->number);
       },
-      [&](const LocalStore &store) { f(store.index), f(store.value); },
-      [&](const TileCall &call) {
-        all(call.indices);
-        for (const LoopWindows &windows : call.windows) all(windows.indices);
-        if (call.count) f(*call.count);
-        if (call.terms) f(*call.terms);
+      [&](const LocalStore &store) { f(store.index), f(store.value); }, [](const TileCall &) {},
+      [&](const TileLoad &load) { all(load.indices); },
+      [&](const MainLoop &loop) {
+        for (const Transfer &factor : loop.factors) all(factor.indices);
+        if (loop.count) f(*loop.count);
+        if (loop.terms) f(*loop.terms);
       },
+      [&](const WindowProduct &product) { all(product.second.indices); }, [](const StageProduct &) {},
       [&](const LoadStream &stream) { all(stream.indices); },
       [&](const BringWindows &bring) {
         for (const BringWindows::Window &window : bring.windows) all(window.indices);
@@ -91,7 +92,7 @@ void for_each_operand(const Stmt &stmt, const std::function<void(const Value &)>
 }
 
 std::optional<std::uint32_t> array_read(const Stmt &stmt) {
-  if (auto *call = stmt.as<TileCall>(); call && call->op == Op::Load) return call->array;
+  if (auto *load = stmt.as<TileLoad>()) return load->array;
   if (auto *pack = stmt.as<LoadPack>()) return pack->array;
   auto *let = stmt.as<Let>();
   if (!let) return std::nullopt;
@@ -107,6 +108,100 @@ std::optional<std::uint32_t> array_written(const Stmt &stmt) {
   auto *let = stmt.as<Let>();
   bool writes = let && (let->value.op == Op::Exchange || info(let->value.op).typing == Typing::Atomic);
   return writes ? std::optional(let->value.array) : std::nullopt;
+}
+
+void for_each_tile(const Stmt &stmt, const std::function<void(const TileMemory &, TileAccess)> &f) {
+  using enum TileAccess;
+  visit(
+      stmt,
+      [&](const TileCall &call) {
+        f(call.result, result);
+        for (const TileMemory &tile : call.operands) f(tile, operand);
+      },
+      [&](const TileLoad &load) { f(load.result, result); },
+      [&](const MainLoop &loop) {
+        f(loop.result, result);
+        for (const Transfer &factor : loop.factors) f(factor.ring, ring);
+        if (loop.barriers) f(*loop.barriers, barriers);
+      },
+      [&](const WindowProduct &product) {
+        f(product.result, result), f(product.first, operand), f(product.second.ring, ring);
+        f(product.barriers, barriers);
+      },
+      [&](const StageProduct &product) {
+        f(product.result, result);
+        for (const TileMemory &factor : product.factors) f(factor, ring);
+        f(product.barriers, barriers);
+      },
+      [&](const BringWindows &bring) {
+        f(bring.barriers, barriers);
+        for (const BringWindows::Window &window : bring.windows) f(window.ring, ring);
+      },
+      [](const auto &) {});
+}
+
+Stmt map_tiles(const Stmt &stmt, const std::function<LocalArrayId(LocalArrayId)> &f) {
+  const auto map = [&](TileMemory &tile) { tile.array = f(tile.array); };
+  return visit(
+      stmt,
+      [&](TileCall call) -> Stmt {
+        map(call.result);
+        for (TileMemory &operand : call.operands) map(operand);
+        return {std::move(call), stmt.where()};
+      },
+      [&](TileLoad load) -> Stmt {
+        map(load.result);
+        return {std::move(load), stmt.where()};
+      },
+      [&](MainLoop loop) -> Stmt {
+        map(loop.result);
+        for (Transfer &factor : loop.factors) map(factor.ring);
+        if (loop.barriers) map(*loop.barriers);
+        return {std::move(loop), stmt.where()};
+      },
+      [&](WindowProduct product) -> Stmt {
+        map(product.result), map(product.first), map(product.second.ring), map(product.barriers);
+        if (product.runs_into) product.runs_into = f(*product.runs_into);
+        return {std::move(product), stmt.where()};
+      },
+      [&](StageProduct product) -> Stmt {
+        map(product.result), map(product.factors[0]), map(product.factors[1]), map(product.barriers);
+        return {product, stmt.where()};
+      },
+      [&](const auto &) { return stmt; });
+}
+
+bool is_on_tiles(const Stmt &stmt) {
+  bool found = false;
+  for_each_tile(stmt, [&](const TileMemory &, TileAccess) { found = true; });
+  return found;
+}
+
+bool multiplies(const Stmt &stmt) {
+  return visit(
+      stmt, [](const TileCall &call) { return call.op == Op::MatMul; },
+      [](const ProductOfWindows auto &) { return true; }, [](const auto &) { return false; });
+}
+
+bool multiplies_by_groups(const Stmt &stmt) {
+  return visit(
+      stmt, [](const MainLoop &loop) { return loop.by_bulk_copies(); }, [](const WindowProduct &) { return true; },
+      [](const StageProduct &) { return true; }, [](const auto &) { return false; });
+}
+
+const TileMemory *result_of(const Stmt &stmt) {
+  const TileMemory *result = nullptr;
+  for_each_tile(stmt, [&](const TileMemory &tile, TileAccess access) {
+    if (access == TileAccess::result) result = &tile;
+  });
+  return result;
+}
+
+const FragmentLayout *layout_of_sums(const Stmt &stmt) {
+  return visit(
+      stmt, [](const TileCall &call) { return call.sums ? &*call.sums : nullptr; },
+      [](const ProductOfWindows auto &product) -> const FragmentLayout * { return &product.sums; },
+      [](const auto &) -> const FragmentLayout * { return nullptr; });
 }
 
 std::optional<LocalArrayId> local_array_touched(const Stmt &stmt) {
@@ -133,6 +228,7 @@ void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, Typ
   visit(
       stmt, [&](const Let &let) { f(let.local, let.value.type); }, [](const Assign &) {}, [](const Store &) {},
       [](const Accumulate &) {}, [](const Allocate &) {}, [](const LocalStore &) {}, [](const TileCall &) {},
+      [](const TileLoad &) {}, [](const ProductOfWindows auto &) {},
       [&](const LoadStream &stream) { f(stream.inside, ScalarType::Int32); }, [](const BringWindows &) {},
       [](const ReleaseWindows &) {}, [](const Prefetch &) {},
       [&](const LoadPack &load) {
@@ -195,13 +291,22 @@ Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f
         store.value = f(store.value);
         return Stmt(store, stmt.where());
       },
-      [&](TileCall call) {
-        call.indices = map_all(std::move(call.indices));
-        for (LoopWindows &windows : call.windows) windows.indices = map_all(std::move(windows.indices));
-        if (call.count) call.count = f(*call.count);
-        if (call.terms) call.terms = f(*call.terms);
-        return Stmt(std::move(call), stmt.where());
+      [&](const TileCall &) { return stmt; },
+      [&](TileLoad load) {
+        load.indices = map_all(std::move(load.indices));
+        return Stmt(std::move(load), stmt.where());
       },
+      [&](MainLoop loop) {
+        for (Transfer &factor : loop.factors) factor.indices = map_all(std::move(factor.indices));
+        if (loop.count) loop.count = f(*loop.count);
+        if (loop.terms) loop.terms = f(*loop.terms);
+        return Stmt(std::move(loop), stmt.where());
+      },
+      [&](WindowProduct product) {
+        product.second.indices = map_all(std::move(product.second.indices));
+        return Stmt(std::move(product), stmt.where());
+      },
+      [&](const StageProduct &) { return stmt; },
       [&](LoadStream stream) {
         stream.indices = map_all(std::move(stream.indices));
         return Stmt(std::move(stream), stmt.where());

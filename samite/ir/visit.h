@@ -3,6 +3,7 @@
 
 #include "samite/ir/kernel.h"
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -39,6 +40,28 @@ std::optional<std::uint32_t> array_written(const Stmt &stmt);
 
 // The local array that the statement itself loads an element from, or stores one to, if any.
 std::optional<LocalArrayId> local_array_touched(const Stmt &stmt);
+
+// How a statement uses a tile of a block as a whole: its result, something that it reads, memory that copies fill for
+// it, or the barriers of these copies.
+enum class TileAccess : std::uint8_t { result, operand, ring, barriers };
+
+// Calls `f` on each tile that the statement itself uses as a whole, the result first.
+void for_each_tile(const Stmt &stmt, const std::function<void(const TileMemory &, TileAccess)> &f);
+
+// The same statement with other memory for these tiles.
+Stmt map_tiles(const Stmt &stmt, const std::function<LocalArrayId(LocalArrayId)> &f);
+
+// Whether the statement uses tiles as a whole.
+bool is_on_tiles(const Stmt &stmt);
+
+// Whether the statement multiplies tiles; and whether bulk copies load its factors, for warp groups.
+bool multiplies(const Stmt &stmt);
+bool multiplies_by_groups(const Stmt &stmt);
+
+// The result of a statement that computes or loads a tile, and the layout of the sums of a product; null if there is
+// none.
+const TileMemory *result_of(const Stmt &stmt);
+const FragmentLayout *layout_of_sums(const Stmt &stmt);
 
 // Whether the statement itself has a visible effect: writes to an array parameter, prints or checks.
 bool has_effect(const Stmt &stmt);

@@ -317,15 +317,7 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
                             .step_parts = variant.step_parts};
   const ir::Kernel planned = plan(lowered, {passes::gpu_architecture(variant.key.cuda), options.arrays, choices});
   options.cuda.march = passes::marched(planned);
-  if (!options.debug) {
-    variant.products = passes::ways_of_products(lowered, passes::gpu_architecture(variant.key.cuda), options.arrays,
-                                                passes::has_product_steps(planned));
-    if (!passes::has_product_loops(planned))
-      for (passes::WayOfProduct &way : variant.products) {
-        if (way.why_not.empty()) way.why_not = "a block's shared memory has no room for its buffers";
-        way.copied.clear();
-      }
-  }
+  variant.products = passes::ways_of_products(planned);
   if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
   codegen::set_blocks(options.cuda, planned);
   // Its copies run ahead into the block's next index.

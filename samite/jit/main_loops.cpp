@@ -26,9 +26,7 @@ bool has_roles_when_placed(const ir::Kernel &kernel, const PlanContext &context)
 
 ir::Kernel with_main_loops(ir::Kernel kernel, const PlanContext &context) {
   const auto made = [&](int stages, bool steps) {
-    ir::Kernel loops = passes::product_loops(kernel, context.target, context.arrays, stages, steps);
-    loops.properties = kernel.properties;
-    return loops;
+    return passes::product_loops(kernel, context.target, context.arrays, {.stages_of_others = stages, .steps = steps});
   };
   for (const int stages : {4, 3, 2, 0}) {
     ir::Kernel loops = made(stages, /*steps=*/true);
@@ -40,7 +38,8 @@ ir::Kernel with_main_loops(ir::Kernel kernel, const PlanContext &context) {
     }
     if (fits_when_placed(loops, context)) return loops;
   }
-  return kernel;
+  return passes::product_loops(std::move(kernel), context.target, context.arrays,
+                               {.steps = false, .refused = "a block's shared memory has no room for its buffers"});
 }
 
 bool fits_shared_memory(ir::Kernel lowered, const passes::Architecture &gpu) {

@@ -200,7 +200,7 @@ TEST(TilePlan, LoweredTextIsParsed) {
   const ir::Kernel lowered = passes::lower_tiles(
       gemm<float>(32, 32, 16, 3, {.sums = tile::Memory::shared}, tile::Precision::tf32), passes::gpu_architecture(90));
   const std::string text = ir::to_string(lowered);
-  EXPECT_NE(text.find("tile_call load"), text.npos) << text;
+  EXPECT_NE(text.find("tile_load"), text.npos) << text;
   EXPECT_NE(text.find(" stages 3"), text.npos) << text;
   EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);
 }

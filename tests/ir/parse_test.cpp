@@ -218,13 +218,36 @@ TEST(Parse, WhereMemoryOfBlocksLies) {
   local registers $4: f32[4096] fragments(transposed_matrices, 64, 64, 1, 2)
   for %0: i32 in 0 .. 4 step 1 stages 3 ahead 2 {
     %1: i32 = mul %0, 64
-    tile_call load 0 $2: tile<f16, 64, 64> = @x[0, %1]
-    tile_call matmul 0 $4: tile<f32, 64, 64> = $2: tile<f16, 64, 64>, $2: tile<f16, 64, 64> by fragments(matrices, 64, 64, 1, 2)
+    tile_load $2: tile<f16, 64, 64> = @x[0, %1]
+    tile_call matmul 0 $4: tile<f32, 64, 64> = $2: tile<f16, 64, 64>, $2: tile<f16, 64, 64> by fragments(matrices, 64, 64, 1, 2) because "it is in \"no\" loop"
     barrier
   }
 }
 )";
   EXPECT_EQ(to_string(parse_kernel(text)), text);
+}
+
+TEST(Parse, MainLoops) {
+  const std::string text = R"(kernel @products(@a: array<const f16, 2>, @n: i32) blocks 1 of 128 {
+  local shared $0: f16[4096] panels(64, 64) stages 3
+  local shared $1: f16[4096] panels(64, 64) stages 3
+  local shared $2: u64[6]
+  local registers $3: f32[4096] fragments(group_matrices, 64, 64, 1, 1)
+  main_loop 2 $3: tile<f32, 64, 64> += $0: tile<f16, 64, 64> of @a[0, 0] step 0, 64, $1: tile<f16, 64, 64> of @a[0, 0] copied "rows end anywhere" step 64, 0 in 2 for @n barriers $2: tile<u64, 6> by fragments(group_matrices, 64, 64, 1, 1) terms 100
+  main_loop 0 $3: tile<f32, 64, 64> += $0: tile<f16, 64, 64> of @a[0, 0] step 0, 64 in_units, $1: tile<f16, 64, 64> of @a[0, 0] step 64, 0 for 3 by fragments(group_matrices, 64, 64, 1, 1) because "it is of doubles"
+  for %0: i32 in 0 .. @n step 1 in_turns {
+    main_loop consumers 0 $3: tile<f32, 64, 64> += $0: tile<f16, 64, 64> of @a[0, %0] step 0, 64, $1: tile<f16, 64, 64> of @a[0, 0] step 64, 0 barriers $2: tile<u64, 6> by fragments(group_matrices, 64, 64, 1, 1)
+    window_product 0 $3: tile<f32, 64, 64> += $0: tile<f16, 64, 64>, $1: tile<f16, 64, 64> of @a[0, 0] barriers $2: tile<u64, 6> by fragments(group_matrices, 64, 64, 1, 1) keeps_window runs_into $3 gives_turn
+    window_product producers 1 $3: tile<f32, 64, 64> += $0: tile<f16, 64, 64>, $1: tile<f16, 64, 64> of @a[0, 0] copied "it is far away" barriers $2: tile<u64, 6> by fragments(group_matrices, 64, 64, 1, 1) has_window takes_turn
+    bring_windows producers $2: tile<u64, 6> to $0: tile<f16, 64, 64> of @a[0, 0] copied "it is far away", $1: tile<f16, 64, 64> values of @a[0, 0]
+    stage_product 0 $3: tile<f32, 64, 64> += $0: tile<f16, 64, 64>, $1: tile<f16, 64, 64> barriers $2: tile<u64, 6> by fragments(group_matrices, 64, 64, 1, 1)
+    stage_product 3 $3: tile<f32, 64, 64> = $0: tile<f16, 64, 64>, $1: tile<f16, 64, 64> barriers $2: tile<u64, 6> by fragments(group_matrices, 64, 64, 1, 1)
+    release_windows $2
+  }
+}
+)";
+  EXPECT_EQ(to_string(parse_kernel(text)), text);
+  EXPECT_EQ(structural_difference(parse_kernel(text), parse_kernel(text)), "");
 }
 
 TEST(Parse, SizesOfALaunch) {
@@ -242,7 +265,7 @@ TEST(Parse, CopiesThatAreOnTheirWay) {
   load_stream $1 inside %0: i32 to $0: tile<f32, 8, 64> = @x[0, 0] step 0, 64
   for %1: i32 in 0 .. %0 step 1 {
     local shared $2: f32[512] buffer %1 of $0
-    tile_call load 0 $2: tile<f32, 8, 64> = next $1
+    tile_load $2: tile<f32, 8, 64> = next $1
     commit_copies
     wait_for_copies 1
     barrier
@@ -345,8 +368,9 @@ TEST(ParseError, NamesLineColumnExpectedAndFound) {
   EXPECT_EQ(
       error_of("kernel @k() threads 1 {"),
       "kernel text:1: column 24: expected a statement ('%0: type = operation', assign, store, accumulate, local, "
-      "local_store, tile_call, load_stream, bring_windows, release_windows, load_pack, store_pack, accumulate_pack, "
-      "barrier, commit_copies, wait_for_copies, print, check, if, for, while, label, leave, custom or adjoint_of) or "
+      "local_store, tile_call, tile_load, main_loop, window_product, stage_product, load_stream, bring_windows, "
+      "release_windows, load_pack, store_pack, accumulate_pack, barrier, commit_copies, wait_for_copies, print, check, "
+      "if, for, while, label, leave, custom or adjoint_of) or "
       "'}', found the end of the "
       "text");
 }

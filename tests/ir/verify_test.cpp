@@ -543,35 +543,93 @@ TEST(Verify, StreamsLoadWhatTheySay) {
   const auto expect = [&](const std::string &body, const std::string &message) {
     expect_rejected(tiles_with_body(stream + body), message, Form::lowered);
   };
-  EXPECT_EQ(verify_error_of(tiles_with_body(stream + "tile_call load 0 $2: tile<f32, 8, 64> = next $1"), Form::lowered),
+  EXPECT_EQ(verify_error_of(tiles_with_body(stream + "tile_load $2: tile<f32, 8, 64> = next $1"), Form::lowered),
             "no error");
-  expect("tile_call load 0 $2: tile<f32, 4, 64> = next $1", "a load of type tile<f32, 4, 64> from a stream of type");
-  expect("tile_call load 0 $2: tile<f32, 8, 64> = next $0", "$0 is not a stream of loads");
+  expect("tile_load $2: tile<f32, 4, 64> = next $1", "a load of type tile<f32, 4, 64> from a stream of type");
+  expect("tile_load $2: tile<f32, 8, 64> = next $0", "$0 is not a stream of loads");
   expect("load_stream $3 inside %1: i32 to $0: tile<f16, 8, 64> = @x[0, 0] step 0, 64", "elements of type f32");
 }
 
-TEST(Verify, LoopsOfProductsCopyTheirFactors) {
+TEST(Verify, MainLoopsWhoseThreadsCopyTheWindows) {
   const std::string rings =
       "local shared $0: f32[1024] stages 3 local shared $1: f32[1024] stages 3 local shared $5: f32[1024] "
       "local registers $2: f32[4096] fragments(matrices, 64, 64, 1, 2) ";
-  const auto call = [&](const std::string &factors, const std::string &windows, const std::string &more = "") {
-    return tiles_with_body(rings + "tile_call matmul 0 $2: tile<f32, 64, 64> = " + factors + " loop " + windows +
-                           " by fragments(matrices, 64, 64, 1, 2)" + more);
+  const auto loop = [&](const std::string &a, const std::string &b, const std::string &how = " for 4") {
+    return tiles_with_body(rings + "main_loop 0 $2: tile<f32, 64, 64> += " + a + ", " + b + how +
+                           " by fragments(matrices, 64, 64, 1, 2)");
   };
-  const std::string a = "$0: tile<f32, 64, 16>", b = "$1: tile<f32, 16, 64>", of_a = "@x[0, 0] step 0, 16 in_units",
-                    of_b = "@x[0, 0] step 16, 0";
-  EXPECT_EQ(verify_error_of(call(a + ", " + b, "4 of " + of_a + ", " + of_b), Form::lowered), "no error");
+  const std::string a = "$0: tile<f32, 64, 16> of @x[0, 0] step 0, 16 in_units",
+                    b = "$1: tile<f32, 16, 64> of @x[0, 0] step 16, 0";
+  EXPECT_EQ(verify_error_of(loop(a, b), Form::lowered), "no error");
   const auto expect = [&](const Kernel &kernel, const std::string &message) {
     expect_rejected(kernel, message, Form::lowered);
   };
-  expect(call(a + ", " + b, "4 of " + of_a), "must copy both");
-  expect(call(a + ", " + b, "copies 4 of " + of_a + ", " + of_b), "for threads of another role");
-  expect(call(a + ", " + b, "1.0 of " + of_a + ", " + of_b), "the number of products");
-  expect(call(a + ", " + b, "4 of " + of_a + ", @x[0, 0] step 16, 0 in 2"), "in parts, copied by threads");
-  expect(call(a + ", $5: tile<f32, 16, 64>", "4 of " + of_a + ", " + of_b), "factors of 3 and 1 stages");
-  expect(call("$5: tile<f32, 64, 16>, $5: tile<f32, 16, 64>", "4 of " + of_a + ", " + of_b),
-         "factors of 1 and 1 stages, expected equal numbers of at least 2");
-  expect(call(a + ", $1: tile<f32, 64, 16>", "4 of " + of_a + ", " + of_b), "have no product");
+  expect(loop(a, b, ""), "or of one product");
+  expect(loop(a, b, " for 1.0"), "the number of products");
+  expect(tiles_with_body(rings + "main_loop producers 0 $2: tile<f32, 64, 64> += " + a + ", " + b +
+                         " for 4 by fragments(matrices, 64, 64, 1, 2)"),
+         "for threads of another role");
+  expect(loop(a, b + " in 2"), "copied by threads, in parts");
+  expect(loop(a, "$5: tile<f32, 16, 64> of @x[0, 0] step 16, 0"), "factors of 3 and 1 stages");
+  expect(loop("$5: tile<f32, 64, 16> of @x[0, 0] step 0, 16", "$5: tile<f32, 16, 64> of @x[0, 0] step 16, 0"),
+         "to rings of one stage");
+  expect(loop(a, "$1: tile<f32, 64, 16> of @x[0, 0] step 16, 0"), "have no product");
+}
+
+// Rings of three stages, their barriers, and sums.
+const std::string rings_of_groups =
+    "local shared $0: f32[2048] panels(64, 32) stages 3 local shared $1: f32[2048] panels(64, 32) stages 3 "
+    "local shared $3: u64[6] local shared $4: u64[4] local shared $5: f32[2048] panels(64, 32) "
+    "local registers $2: f32[4096] fragments(matrices, 64, 64, 1, 2) ";
+const std::string by_matrices = " by fragments(matrices, 64, 64, 1, 2)",
+                  with_barriers = " barriers $3: tile<u64, 6>" + by_matrices;
+
+TEST(Verify, MainLoopsOfBulkCopies) {
+  const std::string a = "$0: tile<f32, 64, 32> of @x[0, 0] step 0, 32",
+                    b = "$1: tile<f32, 64, 32> of @x[0, 0] step 0, 32";
+  const auto loop = [&](const std::string &factors, const std::string &how, const std::string &more = "") {
+    return tiles_with_body(rings_of_groups + "main_loop 2 $2: tile<f32, 64, 64> += " + factors + how + more);
+  };
+  const auto expect = [&](const Kernel &kernel, const std::string &message) {
+    expect_rejected(kernel, message, Form::lowered);
+  };
+  const std::string both = a + ", " + b;
+  EXPECT_EQ(verify_error_of(loop(both, " for 4" + with_barriers), Form::lowered), "no error");
+  EXPECT_EQ(verify_error_of(loop(both, " for 4" + with_barriers, " terms 100"), Form::lowered), "no error");
+  EXPECT_EQ(verify_error_of(loop(both, with_barriers), Form::lowered), "no error");
+  expect(loop(both, with_barriers, " terms 100"), "on something other than a whole main loop");
+  expect(loop(both, " for 4" + with_barriers, " because \"of that\""), "a reason against bulk copies");
+  expect(loop(both, " for 4 barriers $4: tile<u64, 4>" + by_matrices), "barriers of type tile<u64, 4> for 3 stages");
+  expect(loop(both + " in 2", " for 4" + with_barriers), "in 2 parts");
+  expect(loop(both, " for 4" + with_barriers, " store @x[0, 0] = 0.0"), "bulk copies from @x, which the kernel writes");
+}
+
+TEST(Verify, SingleProductsOfMainLoops) {
+  const auto with = [&](const std::string &body) { return tiles_with_body(rings_of_groups + body); };
+  const auto expect = [&](const std::string &body, const std::string &message) {
+    expect_rejected(with(body), message, Form::lowered);
+  };
+  const std::string product =
+      "window_product 2 $2: tile<f32, 64, 64> += $5: tile<f32, 64, 32>, $1: tile<f32, 64, 32> "
+      "of @x[0, 0]" +
+      with_barriers;
+  EXPECT_EQ(verify_error_of(with(product), Form::lowered), "no error");
+  EXPECT_EQ(verify_error_of(with(product + " keeps_window " + product + " has_window"), Form::lowered), "no error");
+  expect(product + " keeps_window", "a kept window without a later product");
+  expect(product + " has_window", "has not kept");
+  expect(product + " takes_turn", "a turn on a product that is not one of a warp group");
+  expect(product + " runs_into $2", "runs_into on a product that is not one of a warp group");
+  const std::string bring =
+                        "bring_windows $3: tile<u64, 6> to $0: tile<f32, 64, 32> of @x[0, 0], "
+                        "$1: tile<f32, 64, 32> of @x[0, 0] ",
+                    in_stage = "stage_product 2 $2: tile<f32, 64, 64> = $0: tile<f32, 64, 32>, $1: tile<f32, 64, 32>" +
+                               with_barriers;
+  EXPECT_EQ(verify_error_of(with(bring + in_stage + " release_windows $3"), Form::lowered), "no error");
+  expect(bring + in_stage, "windows that are not released");
+  expect(in_stage, "a product in a stage whose windows were not loaded");
+  std::string of_another = in_stage;
+  of_another.replace(of_another.find("$1:"), 3, "$5:");
+  expect(bring + of_another + " release_windows $3", "a product of a window that was not loaded");
 }
 
 TEST(Verify, LoopsLoadAheadWhatTheyHave) {
@@ -605,22 +663,25 @@ TEST(Verify, CallsOnTilesInMemory) {
   const auto rejected = [&](const std::string &call, const std::string &fact) {
     expect_rejected(tiles_with_body(memory + call), fact, Form::lowered);
   };
-  accepted("tile_call load 0 $0: tile<f32, 8, 8> = @x[0, 0]");
+  accepted("tile_load $0: tile<f32, 8, 8> = @x[0, 0]");
   accepted("tile_call reduce_add 0 $1: tile<f32, 8, 1> = $0: tile<f32, 8, 8>");
   accepted("tile_call reduce_add 0 $1: f32 = $0: tile<f32, 64>");
   accepted("tile_call matmul 0 $1: tile<f32, 4, 4> = $0: tile<f32, 4, 2>, $1: tile<f32, 2, 4>");
   accepted("tile_call cast 0 $2: tile<i32, 8, 8> = $0: tile<f32, 8, 8>");
   accepted("tile_call sort_order 0 $2: tile<i32, 8, 8> = $0: tile<f32, 8, 8>");
-  rejected("tile_call load 0 $0: tile<f32, 8, 16> = @x[0, 0]",
+  rejected("tile_load $0: tile<f32, 8, 16> = @x[0, 0]",
            "$0 has 64 elements, and is used as a tile of type tile<f32, 8, 16>");
-  rejected("tile_call load 0 $2: tile<i32, 8, 8> = @x[0, 0]", "the result of load has type tile<i32, 8, 8>");
+  rejected("tile_load $2: tile<i32, 8, 8> = @x[0, 0]", "a load of type tile<i32, 8, 8> from @x of type f32");
   rejected("tile_call reduce_add 0 $1: tile<i32, 8, 1> = $0: tile<f32, 8, 8>", "$1 has elements of type f32");
   rejected("tile_call reduce_add 0 $1: tile<f32, 4, 1> = $0: tile<f32, 8, 8>", "reduce_add: tile<f32, 4, 1> is no");
   rejected("tile_call matmul 0 $1: tile<f32, 4, 4> = $0: tile<f32, 4, 2>, $1: tile<f32, 3, 4>", "have no product");
   rejected("tile_call matmul 0 $1: tile<f32, 4, 4> = $0: tile<f32, 4, 2>", "matmul has 2 operands, expected 3");
+  rejected("tile_call load 0 $0: tile<f32, 8, 8> = $1: tile<f32, 8, 8>", "load as a call on tiles in memory");
+  rejected("tile_call cast 0 $2: tile<i32, 8, 8> = $0: tile<f32, 8, 8> because \"of that\"",
+           "on an operation that is not a product");
   rejected("tile_call cast 0 $2: tile<i32, 8, 8> = $0: tile<f32, 64>", "cast: an operand has type tile<f32, 64>");
   rejected("tile_call reduce_add 0 $7: tile<f32, 8, 1> = $0: tile<f32, 8, 8>", "$7 is used before it is allocated");
-  expect_rejected(tiles_with_body(memory + "tile_call load 0 $0: tile<f32, 8, 8> = @x[0, 0]"),
+  expect_rejected(tiles_with_body(memory + "tile_load $0: tile<f32, 8, 8> = @x[0, 0]"),
                   "the structured form has no memory of a block");
 }
 

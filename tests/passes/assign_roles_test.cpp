@@ -26,11 +26,11 @@ TEST(AssignRoles, AGroupOfFourWarpsStartsTheCopies) {
   ASSERT_FALSE(kernel.producing.empty());
   ir::Kernel producing = kernel;
   producing.body = kernel.producing;
-  const std::vector<ir::TileCall> copies = test::all<ir::TileCall>(producing), calls = test::all<ir::TileCall>(kernel);
+  const auto copies = test::all<ir::MainLoop>(producing), products = test::all<ir::MainLoop>(kernel);
   ASSERT_EQ(copies.size(), 1u);
-  EXPECT_EQ(copies[0].part, ir::TileCall::Part::copies);
-  ASSERT_EQ(calls.size(), 1u);
-  EXPECT_EQ(calls[0].part, ir::TileCall::Part::products);
+  EXPECT_EQ(copies[0].role, ir::ThreadRole::producers);
+  ASSERT_EQ(products.size(), 1u);
+  EXPECT_EQ(products[0].role, ir::ThreadRole::consumers);
   // Nothing but what leads to the copies.
   EXPECT_TRUE(test::all<ir::Store>(producing).empty());
   EXPECT_TRUE(test::all<ir::Barrier>(producing).empty());
@@ -76,8 +76,8 @@ TEST(AssignRoles, NotWhereTheOthersDecideWhatIsCopied) {
   text.insert(text.find("for %1"), "%59: f32 = load @c[0, 0] %60: i32 = cast %59 ");
   const ir::Kernel kernel = with_roles(text);
   EXPECT_EQ(kernel.producers, 0);
-  ASSERT_EQ(test::all<ir::TileCall>(kernel).size(), 1u);
-  EXPECT_EQ(test::all<ir::TileCall>(kernel)[0].part, ir::TileCall::Part::whole);
+  ASSERT_EQ(test::all<ir::MainLoop>(kernel).size(), 1u);
+  EXPECT_EQ(test::all<ir::MainLoop>(kernel)[0].role, ir::ThreadRole::all);
 }
 
 // What nobody writes to, those who copy read as the others do.

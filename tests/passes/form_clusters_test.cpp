@@ -33,8 +33,8 @@ ir::Kernel planned(const std::string &text, std::uint64_t paired, int capability
 
 std::vector<int> parts(const ir::Kernel &kernel) {
   std::vector<int> parts;
-  for (const ir::TileCall &call : test::all<ir::TileCall>(kernel))
-    for (const ir::LoopWindows &windows : call.windows) parts.push_back(windows.parts);
+  for (const ir::MainLoop &loop : test::all<ir::MainLoop>(kernel))
+    for (const ir::Transfer &factor : loop.factors) parts.push_back(factor.parts);
   return parts;
 }
 

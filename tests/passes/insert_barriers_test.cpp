@@ -38,7 +38,8 @@ std::string outline(const Block &block) {
     const For *loop = stmt.as<For>();
     if (stmt.as<Barrier>()) text += 'B';
     if (stmt.as<WaitForCopies>()) text += 'C';
-    if (const TileCall *call = stmt.as<TileCall>()) text += call->op == Op::Load ? 'L' : 'T';
+    if (stmt.as<TileLoad>()) text += 'L';
+    if (stmt.as<TileCall>()) text += 'T';
     if (loop && loop->kind == LoopKind::Thread)
       text += loop->end.is_constant() && loop->end.as_int() == 1 ? '1' : 'E';
     else if (loop && loop->kind == LoopKind::Block)

@@ -15,8 +15,8 @@ std::vector<bool> in_units(const std::string &body, ArrayFacts facts = in_rows) 
   const ir::Kernel plan = jit::plan(test::lowered_block(body), {gpu_architecture(90), FactsOfArrays(4, facts)});
   ir::verify(plan, ir::Form::lowered, "load_in_units");
   std::vector<bool> found;
-  for (const ir::TileCall &call : test::all<ir::TileCall>(plan))
-    if (call.op == ir::Op::Load && !call.stream) found.push_back(call.in_units);
+  for (const ir::TileLoad &load : test::all<ir::TileLoad>(plan))
+    if (!load.stream) found.push_back(load.in_units);
   for (const ir::LoadStream &stream : test::all<ir::LoadStream>(plan)) found.push_back(stream.in_units);
   return found;
 }

@@ -134,17 +134,17 @@ TEST(LowerTiles, OnAGpuLoadsARowWithItsDimensionsWhereNothingMultiplies) {
   const std::string sum = "%8: f32 = reduce_add %1 %2: tile<f32, 1, 32> = broadcast %8 ",
                     added = "%3: tile<f32, 1, 32> = add %1, %7 %9: tile<f32, 1, 32> = mul %2, %3";
   const std::string text = lowered_row(sum + row + added, true);
-  EXPECT_EQ(count(text, "tile_call load"), 1) << text;
+  EXPECT_EQ(count(text, "tile_load"), 1) << text;
   EXPECT_EQ(count(text, "= load @w["), 1) << text;
   const std::string factors =
       "%10: tile<f32, 1, 1> = load @z[0, 0] "
       "%11: tile<f32, 1, 32> = load @z[0, 0] "
       "%2: tile<f32, 1, 32> = matmul %10, %11, 0.0:tile<f32, 1, 32> ";
   const std::string product = lowered_row(factors + row + added, true);
-  EXPECT_EQ(count(product, "tile_call load 0 $"), 4) << product;
+  EXPECT_EQ(count(product, "tile_load $"), 4) << product;
   const std::string of_rows =
       lowered(row + "%8: tile<f32, 2, 32> = broadcast %7 %9: tile<f32, 2, 32> = add %1, %8", true);
-  EXPECT_EQ(count(of_rows, "tile_call load"), 1) << of_rows << "of x";
+  EXPECT_EQ(count(of_rows, "tile_load"), 1) << of_rows << "of x";
 }
 
 TEST(LowerTiles, NotARowThatIsReadOtherwise) {

@@ -8,6 +8,7 @@
 // Copies arrive when their thread waits for them, and no earlier. From when they are begun nothing is in their place.
 #pragma once
 
+#include "samite/ir/visit.h"
 #include "samite/passes/tiles/spread_tiles.h"
 #include "tests/passes/block_threads.h"
 #include "tests/passes/block_tiles.h"
@@ -99,7 +100,7 @@ class LoweredCalls : protected tiles::TileOperations {
   }
 
   Steps call(Thread &thread, const ir::Stmt &at, const ir::TileCall &call) {
-    Call &state = calls_[&call];
+    Call &state = calls_[&at.kind()];
     check_apart(thread, call);
     const std::optional<Meeting::Of> inside = meets_inside(call, tiles_, threads_);
     // What a warp reduces by itself its first thread has.
@@ -144,91 +145,99 @@ class LoweredCalls : protected tiles::TileOperations {
     friend bool operator==(const Window &, const Window &) = default;
   };
 
-  struct StepsOfLoop {
-    std::int64_t count;
-    std::optional<std::int64_t> terms;  // that count, if not all
+  // What a main loop multiplies, or one product of it. `first`: a tile that the block has; null if both factors are
+  // windows.
+  struct Multiplied {
+    struct Windows {
+      ir::Type type;
+      Window first;
+      std::int64_t rows = 0, columns = 0;  // to the next one
+    };
+    std::int32_t attribute;
+    const ir::TileMemory *first = nullptr;
+    std::vector<Windows> windows;
+    std::int64_t count = 1;
+    std::optional<std::int64_t> terms = {};  // that count, if not all
+    bool sets = false;
   };
 
   // A loop of products: its buffers are the copies' from when all threads have come until all have their sums, which
-  // each thread adds its own products to, one step after another. The windows begin at these places.
-  Steps product_loop(Thread &thread, const ir::Stmt &at, const ir::TileCall &call,
-                     std::vector<std::vector<std::int64_t>> windows, StepsOfLoop steps) {
-    Call &state = calls_[&call];
+  // each thread adds its own products to, one step after another.
+  Steps product_loop(Thread &thread, const ir::Stmt &at, Multiplied multiplied) {
+    Call &state = calls_[&at.kind()];
     state.products.clear();
     // What the block has of the first factor, as all of its threads find it when they come here.
-    if (call.has_first_factor()) {
-      const ir::TileMemory &first = call.operands[0];
+    if (const ir::TileMemory *first = multiplied.first) {
       state.arrived.resize(1);
-      state.arrived[0].resize(size_of_type(first.type));
-      for (const std::int64_t e : share_read(thread, first))
-        state.arrived[0][static_cast<std::size_t>(e)] = tiles_.read(first.array, thread.tiles[first.array], e);
+      state.arrived[0].resize(size_of_type(first->type));
+      for (const std::int64_t e : share_read(thread, *first))
+        state.arrived[0][static_cast<std::size_t>(e)] = tiles_.read(first->array, thread.tiles[first->array], e);
     }
-    for (const ir::TileMemory &operand : std::span(call.operands).subspan(call.first_brought())) {
-      const TileView &view = thread.tiles[operand.array];
-      for (int stage = 0; stage < tiles_.place(operand.array).buffers; ++stage)
-        for (const std::int64_t e : share_of(thread, operand))
-          tiles_.poison(operand.array, tiles_.buffer_of(view, stage), e);
-    }
+    for_each_tile(at, [&](const ir::TileMemory &tile, ir::TileAccess access) {
+      if (access != ir::TileAccess::ring && access != ir::TileAccess::barriers) return;
+      const TileView &view = thread.tiles[tile.array];
+      for (int stage = 0; stage < tiles_.place(tile.array).buffers; ++stage)
+        for (const std::int64_t e : share_of(thread, tile)) tiles_.poison(tile.array, tiles_.buffer_of(view, stage), e);
+    });
     co_await Meeting{Meeting::Of::Block, &at};
-    for (std::int64_t step = static_cast<std::int64_t>(state.products.size()); step < steps.count; ++step) {
+    const ir::TileMemory result = *result_of(at);
+    for (auto step = static_cast<std::int64_t>(state.products.size()); step < multiplied.count; ++step) {
       std::vector<TileValue> operands;
-      if (call.has_first_factor()) {
-        operands.push_back(zero(call.operands[0].type));
+      if (multiplied.first) {
+        operands.push_back(zero(multiplied.first->type));
         operands.back().elements = state.arrived[0];
       }
-      for (std::size_t i = 0; i < windows.size(); ++i) {
-        std::vector<std::int64_t> origin = windows[i];
-        origin.back() += step * call.windows[i].columns;
-        origin[origin.size() - 2] += step * call.windows[i].rows;
-        operands.push_back(loaded(call.windows[i].array, call.operands[call.first_brought() + i].type, origin));
+      for (const typename Multiplied::Windows &windows : multiplied.windows) {
+        std::vector<std::int64_t> origin = windows.first.origin;
+        origin.back() += step * windows.columns;
+        origin[origin.size() - 2] += step * windows.rows;
+        operands.push_back(loaded(windows.first.array, windows.type, origin));
       }
-      if (steps.terms) clear_terms(call, *steps.terms, step, operands);
-      operands.push_back(zero(call.result.type));
-      state.products.push_back(of_tiles({call.op, call.result.type, {}, 0, call.attribute}, operands).value());
+      if (multiplied.terms) clear_terms(multiplied, step, operands);
+      operands.push_back(zero(result.type));
+      state.products.push_back(of_tiles({Op::MatMul, result.type, {}, 0, multiplied.attribute}, operands).value());
     }
-    const TileView &view = thread.tiles[call.result.array];
-    for (const std::int64_t e : share_of(thread, call.result))
+    const TileView &view = thread.tiles[result.array];
+    for (const std::int64_t e : share_of(thread, result))
       for (const TileValue &product : state.products) {
         const Element &own = product.elements[static_cast<std::size_t>(e)];
-        tiles_.write(
-            call.result.array, view, e,
-            call.sets ? own : combined(Op::Add, call.result.type, tiles_.read(call.result.array, view, e), own));
+        tiles_.write(result.array, view, e,
+                     multiplied.sets ? own : combined(Op::Add, result.type, tiles_.read(result.array, view, e), own));
       }
     co_await Meeting{Meeting::Of::Block, &at};
   }
 
-  static void clear_terms(const ir::TileCall &call, std::int64_t terms, std::int64_t step,
-                          std::vector<TileValue> &factors) {
-    const ir::Type a = call.operands[0].type;
-    const bool down[] = {(call.attribute & ir::transposed_a) != 0, (call.attribute & ir::transposed_b) == 0};
-    const std::int64_t inner = a.shape()[down[0] ? 0 : 1];
+  static void clear_terms(const Multiplied &multiplied, std::int64_t step, std::vector<TileValue> &factors) {
+    const bool down[] = {(multiplied.attribute & ir::transposed_a) != 0,
+                         (multiplied.attribute & ir::transposed_b) == 0};
+    const std::int64_t inner = multiplied.windows[0].type.shape()[down[0] ? 0 : 1];
     for (std::size_t i = 0; i < 2; ++i) {
-      const std::int64_t columns = call.operands[i].type.shape()[1];
+      const std::int64_t columns = multiplied.windows[i].type.shape()[1];
       for (std::size_t e = 0; e < factors[i].elements.size(); ++e) {
         const std::int64_t place = static_cast<std::int64_t>(e), own = down[i] ? place / columns : place % columns;
-        if (step * inner + own >= terms) factors[i].elements[e] = {};
+        if (step * inner + own >= *multiplied.terms) factors[i].elements[e] = {};
       }
     }
   }
 
   // Begins to copy, or, where the tile is in registers, loads.
-  void load(Thread &thread, const ir::TileCall &call, const std::vector<std::int64_t> &origin) {
-    const TileArray &array = arguments_.at(call.array);
-    const Shape extents = shape_of(call.result.type);
-    const TileView &view = thread.tiles[call.result.array];
+  void load(Thread &thread, const ir::TileLoad &load, const std::vector<std::int64_t> &origin) {
+    const TileArray &array = arguments_.at(load.array);
+    const Shape extents = shape_of(load.result.type);
+    const TileView &view = thread.tiles[load.result.array];
     const std::size_t before = origin.size() - extents.size();
-    for (const std::int64_t e : share_of(thread, call.result)) {
+    for (const std::int64_t e : share_of(thread, load.result)) {
       Shape index = origin;
       std::int64_t rest = e;
       for (std::size_t d = extents.size(); d-- > 0; rest /= extents[d]) index[before + d] += rest % extents[d];
       const std::optional<std::size_t> from = place(array.extents, index);
       const Element element = from ? array.elements[*from] : Element{};
-      if (tiles_.in_registers(call.result.array)) {
-        tiles_.write(call.result.array, view, e, element);
+      if (tiles_.in_registers(load.result.array)) {
+        tiles_.write(load.result.array, view, e, element);
         continue;
       }
-      tiles_.poison(call.result.array, view, e);
-      thread.copies.push_back({call.result.array, view, e, call.array, from, element, thread.groups});
+      tiles_.poison(load.result.array, view, e);
+      thread.copies.push_back({load.result.array, view, e, load.array, from, element, thread.groups});
     }
   }
   static void end_group(Thread &thread) { ++thread.groups; }
@@ -369,7 +378,7 @@ class LoweredCalls : protected tiles::TileOperations {
     return state.result;
   }
 
-  std::map<const ir::TileCall *, Call> calls_;
+  std::map<const ir::StmtKind *, Call> calls_;
 };
 
 }  // namespace samite::test

@@ -60,8 +60,8 @@ class LoweredInterpreter : private LoweredCalls {
           launch_.locals[loop->index].integer = i;
           produce(loop->body);
         }
-      } else if (const auto *call = stmt.as<ir::TileCall>()) {
-        copies_.push_back(windows_of(launch_, *call));
+      } else if (stmt.as<ir::MainLoop>() || stmt.as<ir::WindowProduct>()) {
+        copies_.push_back(copies_of(multiplied(launch_, stmt)));
       } else if (const auto *bring = stmt.as<ir::BringWindows>()) {
         brought_[bring->barriers.array].push_back(windows_of(launch_, *bring));
       } else if (!stmt.as<ir::Allocate>()) {
@@ -70,14 +70,40 @@ class LoweredInterpreter : private LoweredCalls {
     }
   }
   struct Copies {
-    std::vector<std::vector<std::int64_t>> windows;
+    std::vector<Window> windows;
     std::int64_t count;
     friend bool operator==(const Copies &, const Copies &) = default;
   };
-  Copies windows_of(const BlockThread &thread, const ir::TileCall &call) const {
-    Copies copies{{}, integer(thread, *call.count)};
-    for (const ir::LoopWindows &each : call.windows) copies.windows.push_back(places(thread, each.indices));
+  static Copies copies_of(const Multiplied &multiplied) {
+    Copies copies{{}, multiplied.count};
+    for (const Multiplied::Windows &windows : multiplied.windows) copies.windows.push_back(windows.first);
     return copies;
+  }
+  // What a statement multiplies, from windows; not for one that multiplies what is in memory.
+  Multiplied multiplied(const BlockThread &thread, const ir::Stmt &stmt) const {
+    Multiplied made{};
+    const auto add = [&](const ir::Transfer &factor) {
+      made.windows.push_back(
+          {factor.ring.type, {factor.array, places(thread, factor.indices)}, factor.rows, factor.columns});
+    };
+    if (const auto *loop = stmt.as<ir::MainLoop>()) {
+      made.attribute = loop->attribute;
+      for (const ir::Transfer &factor : loop->factors) add(factor);
+      if (loop->count) made.count = integer(thread, *loop->count);
+      if (loop->terms) made.terms = integer(thread, *loop->terms);
+    } else if (const auto *product = stmt.as<ir::WindowProduct>()) {
+      made.attribute = product->attribute;
+      made.first = &product->first;
+      add(product->second);
+    } else if (const auto *product = stmt.as<ir::StageProduct>()) {
+      made.attribute = product->attribute;
+      made.sets = product->sets;
+      const auto present = present_.find({thread.number, product->barriers.array});
+      if (present == present_.end()) throw std::runtime_error("a product in a stage that nothing has brought");
+      for (const ir::TileMemory &factor : product->factors)
+        made.windows.push_back({factor.type, present->second.at(factor.array)});
+    }
+    return made;
   }
 
   void run_block(const ir::Block &statements) {
@@ -136,23 +162,11 @@ class LoweredInterpreter : private LoweredCalls {
       } else if (const auto *loop = stmt.as<ir::While>()) {
         co_await serial(thread, *loop);
       } else if (const auto *call = stmt.as<ir::TileCall>()) {
-        if (call->windows.empty()) {
-          co_await this->call(thread, stmt, *call);
-          continue;
-        }
-        Copies copies = windows_of(thread, *call);
-        if (call->has_window && kept_[{thread.number, call->operands[1].array}] != copies)
-          throw std::runtime_error("products of another window than was kept");
-        if (call->keeps_window) kept_[{thread.number, call->operands[1].array}] = copies;
-        if (call->in_stage) check_stage(thread, *call, copies);
-        if (call->part == ir::TileCall::Part::products && !call->has_window && !call->in_stage) {
-          const std::size_t own = consumed_ + thread.loops++;
-          if (own >= copies_.size() || copies_[own] != copies)
-            throw std::runtime_error("products of other windows than are copied");
-        }
-        co_await product_loop(
-            thread, stmt, *call, std::move(copies.windows),
-            {copies.count, call->terms ? std::optional(integer(thread, *call->terms)) : std::nullopt});
+        co_await this->call(thread, stmt, *call);
+      } else if (multiplies(stmt)) {
+        Multiplied own = multiplied(thread, stmt);
+        check_windows(thread, stmt, copies_of(own));
+        co_await product_loop(thread, stmt, std::move(own));
       } else if (stmt.as<ir::Barrier>()) {
         co_await Meeting{Meeting::Of::Block, &stmt};
       } else if (const auto *allocate = stmt.as<ir::Allocate>()) {
@@ -169,6 +183,23 @@ class LoweredInterpreter : private LoweredCalls {
         throw std::logic_error("a statement that no lowered kernel has");
       }
     }
+  }
+
+  // Whether they are those that the threads which copy have brought, or that an earlier product has kept.
+  void check_windows(BlockThread &thread, const ir::Stmt &stmt, const Copies &copies) {
+    const auto *loop = stmt.as<ir::MainLoop>();
+    const auto *product = stmt.as<ir::WindowProduct>();
+    if (product) {
+      Copies &kept = kept_[{thread.number, product->second.ring.array}];
+      if (product->has_window && kept != copies) throw std::runtime_error("products of another window than was kept");
+      if (product->keeps_window) kept = copies;
+    }
+    const bool brought = loop ? loop->role == ir::ThreadRole::consumers
+                              : product && product->role == ir::ThreadRole::consumers && !product->has_window;
+    if (!brought) return;
+    const std::size_t own = consumed_ + thread.loops++;
+    if (own >= copies_.size() || copies_[own] != copies)
+      throw std::runtime_error("products of other windows than are copied");
   }
 
   // Does what waits for nobody and has no statements inside.
@@ -190,8 +221,8 @@ class LoweredInterpreter : private LoweredCalls {
       else
         thread.own_arrays[allocate->array].assign(
             static_cast<std::size_t>(std::max<std::int64_t>(integer(thread, allocate->size), 0)), std::nullopt);
-    } else if (const auto *call = stmt.as<ir::TileCall>(); call && call->op == Op::Load) {
-      load(thread, *call, call->stream ? next_window(thread, *call->stream) : places(thread, call->indices));
+    } else if (const auto *own = stmt.as<ir::TileLoad>()) {
+      load(thread, *own, own->stream ? next_window(thread, *own->stream) : places(thread, own->indices));
     } else if (const auto *bring = stmt.as<ir::BringWindows>()) {
       take_windows(thread, *bring);
     } else if (const auto *release = stmt.as<ir::ReleaseWindows>()) {
@@ -320,7 +351,7 @@ class LoweredInterpreter : private LoweredCalls {
   void take_windows(BlockThread &thread, const ir::BringWindows &bring) {
     const ir::LocalArrayId barriers = bring.barriers.array;
     Windows windows = windows_of(thread, bring);
-    if (bring.part == ir::TileCall::Part::products) {
+    if (bring.role == ir::ThreadRole::consumers) {
       const std::vector<Windows> &brought = brought_[barriers];
       const std::size_t own = taken_[barriers] + thread.taken[barriers]++;
       if (own >= brought.size() || brought[own] != windows) throw std::runtime_error("other windows than are copied");
@@ -340,14 +371,6 @@ class LoweredInterpreter : private LoweredCalls {
       for (auto &element : thread.own_arrays[ring]) element.reset();
     present_.erase(present);
   }
-  void check_stage(const BlockThread &thread, const ir::TileCall &call, const Copies &copies) const {
-    const auto present = present_.find({thread.number, call.operands[2].array});
-    if (present == present_.end()) throw std::runtime_error("a product in a stage that nothing has brought");
-    for (std::size_t i = 0; i < copies.windows.size(); ++i)
-      if (present->second.at(call.operands[i].array) != Window{call.windows[i].array, copies.windows[i]})
-        throw std::runtime_error("a product of another window than was brought");
-  }
-
   void open(BlockThread &thread, const ir::LoadStream &stream) {
     BlockThread::Stream &own = thread.streams[stream.stream];
     own = {places(thread, stream.indices), stream.rows, stream.columns};

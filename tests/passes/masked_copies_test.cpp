@@ -15,8 +15,8 @@ using namespace test::product_loops;
 using ::testing::HasSubstr;
 
 std::string why_not_whole(const std::string &text) {
-  const std::vector<WayOfProduct> ways = ways_of_products(test::product_loops::lowered(text), gpu_architecture(90),
-                                                          FactsOfArrays(6, good), /*steps=*/false);
+  const std::vector<WayOfProduct> ways = ways_of_products(passes::product_loops(
+      test::product_loops::lowered(text), gpu_architecture(90), FactsOfArrays(6, good), {.steps = false}));
   return ways.size() == 1 ? ways[0].why_not : "no product";
 }
 
@@ -27,7 +27,7 @@ ir::Kernel plan_of(const std::string &text) {
 // The limits of the kernel's loops of products that have one.
 std::size_t limits_of(const ir::Kernel &kernel) {
   std::size_t count = 0;
-  for (const ir::TileCall &call : test::all<ir::TileCall>(kernel)) count += call.terms ? 1 : 0;
+  for (const ir::MainLoop &loop : test::all<ir::MainLoop>(kernel)) count += loop.terms ? 1 : 0;
   return count;
 }
 

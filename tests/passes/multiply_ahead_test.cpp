@@ -33,21 +33,16 @@ ir::Kernel plan_of_doubles(const std::string &text, int capability = 90) {
   ir::verify(plan, ir::Form::lowered, "plan");
   return plan;
 }
-std::vector<ir::TileCall> calls_of(const ir::Kernel &plan) {
-  std::vector<ir::TileCall> calls;
-  for (const ir::TileCall &call : test::all<ir::TileCall>(plan))
-    if (call.multiplies_ahead()) calls.push_back(call);
-  return calls;
-}
-std::size_t calls_of(const ProductShape &shape) { return calls_of(plan_of_doubles(text_of(shape))).size(); }
+std::vector<ir::MainLoop> loops_of(const ir::Kernel &plan) { return test::all<ir::MainLoop>(plan); }
+std::size_t loops_of(const ProductShape &shape) { return loops_of(plan_of_doubles(text_of(shape))).size(); }
 
 TEST(MultiplyAhead, OneCallWithARingForEachFactor) {
   const ir::Kernel plan = plan_of_doubles(text_of(of_doubles({.rows = 64, .columns = 128, .inner = 16})));
-  const auto calls = calls_of(plan);
-  ASSERT_EQ(calls.size(), 1u);
-  EXPECT_EQ(calls[0].windows[0].columns, 16);
-  EXPECT_EQ(calls[0].windows[1].rows, 16);
-  EXPECT_TRUE(calls[0].windows[0].in_units && calls[0].windows[1].in_units);
+  const auto loops = loops_of(plan);
+  ASSERT_EQ(loops.size(), 1u);
+  EXPECT_EQ(loops[0].factors[0].columns, 16);
+  EXPECT_EQ(loops[0].factors[1].rows, 16);
+  EXPECT_TRUE(loops[0].factors[0].in_units && loops[0].factors[1].in_units);
   EXPECT_THAT(test::memory(plan), HasSubstr("stages 3"));
   EXPECT_TRUE(test::all<ir::LoadStream>(plan).empty());
   EXPECT_EQ(plan_tile_memory(plan).bytes, 3 * (64 + 128) * 16 * 8);
@@ -56,37 +51,37 @@ TEST(MultiplyAhead, OneCallWithARingForEachFactor) {
 
 TEST(MultiplyAhead, OnEveryGpuWithSuchTensorCores) {
   const std::string text = text_of(of_doubles({.rows = 64, .columns = 64, .inner = 16}));
-  EXPECT_EQ(calls_of(plan_of_doubles(text, 80)).size(), 1u);
-  EXPECT_EQ(calls_of(plan_of_doubles(text, 100)).size(), 1u);
+  EXPECT_EQ(loops_of(plan_of_doubles(text, 80)).size(), 1u);
+  EXPECT_EQ(loops_of(plan_of_doubles(text, 100)).size(), 1u);
 }
 
 TEST(MultiplyAhead, OtherLoopsStay) {
   const ProductShape shape = of_doubles({.rows = 64, .columns = 64, .inner = 16});
-  EXPECT_EQ(calls_of(shape), 1u);
+  EXPECT_EQ(loops_of(shape), 1u);
   ProductShape other = shape;
   other.stages = 2;
-  EXPECT_EQ(calls_of(other), 0u) << "copies would start too late";
+  EXPECT_EQ(loops_of(other), 0u) << "copies would start too late";
   other = shape, other.inner = 12;
-  EXPECT_EQ(calls_of(other), 0u) << "not whole steps of the tensor cores";
+  EXPECT_EQ(loops_of(other), 0u) << "not whole steps of the tensor cores";
   other = shape, other.inner = 24;
-  EXPECT_EQ(calls_of(other), 1u);
+  EXPECT_EQ(loops_of(other), 1u);
   other = shape, other.rows = 128, other.columns = 128;
-  EXPECT_EQ(calls_of(other), 0u) << "128 sums of 8 bytes leave no registers";
+  EXPECT_EQ(loops_of(other), 0u) << "128 sums of 8 bytes leave no registers";
   other.threads = 256;
-  EXPECT_EQ(calls_of(other), 1u);
+  EXPECT_EQ(loops_of(other), 1u);
   other.threads = 512;
-  EXPECT_EQ(calls_of(other), 0u) << "512 threads have 128 registers each";
+  EXPECT_EQ(loops_of(other), 0u) << "512 threads have 128 registers each";
   other = shape, other.halved = true;
-  EXPECT_EQ(calls_of(other), 0u) << "each product is multiplied before it is added";
+  EXPECT_EQ(loops_of(other), 0u) << "each product is multiplied before it is added";
   other = shape, other.limited = true;
-  EXPECT_EQ(calls_of(other), 0u) << "windows are masked before they are multiplied";
-  EXPECT_EQ(calls_of(plan_of_doubles(text_of(shape, "%9: f64 = load @a[%7, 0] store @c[%7, 1] = %9"))).size(), 0u);
+  EXPECT_EQ(loops_of(other), 0u) << "windows are masked before they are multiplied";
+  EXPECT_EQ(loops_of(plan_of_doubles(text_of(shape, "%9: f64 = load @a[%7, 0] store @c[%7, 1] = %9"))).size(), 0u);
   std::string text = text_of(shape);
   text.replace(text.find("%7: i32 = mul %1, 16"), 20, "%7: i32 = mul %1, %1");
-  EXPECT_EQ(calls_of(plan_of_doubles(text)).size(), 0u) << "windows are at no one distance";
+  EXPECT_EQ(loops_of(plan_of_doubles(text)).size(), 0u) << "windows are at no one distance";
   text = text_of(shape);
   text.replace(text.find("128 { %0"), 3, "128 shared");
-  EXPECT_EQ(calls_of(plan_of_doubles(text)).size(), 0u) << "sums are in shared memory";
+  EXPECT_EQ(loops_of(plan_of_doubles(text)).size(), 0u) << "sums are in shared memory";
 }
 
 TEST(MultiplyAhead, NoProductOfATileWithItself) {
@@ -94,14 +89,14 @@ TEST(MultiplyAhead, NoProductOfATileWithItself) {
   std::string text = text_of(shape);
   const std::size_t at = text.find("matmul %3, %4");
   text.replace(at, 13, "matmul %3, %3");
-  EXPECT_EQ(calls_of(plan_of_doubles(text)).size(), 0u);
+  EXPECT_EQ(loops_of(plan_of_doubles(text)).size(), 0u);
 }
 
 void expect_same_products(const ProductShape &s, std::int64_t terms, std::int64_t n, std::int64_t at) {
   SCOPED_TRACE(testing::PrintToString(s));
   const std::string text = text_of(s);
   const ir::Kernel plan = plan_of_doubles(text);
-  ASSERT_EQ(calls_of(plan).size(), 1u);
+  ASSERT_EQ(loops_of(plan).size(), 1u);
   test::product_loops::expect_as_structured(s, plan, text, terms, n, at);
 }
 

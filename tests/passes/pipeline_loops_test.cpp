@@ -35,9 +35,7 @@ TEST(PipelineLoops, WindowsElsewhereAreFoundOneByOne) {
   text.replace(text.find("mul %1, 16"), 10, "mul %1, %1");
   const ir::Kernel kernel = pipelined(text);
   EXPECT_TRUE(test::all<ir::LoadStream>(kernel).empty());
-  std::size_t loads = 0;
-  for (const ir::TileCall &call : test::all<ir::TileCall>(kernel)) loads += call.op == ir::Op::Load;
-  EXPECT_EQ(loads, 2u);
+  EXPECT_EQ(test::all<ir::TileLoad>(kernel).size(), 2u);
 }
 
 // Each stage has a buffer, all of them are one allocation, and no buffer has a place of its own.

@@ -23,15 +23,11 @@ using ::testing::HasSubstr;
 const Architecture &hopper() { return gpu_architecture(90); }
 
 std::string why_not(const std::string &text, const FactsOfArrays &facts = FactsOfArrays(5, good)) {
-  const std::vector<WayOfProduct> ways = ways_of_products(lowered(text), hopper(), facts);
+  const std::vector<WayOfProduct> ways = ways_of_products(product_loops(lowered(text), hopper(), facts));
   return ways.size() == 1 ? ways[0].why_not : "no product";
 }
 
-std::size_t loops_of(const ir::Kernel &kernel) {
-  std::size_t count = 0;
-  for (const ir::TileCall &call : test::all<ir::TileCall>(kernel)) count += call.is_product_loop() ? 1 : 0;
-  return count;
-}
+std::size_t loops_of(const ir::Kernel &kernel) { return test::all<ir::MainLoop>(kernel).size(); }
 
 TEST(ProductLoops, OneCallWithABufferOfEachFactorForEachStage) {
   const std::string text = kernel_text({.rows = 128, .columns = 256, .inner = 64, .threads = 256, .stages = 4});
@@ -102,20 +98,46 @@ TEST(ProductLoops, PrintAsTheyAreParsed) {
   const ir::Kernel kernel =
       jit::plan(lowered(kernel_text({.rows = 64, .columns = 64, .inner = 64})), {hopper(), FactsOfArrays(5, good)});
   const std::string text = ir::to_string(kernel);
-  EXPECT_THAT(text, HasSubstr("loop %"));
+  EXPECT_THAT(text, HasSubstr("main_loop "));
   EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);
 }
 
 TEST(ProductLoops, AlsoWhereTheyAreNotSaidToBePipelined) {
   const std::string text = kernel_text({.rows = 128, .columns = 128, .inner = 64, .threads = 256, .stages = 1});
   EXPECT_EQ(loops_of(product_loops(lowered(text), hopper(), FactsOfArrays(5, good))), 0u);
-  EXPECT_EQ(loops_of(product_loops(lowered(text), hopper(), FactsOfArrays(5, good), 3)), 1u);
+  EXPECT_EQ(loops_of(product_loops(lowered(text), hopper(), FactsOfArrays(5, good), {.stages_of_others = 3})), 1u);
   const ir::Kernel planned = jit::plan(lowered(text), {hopper(), FactsOfArrays(5, good)});
   EXPECT_EQ(loops_of(planned), 1u);
   EXPECT_THAT(test::memory(planned), HasSubstr("stages 4"));
   // Two stages of these are all that a block has room for.
   const std::string large = kernel_text({.rows = 128, .columns = 256, .inner = 128, .threads = 256, .stages = 1});
   EXPECT_THAT(test::memory(jit::plan(lowered(large), {hopper(), FactsOfArrays(5, good)})), HasSubstr("stages 2"));
+}
+
+// Each product that is in no main loop has the reason, through all later steps.
+TEST(ProductLoops, OtherProductsHaveTheReason) {
+  EXPECT_EQ(why_not(kernel_text({.rows = 128, .columns = 128, .inner = 64, .threads = 256, .stages = 1})),
+            "its loop is not pipelined");
+  const auto why_planned = [](const ir::Kernel &kernel) {
+    const std::string text = ir::to_string(kernel);
+    EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);
+    const std::vector<WayOfProduct> ways = ways_of_products(kernel);
+    return ways.size() == 1 ? ways[0].why_not : "no product";
+  };
+  const auto planned = [](const ProductShape &shape, jit::PlanChoices choices = {}) {
+    return jit::plan(lowered(kernel_text(shape)), {hopper(), FactsOfArrays(5, good), choices});
+  };
+  EXPECT_EQ(why_planned(planned({.rows = 128, .columns = 256, .inner = 128, .threads = 256, .stages = 8})),
+            "a block's shared memory has no room for its buffers");
+  EXPECT_THAT(why_planned(planned({.rows = 64, .columns = 64, .inner = 16, .type = "f64", .sums = "f64"})),
+              HasSubstr("do not multiply f64"))
+      << "its threads copy the windows";
+  EXPECT_EQ(why_planned(planned({.rows = 64, .columns = 64, .inner = 64}, {.debug = true})), "no product")
+      << "nothing has looked for one";
+  ir::Kernel in_shared = lowered(kernel_text({.rows = 64, .columns = 64, .inner = 64}));
+  in_shared.sums_in_shared = true;
+  EXPECT_EQ(why_planned(product_loops(in_shared, hopper(), FactsOfArrays(5, good))),
+            "sums are asked for in shared memory");
 }
 
 TEST(ProductLoops, OnNoOtherArchitectureAndNotInDebugMode) {
@@ -240,7 +262,7 @@ TEST(ProductLoops, ReadCopiesOfWhatDoesNotLieAsTheyNeed) {
 
 TEST(ProductLoops, SayWhatIsCopied) {
   const auto ways = [](const std::string &text, const FactsOfArrays &facts) {
-    return ways_of_products(lowered(text), hopper(), facts).at(0);
+    return ways_of_products(product_loops(lowered(text), hopper(), facts)).at(0);
   };
   const std::string text = kernel_text({.rows = 64, .columns = 64, .inner = 64});
   FactsOfArrays facts = with_copies_of(false, false);
@@ -269,12 +291,12 @@ TEST(ProductLoops, OneStepWhereAnIterationDoesMore) {
       kernel_text({.rows = 128, .columns = 128, .inner = 64, .threads = 256, .stages = 4, .halved = true});
   EXPECT_EQ(why_not(text), "");
   const FactsOfArrays facts(5, good);
-  EXPECT_EQ(loops_of(product_loops(lowered(text), hopper(), facts, 0, /*steps=*/false)), 0u);
+  EXPECT_EQ(loops_of(product_loops(lowered(text), hopper(), facts, {.steps = false})), 0u);
   const ir::Kernel kernel = product_loops(lowered(text), hopper(), facts);
   ir::verify(kernel, ir::Form::lowered, "product_loops");
   EXPECT_TRUE(has_product_steps(kernel));
   ASSERT_EQ(loops_of(kernel), 1u);
-  EXPECT_THAT(ir::to_string(kernel), HasSubstr("loop 1 of @a["));
+  EXPECT_TRUE(test::all<ir::MainLoop>(kernel)[0].is_step());
 }
 
 // Nobody would start the copies of the next steps.

@@ -31,25 +31,15 @@ ir::Kernel steps_planned(const std::string &text, int architecture = 90) {
   ir::verify(plan, ir::Form::lowered, "plan");
   return plan;
 }
-std::vector<ir::TileCall> steps_of(const ir::Kernel &kernel) {
-  std::vector<ir::TileCall> found;
-  for (const ir::TileCall &call : test::all<ir::TileCall>(kernel))
-    if (call.is_product_loop()) found.push_back(call);
-  return found;
-}
+std::vector<ir::WindowProduct> steps_of(const ir::Kernel &kernel) { return test::all<ir::WindowProduct>(kernel); }
 
 TEST(ProductSteps, EachProductHasARingForItsWindows) {
   const ir::Kernel kernel = product_loops(lowered(kernel_text(steps)), gpu_architecture(90), FactsOfArrays(8, good));
   ir::verify(kernel, ir::Form::lowered, "product_loops");
   EXPECT_TRUE(has_product_steps(kernel));
-  const std::vector<ir::TileCall> calls = steps_of(kernel);
-  ASSERT_EQ(calls.size(), 2u);
-  for (const ir::TileCall &call : calls) {
-    EXPECT_TRUE(call.has_first_factor());
-    EXPECT_EQ(call.windows.size(), 1u);
-    EXPECT_EQ(call.operands.size(), 3u);
-  }
-  EXPECT_NE(calls[0].operands[1].array, calls[1].operands[1].array);
+  const std::vector<ir::WindowProduct> products = steps_of(kernel);
+  ASSERT_EQ(products.size(), 2u);
+  EXPECT_NE(products[0].second.ring.array, products[1].second.ring.array);
   const std::vector<TensorMapNeeded> maps = tensor_maps(kernel);
   ASSERT_EQ(maps.size(), 2u);
   EXPECT_EQ(maps[0], (TensorMapNeeded{1, ScalarType::Float16, 2, 64, 64}));
@@ -59,7 +49,8 @@ TEST(ProductSteps, EachProductHasARingForItsWindows) {
 }
 
 TEST(ProductSteps, AreReported) {
-  const auto ways = ways_of_products(lowered(kernel_text(steps)), gpu_architecture(90), FactsOfArrays(8, good));
+  const auto ways =
+      ways_of_products(product_loops(lowered(kernel_text(steps)), gpu_architecture(90), FactsOfArrays(8, good)));
   ASSERT_EQ(ways.size(), 2u);
   for (const WayOfProduct &way : ways) EXPECT_EQ(way.why_not, "");
 }
@@ -174,7 +165,7 @@ TEST(ProductSteps, NumbersComeByCopies) {
   ASSERT_EQ(brought[0].windows.size(), 1u);
   EXPECT_TRUE(brought[0].windows[0].values);
   const std::string text = ir::to_string(plan);
-  EXPECT_LT(text.find("release_windows"), text.find("loop products"));
+  EXPECT_LT(text.find("release_windows"), text.find("window_product"));
   EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);
   for (const ir::For &loop : test::all<ir::For>(plan)) {
     if (loop.kind != ir::LoopKind::Serial) continue;
@@ -186,14 +177,15 @@ TEST(ProductSteps, NumbersComeByCopies) {
 
 TEST(ProductSteps, ProductsOfOneWindowShareItsRing) {
   const ir::Kernel plan = steps_planned(kernel_text(with_both));
-  const std::vector<ir::TileCall> calls = steps_of(plan);
-  ASSERT_EQ(calls.size(), 3u);
-  EXPECT_TRUE(calls[1].keeps_window && !calls[1].has_window && calls[2].has_window && !calls[2].keeps_window);
-  EXPECT_FALSE(calls[0].keeps_window || calls[0].has_window);
-  for (const std::size_t operand : {1u, 2u})
-    EXPECT_EQ(calls[1].operands[operand].array, calls[2].operands[operand].array);
+  const std::vector<ir::WindowProduct> products = steps_of(plan);
+  ASSERT_EQ(products.size(), 3u);
+  EXPECT_TRUE(products[1].keeps_window && !products[1].has_window && products[2].has_window &&
+              !products[2].keeps_window);
+  EXPECT_FALSE(products[0].keeps_window || products[0].has_window);
+  EXPECT_EQ(products[1].second.ring.array, products[2].second.ring.array);
+  EXPECT_EQ(products[1].barriers.array, products[2].barriers.array);
   int copies = 0;
-  for_each_statement(plan.producing, [&](const ir::Stmt &stmt) { copies += stmt.as<ir::TileCall>() != nullptr; });
+  for_each_statement(plan.producing, [&](const ir::Stmt &stmt) { copies += stmt.as<ir::WindowProduct>() != nullptr; });
   EXPECT_EQ(copies, 2) << "of the windows of k and of v";
   const std::string text = ir::to_string(plan);
   EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);
@@ -206,16 +198,16 @@ TEST(ProductSteps, ProductsOfOneWindowShareItsRing) {
 
 TEST(OverlapProducts, ThatFollowEachOtherDirectly) {
   const ir::Kernel plan = steps_planned(kernel_text(with_both));
-  const std::vector<ir::TileCall> calls = steps_of(plan);
-  ASSERT_EQ(calls.size(), 3u);
-  EXPECT_EQ(calls[0].runs_into, calls[1].result.array);
-  EXPECT_FALSE(calls[1].runs_into) << "its sums are read before the next product";
-  EXPECT_FALSE(calls[2].runs_into) << "it is the last one";
+  const std::vector<ir::WindowProduct> products = steps_of(plan);
+  ASSERT_EQ(products.size(), 3u);
+  EXPECT_EQ(products[0].runs_into, products[1].result.array);
+  EXPECT_FALSE(products[1].runs_into) << "its sums are read before the next product";
+  EXPECT_FALSE(products[2].runs_into) << "it is the last one";
   EXPECT_EQ(groups_in_turns(plan), 0) << "there are three products";
-  for (const ir::TileCall &call : steps_of(steps_planned(kernel_text(steps)))) EXPECT_FALSE(call.runs_into);
+  for (const ir::WindowProduct &product : steps_of(steps_planned(kernel_text(steps)))) EXPECT_FALSE(product.runs_into);
   // What follows must be that product.
   std::string text = ir::to_string(plan);
-  const std::string other = "runs_into $" + std::to_string(calls[2].result.array);
+  const std::string other = "runs_into $" + std::to_string(products[2].result.array);
   text.replace(text.find("runs_into $"), text.find(' ', text.find("runs_into $") + 11) - text.find("runs_into $"),
                other + "\n");
   EXPECT_THROW(ir::verify(ir::parse_kernel(text), ir::Form::lowered, "the test"), InternalError);
@@ -224,10 +216,10 @@ TEST(OverlapProducts, ThatFollowEachOtherDirectly) {
 TEST(TakeTurns, AroundWhatLiesBetweenTheLastTwoProducts) {
   const ir::Kernel plan = steps_planned(kernel_text(steps));
   EXPECT_EQ(groups_in_turns(plan), 2);
-  const std::vector<ir::TileCall> calls = steps_of(plan);
-  ASSERT_EQ(calls.size(), 2u);
-  EXPECT_TRUE(calls[0].gives_turn && !calls[0].takes_turn);
-  EXPECT_TRUE(calls[1].takes_turn && !calls[1].gives_turn);
+  const std::vector<ir::WindowProduct> products = steps_of(plan);
+  ASSERT_EQ(products.size(), 2u);
+  EXPECT_TRUE(products[0].gives_turn && !products[0].takes_turn);
+  EXPECT_TRUE(products[1].takes_turn && !products[1].gives_turn);
   EXPECT_THAT(ir::to_string(plan), HasSubstr("in_turns"));
   EXPECT_EQ(groups_in_turns(
                 steps_planned(kernel_text({.queries = 64, .keys = 64, .size = 128, .threads = 128, .stages = 4}))),

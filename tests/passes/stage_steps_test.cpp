@@ -30,12 +30,7 @@ ir::Kernel with_stages(const std::string &text, const FactsOfArrays &facts = Fac
   return plan;
 }
 std::vector<ir::BringWindows> brought(const ir::Kernel &kernel) { return test::all<ir::BringWindows>(kernel); }
-std::vector<ir::TileCall> products(const ir::Kernel &kernel) {
-  std::vector<ir::TileCall> found;
-  for (const ir::TileCall &call : test::all<ir::TileCall>(kernel))
-    if (call.is_product_loop()) found.push_back(call);
-  return found;
-}
+std::vector<ir::StageProduct> products(const ir::Kernel &kernel) { return test::all<ir::StageProduct>(kernel); }
 
 TEST(StageSteps, AnIterationWaitsOnceForAllItReads) {
   const ir::Kernel plan = with_stages(kernel_text(usual));
@@ -44,12 +39,12 @@ TEST(StageSteps, AnIterationWaitsOnceForAllItReads) {
   const ir::BringWindows bring = brought(plan)[0];
   ASSERT_EQ(bring.windows.size(), 6u) << "values of rows and of each part, a, and two of b";
   EXPECT_EQ(bring.barriers.type.count(), 8);
-  const std::vector<ir::TileCall> calls = products(plan);
-  ASSERT_EQ(calls.size(), 2u);
-  for (const ir::TileCall &call : calls) {
-    EXPECT_TRUE(call.in_stage && call.sets);
-    EXPECT_EQ(call.result.array, calls[0].result.array) << "one product is in registers at a time";
-    EXPECT_EQ(call.operands[0].array, calls[0].operands[0].array) << "one window of a";
+  const std::vector<ir::StageProduct> own = products(plan);
+  ASSERT_EQ(own.size(), 2u);
+  for (const ir::StageProduct &product : own) {
+    EXPECT_TRUE(product.sets);
+    EXPECT_EQ(product.result.array, own[0].result.array) << "one product is in registers at a time";
+    EXPECT_EQ(product.factors[0].array, own[0].factors[0].array) << "one window of a";
   }
   EXPECT_EQ(test::all<ir::ReleaseWindows>(plan).size(), 1u);
   int copies = 0;
@@ -127,7 +122,8 @@ TEST(StageSteps, ValuesThatCopiesCannotBring) {
 
 // Each of these words is needed, and each statement is where it is for a reason.
 TEST(StageSteps, WhatIsMissingIsFound) {
-  const std::string text = ir::to_string(with_stages(kernel_text(usual)));
+  const ir::Kernel plan = with_stages(kernel_text(usual));
+  const std::string text = ir::to_string(plan);
   const auto expect_found = [&](const std::string &changed) {
     ASSERT_NE(changed, text);
     EXPECT_THROW(ir::verify(ir::parse_kernel(changed), ir::Form::lowered, "the test"), InternalError) << changed;
@@ -137,14 +133,14 @@ TEST(StageSteps, WhatIsMissingIsFound) {
     return text.substr(0, begin) + text.substr(end);
   };
   expect_found(without_line("release_windows"));
-  expect_found(without_line("bring_windows products"));
+  expect_found(without_line("bring_windows consumers"));
   std::string moved = without_line("release_windows");
   const std::size_t release = text.find("release_windows"), end = text.find('\n', release);
-  moved.insert(moved.find('\n', moved.find("bring_windows products")) + 1, text.substr(release, end - release) + "\n");
+  moved.insert(moved.find('\n', moved.find("bring_windows consumers")) + 1, text.substr(release, end - release) + "\n");
   expect_found(moved);
   std::string other = text;
-  const std::size_t product = other.find("loop products");
-  other.replace(other.find("@b[", product), 2, "@a");
+  const std::size_t factor = other.find(", $", other.find("stage_product")) + 2;
+  other.replace(factor, other.find(':', factor) - factor, "$" + std::to_string(products(plan)[0].result.array));
   expect_found(other);
 }
 

@@ -25,11 +25,13 @@ class Hazards {
     for (const Stmt &stmt : block) {
       if (copies_ && !goes_beside_copies(stmt)) wait(reading);
       visit(
-          stmt, [&](const Let &let) { read(let, reading); }, [&](const TileCall &call) { called(call, reading); },
-          [&](const Store &) { reading.clear(); }, [&](const Accumulate &) { reading.clear(); },
-          [&](const Print &) { reading.clear(); }, [&](const Check &) { reading.clear(); },
-          [&](const If &branch) { either(branch, reading); }, [&](const For &loop) { loops(loop, reading); },
-          [&](const While &loop) { loops(loop, reading); }, [](const auto &) {});
+          stmt, [&](const Let &let) { read(let, reading); }, [&](const TileCall &call) { called(call, stmt, reading); },
+          [&](const TileLoad &load) { loaded(load, reading); },
+          [&](const ProductOfWindows auto &) { multiplied(stmt, reading); }, [&](const Store &) { reading.clear(); },
+          [&](const Accumulate &) { reading.clear(); }, [&](const Print &) { reading.clear(); },
+          [&](const Check &) { reading.clear(); }, [&](const If &branch) { either(branch, reading); },
+          [&](const For &loop) { loops(loop, reading); }, [&](const While &loop) { loops(loop, reading); },
+          [](const auto &) {});
     }
     if (copies_) wait(reading);
   }
@@ -52,11 +54,15 @@ class Hazards {
       reading.insert(let.value.array);
   }
 
-  void called(const TileCall &call, Arrays &reading) {
-    if (is_in_registers(call, registers_) && !exchanges_parts(call, registers_)) return;
-    if (call.op != Op::Load) return reading.clear();
-    reading.insert(call.array);
-    copies_ = copies_ || !registers_.contains(call.result.array);
+  void called(const TileCall &call, const Stmt &stmt, Arrays &reading) {
+    if (!is_in_registers(stmt, registers_) || exchanges_parts(call, registers_)) reading.clear();
+  }
+  void multiplied(const Stmt &product, Arrays &reading) {
+    if (!is_in_registers(product, registers_)) reading.clear();
+  }
+  void loaded(const TileLoad &load, Arrays &reading) {
+    reading.insert(load.array);
+    copies_ = copies_ || !registers_.contains(load.result.array);
   }
 
   void either(const If &branch, Arrays &reading) {
@@ -127,20 +133,19 @@ bool others_see(const For &loop, const std::set<LocalArrayId> &registers) {
   return elsewhere || !in_registers;
 }
 
-bool is_in_registers(const TileCall &call, const std::set<LocalArrayId> &registers) {
-  if (!registers.contains(call.result.array)) return false;
-  return call.is_product_loop() ||
-         (info(call.op).typing == Typing::Reduce && registers.contains(call.operands[0].array));
+bool is_in_registers(const Stmt &stmt, const std::set<LocalArrayId> &registers) {
+  const TileMemory *result = result_of(stmt);
+  if (!result || !registers.contains(result->array)) return false;
+  const auto *call = stmt.as<TileCall>();
+  return multiplies_by_groups(stmt) ||
+         (call && info(call->op).typing == Typing::Reduce && registers.contains(call->operands[0].array));
 }
 
 bool exchanges_parts(const TileCall &call, const std::set<LocalArrayId> &registers) {
   return info(call.op).typing == Typing::Reduce && call.operands.size() == 2 && registers.contains(call.result.array);
 }
 
-bool goes_beside_copies(const Stmt &stmt) {
-  auto *call = stmt.as<TileCall>();
-  return call ? call->op == Op::Load : touches_no_memory(stmt);
-}
+bool goes_beside_copies(const Stmt &stmt) { return stmt.as<TileLoad>() || touches_no_memory(stmt); }
 
 std::set<LocalId> loops_after_reads(const Kernel &placed, const SharesMemory &shares_memory) {
   Hazards hazards(placed, shares_memory);

@@ -25,8 +25,9 @@ bool touches_no_memory(const ir::Stmt &stmt);
 // Whether a loop over elements accesses more than arrays that it reads and register tiles, which need no barriers.
 bool others_see(const ir::For &loop, const std::set<ir::LocalArrayId> &registers);
 
-// Whether a call needs no barrier after it: its result is in registers, and other threads see none of its effects.
-bool is_in_registers(const ir::TileCall &call, const std::set<ir::LocalArrayId> &registers);
+// Whether a statement on tiles needs no barrier after it: its result is in registers, and other threads see none of its
+// effects.
+bool is_in_registers(const ir::Stmt &stmt, const std::set<ir::LocalArrayId> &registers);
 
 // Whether the threads together compute a result that each of them has (`everywhere`, ir/layout.h): they write parts of
 // it to memory, synchronise, and read all parts. Each continues as soon as it has read them.

@@ -121,7 +121,7 @@ std::size_t instructions_of_one(const For &loop) {
 
 bool may_be_unrolled(const For &loop) {
   bool calls = false;
-  for_each_statement(loop.body, [&](const Stmt &stmt) { calls = calls || stmt.as<TileCall>(); });
+  for_each_statement(loop.body, [&](const Stmt &stmt) { calls = calls || result_of(stmt); });
   return !loop.rolled && !calls && instructions_of_one(loop) <= largest_unrolled;
 }
 

@@ -60,16 +60,14 @@ void TileUses::walk(const Block &block, const For *threads, std::size_t scope) {
     } else if (allocate && allocate->of_block() && allocate->space != MemorySpace::device) {
       TileUse &own = arrays[allocate->array];
       own.allocation = allocate, own.where = stmt.where(), own.allocated = here, own.scope = scope;
-    } else if (auto *call = stmt.as<TileCall>()) {
-      called(*call, {});
-      for (std::size_t i = 0; i < call->operands.size(); ++i) called(*call, i);
-      if (makes_value_of_every_thread(*call)) {
+    } else if (stmt.as<BringWindows>()) {
+      for_each_tile(stmt, [&](const TileMemory &tile, TileAccess) { arrays[tile.array].brought.push_back(end); });
+    } else if (is_on_tiles(stmt)) {
+      use_tiles(stmt);
+      if (auto *call = stmt.as<TileCall>(); call && makes_value_of_every_thread(*call)) {
         meet();
         parts.push_back(call->operands[1].array);
       }
-    } else if (auto *bring = stmt.as<BringWindows>()) {
-      arrays[bring->barriers.array].brought.push_back(end);
-      for (const BringWindows::Window &window : bring->windows) arrays[window.ring.array].brought.push_back(end);
     } else if (auto *store = stmt.as<LocalStore>()) {
       touch(store->array, store->index, threads, false);
     } else if (auto *let = stmt.as<Let>(); let && let->value.op == Op::LocalLoad) {
@@ -96,10 +94,13 @@ bool TileUses::makes_value_of_every_thread(const TileCall &call) const {
   return layout && layout->in_every_thread();
 }
 
-void TileUses::called(const TileCall &call, std::optional<std::size_t> operand) {
-  const TileOperand own{end, &call, operand};
-  const auto known = arrays.find(memory_of(own.memory().array));
-  if (known != arrays.end()) known->second.operands.push_back(own);
+void TileUses::use_tiles(const Stmt &stmt) {
+  std::size_t operands = 0;
+  for_each_tile(stmt, [&](const TileMemory &tile, TileAccess access) {
+    const std::size_t number = access == TileAccess::result ? 0 : operands++;
+    const auto known = arrays.find(memory_of(tile.array));
+    if (known != arrays.end()) known->second.operands.push_back({end, &stmt, &tile, access, number});
+  });
 }
 
 void TileUses::touch(LocalArrayId array, const Value &index, const For *threads, bool loads) {
@@ -133,10 +134,11 @@ std::map<LocalArrayId, FragmentLayout> layouts_in_registers(const Kernel &kernel
 bool touches_tile(const Stmt &statement, LocalArrayId array) {
   bool found = false;
   for_each_statement({statement}, [&](const Stmt &stmt) {
-    const auto *call = stmt.as<TileCall>();
-    found = found || local_array_touched(stmt) == array ||
-            (call && (call->result.array == array || call->runs_into == array ||
-                      std::ranges::any_of(call->operands, [&](const TileMemory &o) { return o.array == array; })));
+    found = found || local_array_touched(stmt) == array;
+    if (stmt.as<BringWindows>()) return;
+    for_each_tile(stmt, [&](const TileMemory &tile, TileAccess) { found = found || tile.array == array; });
+    const auto *product = stmt.as<WindowProduct>();
+    found = found || (product && product->runs_into == array);
   });
   return found;
 }

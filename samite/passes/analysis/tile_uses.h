@@ -4,7 +4,7 @@
 // Positions count statements in program order; the end of a loop has a position too.
 #pragma once
 
-#include "samite/ir/kernel.h"
+#include "samite/ir/visit.h"
 
 #include <algorithm>
 #include <initializer_list>
@@ -24,13 +24,19 @@ struct TileTouch {
   ir::Value index;
 };
 
-// A call that reads the tile as one of its operands, or writes it as its result.
+// A statement that uses the tile as a whole: as its result, or as one of its operands.
 struct TileOperand {
   int time;
-  const ir::TileCall *call;
-  std::optional<std::size_t> operand;  // empty: the result
-  const ir::TileMemory &memory() const { return operand ? call->operands[*operand] : call->result; }
-  bool is_brought() const { return operand && call->brings(*operand); }
+  const ir::Stmt *statement;
+  const ir::TileMemory *tile;
+  ir::TileAccess access;
+  std::size_t operand;  // its number, for a result 0
+
+  bool is_result() const { return access == ir::TileAccess::result; }
+  // Whether it is the first factor of a product, or what else a call reads first.
+  bool is_first() const { return access != ir::TileAccess::result && operand == 0; }
+  bool is_brought() const { return access == ir::TileAccess::ring || access == ir::TileAccess::barriers; }
+  const ir::TileCall *call() const { return statement->as<ir::TileCall>(); }
 };
 
 struct TileUse {
@@ -97,7 +103,7 @@ class TileUses {
   ir::LocalArrayId memory_of(ir::LocalArrayId array) const;
   void walk(const ir::Block &block, const ir::For *threads, std::size_t scope);
   bool makes_value_of_every_thread(const ir::TileCall &call) const;
-  void called(const ir::TileCall &call, std::optional<std::size_t> operand);
+  void use_tiles(const ir::Stmt &stmt);
   void touch(ir::LocalArrayId array, const ir::Value &index, const ir::For *threads, bool loads);
 };
 

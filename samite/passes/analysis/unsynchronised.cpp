@@ -93,6 +93,7 @@ class Checker {
       where_ = stmt.where();
       visit(
           stmt, [&](const Let &let) { of_every_thread(let); }, [&](const TileCall &call) { called(call); },
+          [&](const TileLoad &load) { loaded(load); }, [&](const ProductOfWindows auto &) { multiplied(stmt); },
           [&](const Barrier &) { barrier(); }, [&](const CommitCopies &) { commit(); },
           [&](const WaitForCopies &wait) { wait_for_copies(wait.groups); }, [&](const If &branch) { either(branch); },
           [&](const For &loop) { loops(loop); }, [&](const While &loop) { loops(loop); },
@@ -154,24 +155,19 @@ class Checker {
     if (operation.op == Op::Load) touch(of_array(operation.array, false));
   }
 
+  void loaded(const TileLoad &load) {
+    if (!load.stream) touch(of_array(load.array, false));
+    if (!in_memory(load.result.array)) return;
+    Access copy = of_block(load.result.array, true);
+    copy.copy = Copy{};
+    touch(copy);
+  }
+
   void called(const TileCall &call) {
-    if (call.op == Op::Load) {
-      if (!call.stream) touch(of_array(call.array, false));
-      if (!in_memory(call.result.array)) return;
-      Access copy = of_block(call.result.array, true);
-      copy.copy = Copy{};
-      return touch(copy);
-    }
-    // Bulk copies write to the rings of its factors. If producers start them, only the loop uses these rings, whose
-    // barriers order the accesses.
-    for (const LoopWindows &windows : call.windows) touch(of_array(windows.array, false));
     const Typing typing = info(call.op).typing;
     const bool scratch = typing == Typing::Reduce || typing == Typing::Fourier;
-    for (std::size_t i = 0; i < call.operands.size(); ++i) {
-      const bool filled = call.brings(i) || call.multiplies_ahead();
-      if (in_memory(call.operands[i].array) && !(filled && call.part == TileCall::Part::products))
-        touch(of_block(call.operands[i].array, filled || (scratch && i != 0)));
-    }
+    for (std::size_t i = 0; i < call.operands.size(); ++i)
+      if (in_memory(call.operands[i].array)) touch(of_block(call.operands[i].array, scratch && i != 0));
     // Each thread reads all threads' writes.
     if (exchanges_parts(call, registers_)) {
       barrier();
@@ -179,10 +175,26 @@ class Checker {
     }
     // A call orders its own reads and writes of one tile, such as the sums of a product.
     const auto own = [&](const TileMemory &operand) { return operand.array == call.result.array; };
-    // At its end all of its copies have been used.
-    if (!call.windows.empty() && call.part == TileCall::Part::whole) barrier();
     if (in_memory(call.result.array) && std::ranges::none_of(call.operands, own))
       touch(of_block(call.result.array, true));
+  }
+
+  // Copies write to the rings of its factors. If producers start them, only the product uses these rings, whose
+  // barriers order the accesses; otherwise all copies have been used at its end.
+  void multiplied(const Stmt &stmt) {
+    const auto *loop = stmt.as<MainLoop>();
+    const auto *product = stmt.as<WindowProduct>();
+    if (loop)
+      for (const Transfer &factor : loop->factors) touch(of_array(factor.array, false));
+    if (product) touch(of_array(product->second.array, false));
+    const bool has_roles = kernel_.producers != 0;
+    for_each_tile(stmt, [&](const TileMemory &tile, TileAccess access) {
+      const bool filled = access == TileAccess::ring || access == TileAccess::barriers;
+      if (access != TileAccess::result && in_memory(tile.array) && !(filled && has_roles))
+        touch(of_block(tile.array, filled));
+    });
+    if (!has_roles) barrier();
+    if (const TileMemory &result = *result_of(stmt); in_memory(result.array)) touch(of_block(result.array, true));
   }
 
   void either(const If &branch) {

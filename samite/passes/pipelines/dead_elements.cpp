@@ -59,8 +59,7 @@ class NeededElements {
     if (const auto access = local_access(stmt); access && !access->index.is_constant()) whole_[access->array] = true;
     if (const Allocate *allocate = stmt.as<Allocate>(); allocate && allocate->buffer)
       whole_[allocate->array] = whole_[allocate->buffer->of] = true;
-    if (stmt.as<TileCall>() || stmt.as<LoadStream>() || stmt.as<BringWindows>())
-      whole_.assign(whole_.size(), true);  // no schedule has these
+    if (is_on_tiles(stmt) || stmt.as<LoadStream>()) whole_.assign(whole_.size(), true);  // no schedule has these
   }
 
   void need(const Value &value) {

@@ -84,14 +84,7 @@ Stmt on_tiles(const Stmt &stmt, const std::function<LocalArrayId(LocalArrayId)> 
     store.array = tile(store.array);
     return {store, stmt.where()};
   }
-  if (const auto *own = stmt.as<TileCall>()) {
-    TileCall call = *own;
-    call.result.array = tile(call.result.array);
-    for (TileMemory &operand : call.operands) operand.array = tile(operand.array);
-    if (call.runs_into) call.runs_into = tile(*call.runs_into);
-    return {std::move(call), stmt.where()};
-  }
-  return stmt;
+  return map_tiles(stmt, tile);
 }
 
 }  // namespace samite::passes

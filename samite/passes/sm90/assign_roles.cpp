@@ -19,20 +19,14 @@ using namespace ir;
 
 constexpr int group = 128, most_threads = 512;
 
-bool is_loop(const Stmt &stmt) {
-  const auto *call = stmt.as<TileCall>();
-  return call && call->is_product_loop();
-}
-
 using Fragments = std::map<LocalArrayId, FragmentLayout>;  // of the tiles in registers
 
 // Whether a call's device function waits for the whole block. A reduction of rows does not if no row spans several
 // warps, and no two warps work on one row.
 bool waits_for_block(const TileCall &call, const Fragments &registers, int warps) {
   switch (info(call.op).typing) {
-    case Typing::Load:
-    case Typing::Cast: return false;
-    case Typing::MatMul: return call.multiplies_ahead();
+    case Typing::Cast:
+    case Typing::MatMul: return false;
     case Typing::Reduce: break;
     default: return true;
   }
@@ -50,11 +44,13 @@ bool may_have_roles(const Kernel &kernel) {
   int loops = 0, steps = 0;
   bool may = true;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    if (is_loop(stmt)) {
+    const auto *loop = stmt.as<MainLoop>();
+    if (multiplies_by_groups(stmt)) {
       ++loops;
-      steps += stmt.as<TileCall>()->is_step();
-      may = may && registers.contains(stmt.as<TileCall>()->result.array);
+      steps += !loop;
+      may = may && registers.contains(result_of(stmt)->array);
     }
+    may = may && !(loop && !loop->by_bulk_copies());
     if (const auto *call = stmt.as<TileCall>())
       may = may && !waits_for_block(*call, registers, kernel.block_threads / 32);
     if (const auto *allocate = stmt.as<Allocate>()) may = may && !allocate->in_workspace();
@@ -66,13 +62,9 @@ bool may_have_roles(const Kernel &kernel) {
 std::set<LocalArrayId> rings_of(const Kernel &kernel) {
   std::set<LocalArrayId> rings;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    if (const auto *bring = stmt.as<BringWindows>()) {
-      rings.insert(bring->barriers.array);
-      for (const BringWindows::Window &window : bring->windows) rings.insert(window.ring.array);
-    }
-    if (!is_loop(stmt)) return;
-    const auto *loop = stmt.as<TileCall>();
-    for (std::size_t i = loop->first_brought(); i < loop->operands.size(); ++i) rings.insert(loop->operands[i].array);
+    for_each_tile(stmt, [&](const TileMemory &tile, TileAccess access) {
+      if (access == TileAccess::ring || access == TileAccess::barriers) rings.insert(tile.array);
+    });
   });
   return rings;
 }
@@ -82,7 +74,7 @@ bool fills_multiprocessor(const Kernel &kernel, const std::set<LocalArrayId> &ri
   constexpr std::int64_t other_registers = 40;
   std::int64_t buffers = 0, registers = other_registers;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    if (is_loop(stmt)) registers += stmt.as<TileCall>()->sums->registers();
+    if (multiplies_by_groups(stmt)) registers += layout_of_sums(stmt)->registers();
     const auto *allocate = stmt.as<Allocate>();
     if (allocate && rings.contains(allocate->array))
       buffers += allocate->stages *
@@ -110,23 +102,27 @@ class Slice {
  private:
   static bool has_loop(const Block &block) {
     bool found = false;
-    for_each_statement(block, [&](const Stmt &stmt) { found = found || is_loop(stmt); });
+    for_each_statement(block, [&](const Stmt &stmt) { found = found || multiplies_by_groups(stmt); });
     return found;
   }
 
   Block leading(const Block &block) {
     Block made;
     for (const Stmt &stmt : block) {
-      if (is_loop(stmt)) {
-        TileCall copies = *stmt.as<TileCall>();
-        if (copies.has_window || copies.in_stage) continue;  // another statement loads its windows
-        copies.part = TileCall::Part::copies;
-        copies.keeps_window = false;
+      if (const auto *main = stmt.as<MainLoop>()) {
+        MainLoop copies = *main;
+        copies.role = ThreadRole::producers;
         copies.terms.reset();
+        made.emplace_back(std::move(copies), stmt.where());
+      } else if (const auto *product = stmt.as<WindowProduct>()) {
+        if (product->has_window) continue;  // another one loads it
+        WindowProduct copies = *product;
+        copies.role = ThreadRole::producers;
+        copies.keeps_window = false;
         made.emplace_back(std::move(copies), stmt.where());
       } else if (const auto *bring = stmt.as<BringWindows>()) {
         BringWindows copies = *bring;
-        copies.part = TileCall::Part::copies;
+        copies.role = ThreadRole::producers;
         made.emplace_back(std::move(copies), stmt.where());
       } else if (const auto *allocate = stmt.as<Allocate>()) {
         if (rings_.contains(allocate->array)) made.push_back(stmt);
@@ -203,6 +199,19 @@ std::set<std::uint32_t> read_only_arrays(const Kernel &kernel, const FactsOfArra
   return read_only;
 }
 
+// The statement for consumers.
+Stmt consuming(const Stmt &stmt, int threads) {
+  const auto by_consumers = [&](auto statement) -> Stmt {
+    statement.role = ThreadRole::consumers;
+    return {std::move(statement), stmt.where()};
+  };
+  return visit(
+      stmt, [&](const Barrier &) -> Stmt { return {Barrier{threads}, stmt.where()}; },
+      [&](const MainLoop &loop) { return by_consumers(loop); },
+      [&](const WindowProduct &product) { return by_consumers(product); },
+      [&](const BringWindows &bring) { return by_consumers(bring); }, [&](const auto &) { return stmt; });
+}
+
 }  // namespace
 
 Kernel assign_roles(Kernel planned, const Architecture &architecture, const FactsOfArrays &arrays) {
@@ -214,18 +223,7 @@ Kernel assign_roles(Kernel planned, const Architecture &architecture, const Fact
   Kernel apart = planned;
   apart.producers = group;
   apart.producing = *std::move(producing);
-  apart.body = rewrite(planned.body, [&](const Stmt &stmt) -> Stmt {
-    if (stmt.as<Barrier>()) return {Barrier{planned.block_threads}, stmt.where()};
-    if (const auto *bring = stmt.as<BringWindows>()) {
-      BringWindows products = *bring;
-      products.part = TileCall::Part::products;
-      return {std::move(products), stmt.where()};
-    }
-    if (!is_loop(stmt)) return stmt;
-    TileCall products = *stmt.as<TileCall>();
-    products.part = TileCall::Part::products;
-    return {std::move(products), stmt.where()};
-  });
+  apart.body = rewrite(planned.body, [&](const Stmt &stmt) { return consuming(stmt, planned.block_threads); });
   return fits(plan_tile_memory(apart), architecture) ? apart : planned;
 }
 

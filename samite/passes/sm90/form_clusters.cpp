@@ -35,9 +35,9 @@ class Sharing {
       if (const auto *branch = stmt.as<If>()) together = together && same(branch->condition);
       if (const auto *loop = stmt.as<For>())
         together = together && same(loop->begin) && same(loop->end) && same(loop->step);
-      if (const auto *call = stmt.as<TileCall>()) {
-        together = together && same(*call->count);
-        look(*call);
+      if (const auto *loop = stmt.as<MainLoop>()) {
+        together = together && loop->count && same(*loop->count);
+        look(*loop);
       }
     });
     return together ? shared_ : Shared();
@@ -46,12 +46,12 @@ class Sharing {
  private:
   bool same(const Value &value) const { return forms_.same_in(value, *dimension_); }
 
-  void look(const TileCall &copies) {
+  void look(const MainLoop &copies) {
     for (std::size_t i = 0; i < 2; ++i) {
-      const Type window = copies.operands[i].type;
+      const Type window = copies.factors[i].ring.type;
       // Each part begins with the swizzle's period.
       shared_.factors[i] = window.shape()[0] % (swizzled_rows * blocks_of_cluster) == 0;
-      for (const Value &index : copies.windows[i].indices) shared_.factors[i] = shared_.factors[i] && same(index);
+      for (const Value &index : copies.factors[i].indices) shared_.factors[i] = shared_.factors[i] && same(index);
       if (shared_.factors[i]) shared_.bytes += window.count() * static_cast<std::int64_t>(size_of(window.element()));
     }
   }
@@ -64,18 +64,18 @@ class Sharing {
 bool has_small_factors(const Kernel &kernel) {
   bool has = false;
   for_each_statement(kernel.producing, [&](const Stmt &stmt) {
-    if (const auto *call = stmt.as<TileCall>()) has = has || size_of(call->operands[0].type.element()) == 1;
+    if (const auto *loop = stmt.as<MainLoop>()) has = has || size_of(loop->factors[0].ring.type.element()) == 1;
   });
   return has;
 }
 
 Block with_parts(const Block &block, const Shared &shared) {
   return rewrite(block, [&](const Stmt &stmt) -> Stmt {
-    const auto *call = stmt.as<TileCall>();
-    if (!call || !call->is_product_loop()) return stmt;
-    TileCall made = *call;
+    const auto *loop = stmt.as<MainLoop>();
+    if (!loop) return stmt;
+    MainLoop made = *loop;
     for (std::size_t i = 0; i < 2; ++i)
-      if (shared.factors[i]) made.windows[i].parts = static_cast<int>(blocks_of_cluster);
+      if (shared.factors[i]) made.factors[i].parts = static_cast<int>(blocks_of_cluster);
     return {std::move(made), stmt.where()};
   });
 }

@@ -16,11 +16,11 @@ constexpr int teams = 2, group = 128;
 // A limit of a thread's sums that leaves enough of its registers, with two teams, for the rest.
 constexpr std::int64_t most_sums = 128;
 
-const TileCall *find_loop(const Block &block, std::vector<const For *> &around) {
+const MainLoop *find_loop(const Block &block, std::vector<const For *> &around) {
   for (const Stmt &stmt : block) {
-    const auto *call = stmt.as<TileCall>();
-    if (call && call->is_product_loop()) return call;
-    const TileCall *found = nullptr;
+    const auto *main = stmt.as<MainLoop>();
+    if (main && main->by_bulk_copies()) return main;
+    const MainLoop *found = nullptr;
     if (const auto *loop = stmt.as<For>()) {
       around.push_back(loop);
       found = find_loop(loop->body, around);
@@ -38,7 +38,7 @@ const TileCall *find_loop(const Block &block, std::vector<const For *> &around) 
 // Whether only branches and plain loops enclose its loop.
 bool teams_may_run(const Kernel &kernel) {
   const LoopOfIndex loop = only_whole_loop(kernel);
-  return loop.call && loop.call->sums->registers() <= most_sums &&
+  return loop.main && loop.main->sums.registers() <= most_sums &&
          std::ranges::all_of(loop.around, [](const For *one) { return one->kind == LoopKind::Serial; });
 }
 
@@ -47,29 +47,28 @@ bool teams_may_run(const Kernel &kernel) {
 LoopOfIndex loop_of_index(const Kernel &kernel) {
   const std::vector<const For *> launch = launch_loops(kernel.body, kernel.launch_rank);
   LoopOfIndex found;
-  if (!launch.empty()) found.call = find_loop(launch.back()->body, found.around);
+  if (!launch.empty()) found.main = find_loop(launch.back()->body, found.around);
   return found;
 }
 
 LoopOfIndex only_whole_loop(const Kernel &kernel) {
   int loops = 0;
-  for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    const auto *call = stmt.as<TileCall>();
-    loops += (call && call->is_product_loop()) || stmt.as<BringWindows>();
-  });
+  for_each_statement(kernel.body,
+                     [&](const Stmt &stmt) { loops += multiplies_by_groups(stmt) || stmt.as<BringWindows>(); });
   LoopOfIndex loop = loop_of_index(kernel);
-  const bool whole = loops == 1 && loop.call && !loop.call->is_step() && !loop.call->terms;
+  const bool whole = loops == 1 && loop.main && !loop.main->terms;
   return whole ? loop : LoopOfIndex();
 }
 
 bool has_equal_turns(const Kernel &kernel) {
-  const TileCall *call = only_whole_loop(kernel).call;
+  const MainLoop *main = only_whole_loop(kernel).main;
   const std::vector<const For *> launch = launch_loops(kernel.body, kernel.launch_rank);
-  if (!call || launch.empty()) return false;
+  if (!main || launch.empty()) return false;
   const Block &of_index = launch.back()->body;
-  if (std::ranges::none_of(of_index, [&](const Stmt &stmt) { return stmt.as<TileCall>() == call; })) return false;
+  if (std::ranges::none_of(of_index, [&](const Stmt &stmt) { return stmt.as<MainLoop>() == main; })) return false;
   const IndexForms forms(kernel);
-  return std::ranges::all_of(launch, [&](const For *dimension) { return forms.same_in(*call->count, *dimension); });
+  return !main->count ||
+         std::ranges::all_of(launch, [&](const For *dimension) { return forms.same_in(*main->count, *dimension); });
 }
 
 Kernel form_teams(Kernel with_roles, const Architecture &architecture) {

@@ -27,7 +27,7 @@ ir::Kernel form_teams(ir::Kernel with_roles, const Architecture &architecture);
 // The first main loop for an index of the launch, and its enclosing loops, the outermost one first. Null if there is
 // none.
 struct LoopOfIndex {
-  const ir::TileCall *call = nullptr;
+  const ir::MainLoop *main = nullptr;
   std::vector<const ir::For *> around{};
 };
 LoopOfIndex loop_of_index(const ir::Kernel &kernel);

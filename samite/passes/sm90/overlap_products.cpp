@@ -10,23 +10,18 @@ namespace {
 
 using namespace ir;
 
-const TileCall *step_of(const Stmt &stmt) {
-  const auto *call = stmt.as<TileCall>();
-  return call && call->has_first_factor() ? call : nullptr;
-}
-
 Block overlapped(Block block) {
   std::set<LocalArrayId> on_their_way;
   for (std::size_t i = 0; i + 1 < block.size(); ++i) {
-    const TileCall *own = step_of(block[i]), *next = step_of(block[i + 1]);
+    const auto *own = block[i].as<WindowProduct>(), *next = block[i + 1].as<WindowProduct>();
     if (own) on_their_way.insert(own->result.array);
-    if (!own || !next || on_their_way.contains(next->result.array) || on_their_way.contains(next->operands[0].array)) {
+    if (!own || !next || on_their_way.contains(next->result.array) || on_their_way.contains(next->first.array)) {
       on_their_way.clear();
       continue;
     }
-    TileCall call = *own;
-    call.runs_into = next->result.array;
-    block[i] = {std::move(call), block[i].where()};
+    WindowProduct product = *own;
+    product.runs_into = next->result.array;
+    block[i] = {std::move(product), block[i].where()};
   }
   return block;
 }

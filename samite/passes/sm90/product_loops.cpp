@@ -16,6 +16,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
+#include <variant>
 
 namespace samite::passes {
 namespace {
@@ -34,30 +36,36 @@ struct Match {
   bool steps = false;      // an iteration does more, besides the product of its own two windows
   bool has_first = false;  // the block has the first factor: only the second one has windows
   const TileCall *product = nullptr;
-  std::array<const TileCall *, 2> loads{};
+  std::array<const TileLoad *, 2> loads{};
   std::array<std::array<std::int64_t, 2>, 2> steps_of{};
   std::optional<Value> terms;  // the limit of an iteration's terms
   std::optional<FragmentLayout> sums;
-  // The copy of each factor's array that is read instead, if any; and whether it is swapped.
+  // The copy of each factor's array that is read instead, if any, with the reason; and whether it is swapped.
   std::array<std::optional<std::uint32_t>, 2> copies{};
+  std::array<std::string, 2> why_copies{};
   std::array<bool, 2> swapped{};
-  std::vector<std::string> copied;  // as in WayOfProduct
 
   // The product of the windows in their layouts.
-  TileCall call() const {
-    TileCall call = *product;
-    for (std::size_t i = 0; i < 2; ++i) {
-      if (!swapped[i]) continue;
-      const Type type = call.operands[i].type;
-      call.operands[i].type = Type(type.element(), TileShape{type.shape()[1], type.shape()[0]});
-      call.attribute ^= i == 0 ? transposed_a : transposed_b;
-    }
-    return call;
+  Type factor(std::size_t i) const {
+    const Type type = product->operands[i].type;
+    return swapped[i] ? Type(type.element(), TileShape{type.shape()[1], type.shape()[0]}) : type;
+  }
+  std::int32_t attribute() const {
+    return product->attribute ^ (swapped[0] ? transposed_a : 0) ^ (swapped[1] ? transposed_b : 0);
   }
   std::vector<Value> indices(std::size_t factor) const {
     std::vector<Value> indices = loads[factor]->indices;
     if (swapped[factor]) std::swap(indices[indices.size() - 2], indices.back());
     return indices;
+  }
+  // The windows of a factor from that of the first iteration on, without a ring.
+  Transfer transfer(std::size_t i) const {
+    return {.ring = {0, factor(i)},
+            .array = copies[i].value_or(loads[i]->array),
+            .indices = indices(i),
+            .rows = steps_of[i][0],
+            .columns = steps_of[i][1],
+            .why_copy = why_copies[i]};
   }
 };
 
@@ -84,7 +92,7 @@ class Matcher {
     if (!may_step_ || loop.stages == 1 || loop.kind != LoopKind::Serial || !loop.step.is_constant()) return products;
     for (const Stmt &stmt : loop.body) {
       const auto *call = stmt.as<TileCall>();
-      if (!call || call->op != Op::MatMul || call->is_product_loop()) continue;
+      if (!call || call->op != Op::MatMul) continue;
       Match found;
       found.product = call;
       found.steps = true;
@@ -100,10 +108,10 @@ class Matcher {
   std::vector<StepValues> values_beside(const For &loop, const std::vector<Match> &products) const {
     std::vector<StepValues> values;
     for (const Stmt &stmt : loop.body) {
-      const auto *load = stmt.as<TileCall>();
+      const auto *load = stmt.as<TileLoad>();
       const bool factor = std::ranges::any_of(
           products, [&](const Match &match) { return std::ranges::find(match.loads, load) != match.loads.end(); });
-      if (!load || load->op != Op::Load || factor) continue;
+      if (!load || factor) continue;
       if (auto own = values_of(loop, *load)) values.push_back(*own);
     }
     return values;
@@ -116,21 +124,20 @@ class Matcher {
   }
 
   // The load of a factor into its own memory, if an iteration has one.
-  static const TileCall *load_in(const For &loop, const TileMemory &factor) {
-    const TileCall *load = nullptr;
+  static const TileLoad *load_in(const For &loop, const TileMemory &factor) {
+    const TileLoad *load = nullptr;
     bool own = false;
     for (const Stmt &stmt : loop.body) {
       const auto *allocate = stmt.as<Allocate>();
-      const auto *call = stmt.as<TileCall>();
+      const auto *known = stmt.as<TileLoad>();
       own = own || (allocate && allocate->array == factor.array && allocate->space == MemorySpace::shared);
-      if (call && call->op == Op::Load && call->result.array == factor.array && call->result.type == factor.type)
-        load = call;
+      if (known && known->result.array == factor.array && known->result.type == factor.type) load = known;
     }
     return own ? load : nullptr;
   }
 
   // Whether an iteration loads a tile that is only loaded by element, as a window that a bulk copy can load.
-  std::optional<StepValues> values_of(const For &loop, const TileCall &load) const {
+  std::optional<StepValues> values_of(const For &loop, const TileLoad &load) const {
     constexpr std::int64_t most_extent = 256, most_bytes = 4096;  // a few for each row: stages are mainly for factors
     const Type type = load.result.type;
     const ArrayFacts facts = facts_of(arrays_, load.array);
@@ -192,8 +199,8 @@ class Matcher {
     if (touches(loop.body, second) != 1 + products) return false;
     found.loads[1] = load_in(loop, product.operands[1]);
     bool may_be_factor = std::ranges::none_of(loop.body, [&](const Stmt &stmt) {
-      const auto *call = stmt.as<TileCall>();
-      return call && call->op == Op::Load && call->result.array == first;
+      const auto *load = stmt.as<TileLoad>();
+      return load && load->result.array == first;
     });
     for_each_statement(kernel_.body, [&](const Stmt &stmt) {
       const auto *allocate = stmt.as<Allocate>();
@@ -201,10 +208,14 @@ class Matcher {
       if (allocate && allocate->array == first) may_be_factor = may_be_factor && allocate->space == MemorySpace::shared;
       for (std::size_t i = 0; call && i < call->operands.size(); ++i)
         if (call->operands[i].array == first)
-          may_be_factor = may_be_factor && i == 0 && call->op == Op::MatMul && !call->is_product_loop() &&
+          may_be_factor = may_be_factor && i == 0 && call->op == Op::MatMul &&
                           call->operands[0].type == product.operands[0].type && is_in(loop.body, *call);
-      if (call && call->result.array == first)
-        may_be_factor = may_be_factor && call->op == Op::Load && call->result.type == product.operands[0].type;
+      if (const TileMemory *result = result_of(stmt); result && result->array == first)
+        may_be_factor = may_be_factor && stmt.as<TileLoad>() && result->type == product.operands[0].type;
+      // The loops inside have been rewritten.
+      for_each_tile(stmt, [&](const TileMemory &tile, TileAccess access) {
+        may_be_factor = may_be_factor && !(tile.array == first && !call && access != TileAccess::result);
+      });
     });
     if (!found.loads[1] || !may_be_factor) return false;
     const TileShape shape = product.operands[0].type.shape();
@@ -252,11 +263,10 @@ class Matcher {
                              name(a.element()));
     }
     if (found.sums) return "";
-    const TileCall read = found.call();
-    found.sums = group_sums(read.operands[0].type, sums, read.attribute, kernel_.block_threads, architecture_);
+    const Type first = found.factor(0);
+    found.sums = group_sums(first, sums, found.attribute(), kernel_.block_threads, architecture_);
     if (found.sums) return "";
-    const TileShape factor = read.operands[0].type.shape();
-    const std::int64_t terms = factor[read.attribute & transposed_a ? 0 : 1] * element_bytes(read.operands[0].type);
+    const std::int64_t terms = first.shape()[found.attribute() & transposed_a ? 0 : 1] * element_bytes(first);
     if (terms % 32 != 0)
       return fmt::format("a step has {} bytes of each row's terms; multiples of 32 are needed", terms);
     const std::string beside = widths_beside(sums.shape()[1]);
@@ -271,19 +281,20 @@ class Matcher {
   std::string find(const For &loop, Match &found) const {
     constexpr const char *more = "an iteration of its loop does more than load its factors and multiply them";
     if (loop.kind != LoopKind::Serial || !loop.step.is_constant()) return more;
-    std::map<LocalArrayId, const TileCall *> loads;
+    std::map<LocalArrayId, const TileLoad *> loads;
     std::map<LocalArrayId, MaskedCopy> masked;
     std::set<LocalArrayId> own;
     bool does_more = !loop.carried.empty();
     for (const Stmt &stmt : loop.body) {
       const auto *let = stmt.as<Let>();
+      const auto *load = stmt.as<TileLoad>();
       const auto *call = stmt.as<TileCall>();
       const auto *elements = stmt.as<For>();
       if (const auto *allocate = stmt.as<Allocate>(); allocate && allocate->space == MemorySpace::shared)
         own.insert(allocate->array);
-      else if (call && call->op == Op::Load && loads.emplace(call->result.array, call).second)
+      else if (load && loads.emplace(load->result.array, load).second)
         continue;
-      else if (call && call->op == Op::MatMul && !call->is_product_loop() && !found.product)
+      else if (call && call->op == Op::MatMul && !found.product)
         found.product = call;
       else if (const auto copies = elements ? masked_copies(*elements, loads) : std::vector<MaskedCopy>();
                !copies.empty())
@@ -342,10 +353,8 @@ class Matcher {
   static int touches(const Block &block, LocalArrayId array) {
     int count = 0;
     for_each_statement(block, [&](const Stmt &stmt) {
-      if (const auto *call = stmt.as<TileCall>()) {
-        count += call->result.array == array;
-        for (const TileMemory &operand : call->operands) count += operand.array == array;
-      }
+      if (!stmt.as<BringWindows>())
+        for_each_tile(stmt, [&](const TileMemory &tile, TileAccess) { count += tile.array == array; });
       if (const auto *let = stmt.as<Let>()) count += let->value.op == Op::LocalLoad && let->value.array == array;
       if (const auto *store = stmt.as<LocalStore>()) count += store->array == array;
     });
@@ -361,7 +370,7 @@ class Matcher {
   }
 
   std::string why_no_windows(const For &loop, std::size_t factor, Match &found) const {
-    const TileCall &load = *found.loads[factor];
+    const TileLoad &load = *found.loads[factor];
     std::array<std::int64_t, 2> &step = found.steps_of[factor];
     const std::string array = "'" + kernel_.parameters[load.array].name + "'";
     if (written_.contains(load.array)) return "the kernel writes to " + array + ", which bulk copies do not see";
@@ -369,12 +378,12 @@ class Matcher {
     if (!facts.unaliased) return array + " may share memory with an array that the kernel writes to";
     if (found.swapped[factor]) {
       found.copies[factor] = facts.swapped_copy;
-      found.copied.push_back("the terms of a sum do not lie one after another in " + array +
-                             ", so that it is copied first, with its last two dimensions exchanged");
+      found.why_copies[factor] = "the terms of a sum do not lie one after another in " + array +
+                                 ", so that it is copied first, with its last two dimensions exchanged";
     } else if (const std::string why = why_no_map(facts, array); !why.empty()) {
       if (!facts.padded_copy) return why;
       found.copies[factor] = facts.padded_copy;
-      found.copied.push_back(why + ", so that it is copied first");
+      found.why_copies[factor] = why + ", so that it is copied first";
     }
     const auto own = window_step(load.indices, load.result.type, loop, forms_);
     constexpr std::int64_t far = std::int64_t{1} << 30;
@@ -383,7 +392,7 @@ class Matcher {
     step = *own;
     if (found.swapped[factor]) std::swap(step[0], step[1]);
     const std::vector<Value> indices = found.indices(factor);
-    const TileShape window = found.call().operands[factor].type.shape();
+    const TileShape window = found.factor(factor).shape();
     for (const Value &index : indices)
       if (index.type().element() != ScalarType::Int32) return array + " is so large that its indices have 64 bits";
     // A copy with another alignment in a row is an illegal instruction on an H200.
@@ -409,203 +418,276 @@ class Matcher {
   std::int64_t argument_bytes_ = 0;
 };
 
-// A call whose windows are those of the first iteration, without rings.
-TileCall call_without_buffers(const Match &match) {
-  TileCall call = match.call();
-  call.sums = match.sums;
-  for (std::size_t i = match.has_first ? 1 : 0; i < 2; ++i) {
-    const std::uint32_t array = match.copies[i].value_or(match.loads[i]->array);
-    call.windows.push_back({array, match.indices(i), match.steps_of[i][0], match.steps_of[i][1]});
-  }
-  return call;
+// A ring for the windows of a factor.
+TileMemory make_ring(const Type &type, int stages, Builder &build) {
+  Allocate buffers{build.new_local_array(), type.element(), Value::constant(ScalarType::Int32, type.count()),
+                   MemorySpace::shared};
+  buffers.layout = PanelLayout{type.shape()[0], type.shape()[1]};
+  buffers.stages = stages;
+  build.append({buffers, build.where()});
+  return {buffers.array, type};
 }
 
-// The call with rings.
-TileCall call_with_buffers(const Match &match, int stages, Builder &build) {
-  const SourceLocation where = build.where();
-  TileCall call = call_without_buffers(match);
-  for (std::size_t i = call.first_brought(); i < 2; ++i) {
-    const Type type = call.operands[i].type;
-    Allocate buffers{build.new_local_array(), type.element(), Value::constant(ScalarType::Int32, type.count()),
-                     MemorySpace::shared};
-    buffers.layout = PanelLayout{type.shape()[0], type.shape()[1]};
-    buffers.stages = stages;
-    call.operands[i].array = buffers.array;
-    build.append({buffers, where});
-  }
-  const Type barriers(ScalarType::UInt64, TileShape{2 * std::int64_t{stages}});
-  call.operands.push_back({build.new_local_array(), barriers});
-  build.append({Allocate{call.operands[2].array, ScalarType::UInt64,
-                         Value::constant(ScalarType::Int32, barriers.count()), MemorySpace::shared},
-                where});
-  return call;
+TileMemory make_barriers(int stages, Builder &build) {
+  const TileMemory barriers{build.new_local_array(), Type(ScalarType::UInt64, TileShape{2 * std::int64_t{stages}})};
+  build.append({Allocate{barriers.array, ScalarType::UInt64, Value::constant(ScalarType::Int32, barriers.type.count()),
+                         MemorySpace::shared},
+                build.where()});
+  return barriers;
+}
+
+// A main loop with its rings, which begins with the windows of this iteration.
+MainLoop main_loop(const Match &match, int stages, Builder &build) {
+  MainLoop made{match.attribute(), match.product->result, {match.transfer(0), match.transfer(1)}, *match.sums};
+  for (Transfer &factor : made.factors) factor.ring = make_ring(factor.ring.type, stages, build);
+  made.barriers = make_barriers(stages, build);
+  return made;
 }
 
 void write_loop(const Match &match, const For &loop, int stages, Builder &build) {
-  TileCall call = call_with_buffers(match, stages, build);
-  call.count = count_iterations(loop, build);
+  MainLoop made = main_loop(match, stages, build);
+  made.count = count_iterations(loop, build);
   CopiesForIndex first(build, loop, loop.begin);
   for (const Stmt &stmt : loop.body)
     if (const auto *let = stmt.as<Let>()) first.copy(*let);
-  for (LoopWindows &windows : call.windows) windows.indices = first(windows.indices);
-  if (match.terms) call.terms = first(*match.terms);
-  build.append({std::move(call), build.where()});
+  for (Transfer &factor : made.factors) factor.indices = first(factor.indices);
+  if (match.terms) made.terms = first(*match.terms);
+  const auto product = std::ranges::find(loop.body, match.product, &Stmt::as<TileCall>);
+  build.append({std::move(made), product->where()});
 }
 
-// Keeps the loop, with a call of one step in each iteration for each of these products. Products of the same window use
-// one ring, one after another.
-void write_steps(const std::vector<Match> &products, const std::vector<StepValues> &values, const For &loop, int stages,
-                 Builder &build) {
-  std::map<const TileCall *, TileCall> calls;
-  std::map<LocalArrayId, TileCall *> brought;  // the last product of each
-  for (const Match &match : products) {
-    const auto before = brought.find(match.product->operands[1].array);
-    const bool again = match.has_first && before != brought.end();
-    TileCall call = again ? call_without_buffers(match) : call_with_buffers(match, stages, build);
-    call.count = Value::constant(ScalarType::Int32, 1);
-    if (again) {
-      TileCall &last = *before->second;
-      last.keeps_window = call.has_window = true;
-      call.operands[1].array = last.operands[1].array;
-      call.operands.push_back(last.operands[2]);
+// Keeps the loop, with one product of windows in each iteration for each of these products. Those of the same window
+// use one ring, one after another.
+class StepWriter {
+ public:
+  StepWriter(int stages, Builder &build) : stages_(stages), build_(build) {}
+
+  void add(const Match &match) {
+    if (!match.has_first) {
+      made_.emplace(match.product, main_loop(match, stages_, build_));
+      for (const TileMemory &factor : match.product->operands) brought_.emplace(factor.array, nullptr);
+      return;
     }
-    TileCall *made = &calls.emplace(match.product, std::move(call)).first->second;
-    for (std::size_t i = made->first_brought(); i < 2; ++i)
-      brought.insert_or_assign(match.product->operands[i].array, made);
+    WindowProduct product{match.attribute(), match.product->result, match.product->operands[0], match.transfer(1), {},
+                          *match.sums};
+    product.second.rows = product.second.columns = 0;
+    WindowProduct *&last = brought_[match.product->operands[1].array];
+    if (last) {
+      last->keeps_window = product.has_window = true;
+      product.second.ring.array = last->second.ring.array;
+      product.barriers = last->barriers;
+    } else {
+      product.second.ring = make_ring(product.second.ring.type, stages_, build_);
+      product.barriers = make_barriers(stages_, build_);
+    }
+    last = &std::get<WindowProduct>(made_.emplace(match.product, std::move(product)).first->second);
   }
-  For made = loop;
-  made.body.clear();
-  for (const Stmt &stmt : loop.body) {
-    const auto *allocate = stmt.as<Allocate>();
-    const auto *own = stmt.as<TileCall>();
-    const bool of_factor = (allocate && brought.contains(allocate->array)) ||
-                           (own && own->op == Op::Load && brought.contains(own->result.array));
-    if (const auto call = calls.find(own); call != calls.end())
-      made.body.emplace_back(call->second, stmt.where());
-    else if (!of_factor)
-      made.body.push_back(stmt);
+
+  void write(const std::vector<StepValues> &values, const For &loop) {
+    For made = loop;
+    made.body.clear();
+    for (const Stmt &stmt : loop.body) {
+      const auto *allocate = stmt.as<Allocate>();
+      const auto *load = stmt.as<TileLoad>();
+      const bool of_factor =
+          (allocate && brought_.contains(allocate->array)) || (load && brought_.contains(load->result.array));
+      if (const auto product = made_.find(stmt.as<TileCall>()); product != made_.end())
+        made.body.push_back(std::visit([&](const auto &own) { return Stmt(own, stmt.where()); }, product->second));
+      else if (!of_factor)
+        made.body.push_back(stmt);
+    }
+    if (values.empty()) return build_.append({std::move(made), build_.where()});
+    std::vector<StepValues> own;  // whose loads are in the new loop
+    for (const Stmt &stmt : made.body)
+      for (const StepValues &each : values)
+        if (const auto *load = stmt.as<TileLoad>(); load && load->result.array == each.load->result.array)
+          own.push_back({load, each.rows, each.columns, each.within});
+    write_stages({}, own, made, stages_, build_);
   }
-  if (values.empty()) return build.append({std::move(made), build.where()});
-  std::vector<StepValues> own;  // whose loads are in the new loop
-  for (const Stmt &stmt : made.body)
-    for (const StepValues &each : values)
-      if (const auto *load = stmt.as<TileCall>();
-          load && load->op == Op::Load && load->result.array == each.load->result.array)
-        own.push_back({load, each.rows, each.columns, each.within});
-  write_stages({}, own, made, stages, build);
-}
+
+ private:
+  const int stages_;
+  Builder &build_;
+  std::map<const TileCall *, std::variant<MainLoop, WindowProduct>> made_;
+  std::map<LocalArrayId, WindowProduct *> brought_;  // the last product of each
+};
 
 // The same for windows of both factors, if several products share one, or other tiles come with them.
 void write_stages_of(const std::vector<Match> &products, const std::vector<StepValues> &values, const For &loop,
                      int stages, Builder &build) {
   std::vector<StepProduct> steps;
-  for (const Match &match : products) {
-    const TileCall call = call_without_buffers(match);
-    TileCall own = call;
-    own.windows.clear();
-    steps.push_back({match.product, std::move(own), match.loads, {call.windows[0], call.windows[1]}});
-  }
+  for (const Match &match : products)
+    steps.push_back(
+        {match.product, match.attribute(), *match.sums, match.loads, {match.transfer(0), match.transfer(1)}});
   write_stages(steps, values, loop, stages, build);
 }
 
-// Calls `see` with each product, and its enclosing loop, which may be null.
-void for_each_product(const Block &block, const For *around,
-                      const std::function<void(const Stmt &product, const For *loop)> &see) {
+constexpr const char *in_no_loop = "it is in no loop";
+
+// Names the reason that the products of a block are in no main loop, except for those in serial loops inside.
+Block with_reason(const Block &block, const std::string &reason) {
+  Block made;
   for (const Stmt &stmt : block) {
-    if (const auto *call = stmt.as<TileCall>(); call && call->op == Op::MatMul) see(stmt, around);
-    if (const auto *branch = stmt.as<If>()) {
-      for_each_product(branch->then_block, around, see);
-      for_each_product(branch->else_block, around, see);
-    } else if (const auto *loop = stmt.as<For>()) {
-      for_each_product(loop->body, loop->kind == LoopKind::Serial ? loop : around, see);
-    } else if (const auto *loop = stmt.as<While>()) {
-      for_each_product(loop->body, nullptr, see);
+    const auto *call = stmt.as<TileCall>();
+    const auto *branch = stmt.as<If>();
+    const auto *loop = stmt.as<For>();
+    if (call && call->op == Op::MatMul) {
+      TileCall own = *call;
+      own.why_no_loop = reason;
+      made.emplace_back(std::move(own), stmt.where());
+    } else if (branch) {
+      If own = *branch;
+      own.then_block = with_reason(branch->then_block, reason);
+      own.else_block = with_reason(branch->else_block, reason);
+      made.emplace_back(std::move(own), stmt.where());
+    } else if (loop && loop->kind != LoopKind::Serial) {
+      For own = *loop;
+      own.body = with_reason(loop->body, reason);
+      made.emplace_back(std::move(own), stmt.where());
+    } else if (const auto *unknown = stmt.as<While>()) {
+      While own = *unknown;
+      own.body = with_reason(unknown->body, in_no_loop);
+      made.emplace_back(std::move(own), stmt.where());
+    } else {
+      made.push_back(stmt);
     }
   }
+  return made;
 }
+
+bool has_products(const Block &block) {
+  bool found = false;
+  for_each_statement(block, [&](const Stmt &stmt) {
+    const auto *call = stmt.as<TileCall>();
+    found = found || (call && call->op == Op::MatMul);
+  });
+  return found;
+}
+
+class Maker {
+ public:
+  Maker(const Kernel &kernel, const Architecture &architecture, const FactsOfArrays &arrays, MainLoopChoices choices)
+      : matcher_(kernel, architecture, arrays, choices.steps), choices_(choices), build_(kernel.local_count) {
+    for (LocalArrayId i = 0; i < kernel.local_array_count; ++i) build_.new_local_array();
+  }
+
+  Kernel make(Kernel kernel) {
+    kernel.body = with_reason(kernel.body, in_no_loop);
+    kernel.body = rewrite(kernel.body, [&](const Stmt &stmt, Block &made) {
+      const auto *loop = stmt.as<For>();
+      if (!loop || loop->kind != LoopKind::Serial || !has_products(loop->body)) return made.push_back(stmt);
+      const std::string why_not = write(*loop, stmt.where());
+      for (Stmt &own : std::exchange(made_, {})) made.push_back(std::move(own));
+      if (why_not.empty()) return;
+      For same = *loop;
+      same.body = with_reason(loop->body, why_not);
+      made.emplace_back(std::move(same), stmt.where());
+    });
+    kernel.local_count = build_.local_count();
+    kernel.local_array_count = build_.local_array_count();
+    return kernel;
+  }
+
+ private:
+  // The reason that the loop stays as it is; else the new one is in `made_`.
+  std::string write(const For &loop, SourceLocation where) {
+    Match match = matcher_.match(loop);
+    std::vector<Match> steps;
+    if (match.why_not.empty() && match.steps)
+      steps = {match};
+    else if (!match.why_not.empty())
+      steps = matcher_.match_each(loop);
+    if (!match.why_not.empty() && steps.empty()) return match.why_not;
+    if (!choices_.refused.empty()) return choices_.refused;
+    const int stages = loop.stages > 1 ? loop.stages : choices_.stages_of_others;
+    if (stages < 2) return "its loop is not pipelined";
+    build_.at(where);
+    Block outer = build_.open();
+    write(match, steps, loop, stages);
+    made_ = build_.close(std::move(outer));
+    return "";
+  }
+  void write(const Match &match, const std::vector<Match> &steps, const For &loop, int stages) {
+    if (steps.empty()) return write_loop(match, loop, stages, build_);
+    const std::vector<StepValues> values = matcher_.values_beside(loop, steps);
+    if (!steps[0].has_first && (steps.size() > 1 || !values.empty()))
+      return write_stages_of(steps, values, loop, stages, build_);
+    StepWriter writer(stages, build_);
+    for (const Match &step : steps) writer.add(step);
+    writer.write(values, loop);
+  }
+
+  const Matcher matcher_;
+  const MainLoopChoices choices_;
+  Builder build_;
+  Block made_;
+};
 
 }  // namespace
 
 Kernel product_loops(Kernel lowered, const Architecture &architecture, const FactsOfArrays &arrays,
-                     int stages_of_others, bool steps) {
-  if (!is_tile_kernel(lowered) || architecture.of_groups.empty() || lowered.sums_in_shared) return lowered;
-  const Matcher matcher(lowered, architecture, arrays, steps);
-  Builder build(lowered.local_count);
-  for (LocalArrayId i = 0; i < lowered.local_array_count; ++i) build.new_local_array();
-  lowered.body = rewrite(lowered.body, [&](const Stmt &stmt, Block &made) {
-    const auto *loop = stmt.as<For>();
-    const int stages = !loop ? 0 : loop->stages > 1 ? loop->stages : stages_of_others;
-    Match match;
-    match.why_not = "it is not pipelined";
-    if (stages > 1) match = matcher.match(*loop);
-    std::vector<Match> steps;
-    if (match.why_not.empty() && match.steps)
-      steps = {match};
-    else if (!match.why_not.empty() && loop)
-      steps = matcher.match_each(*loop);
-    if (!match.why_not.empty() && steps.empty()) return made.push_back(stmt);
-    build.at(stmt.where());
-    Block outer = build.open();
-    const bool both = !steps.empty() && !steps[0].has_first;
-    const auto values = steps.empty() ? std::vector<StepValues>() : matcher.values_beside(*loop, steps);
-    if (steps.empty())
-      write_loop(match, *loop, stages, build);
-    else if (both && (steps.size() > 1 || !values.empty()))
-      write_stages_of(steps, values, *loop, stages, build);
-    else
-      write_steps(steps, values, *loop, stages, build);
-    for (Stmt &own : build.close(std::move(outer))) made.push_back(std::move(own));
-  });
-  lowered.local_count = build.local_count();
-  lowered.local_array_count = build.local_array_count();
-  return lowered;
+                     MainLoopChoices choices) {
+  if (!is_tile_kernel(lowered) || architecture.of_groups.empty()) return lowered;
+  if (lowered.sums_in_shared) {
+    lowered.body = rewrite(lowered.body, [](const Stmt &stmt) -> Stmt {
+      return with_reason({stmt}, "sums are asked for in shared memory").front();
+    });
+    return lowered;
+  }
+  return Maker(lowered, architecture, arrays, std::move(choices)).make(lowered);
 }
 
 bool has_product_steps(const Kernel &kernel) {
   bool has = false;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    const auto *loop = stmt.as<For>();
-    if (!loop || loop->kind != LoopKind::Serial) return;
-    for (const Stmt &own : loop->body)
-      if (const auto *call = own.as<TileCall>(); call && call->is_product_loop())
-        has = has || (call->count->is_constant() && call->count->as_int() == 1);
+    const auto *loop = stmt.as<MainLoop>();
+    has = has || (loop ? loop->is_step() : multiplies_by_groups(stmt));
   });
   return has;
 }
 
 bool has_product_loops(const Kernel &kernel) {
   bool has = false;
-  for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    const auto *call = stmt.as<TileCall>();
-    has = has || (call && call->is_product_loop());
-  });
+  for_each_statement(kernel.body, [&](const Stmt &stmt) { has = has || multiplies_by_groups(stmt); });
   return has;
 }
 
-std::vector<WayOfProduct> ways_of_products(const Kernel &lowered, const Architecture &architecture,
-                                           const FactsOfArrays &arrays, bool steps) {
+std::vector<WayOfProduct> ways_of_products(const Kernel &planned) {
   std::vector<WayOfProduct> ways;
-  if (!is_tile_kernel(lowered) || architecture.of_groups.empty()) return ways;
-  const Matcher matcher(lowered, architecture, arrays, steps);
-  for_each_product(lowered.body, nullptr, [&](const Stmt &product, const For *loop) {
-    Match match;
-    match.why_not = !loop ? "it is in no loop" : "sums are asked for in shared memory";
-    if (loop && !lowered.sums_in_shared) {
-      match = matcher.match(*loop);
-      if (!match.why_not.empty())
-        for (Match &own : matcher.match_each(*loop))
-          if (own.product == product.as<TileCall>()) match = std::move(own);
+  std::map<LocalArrayId, std::string> copied;  // the reasons, by the rings
+  for_each_statement(planned.body, [&](const Stmt &stmt) {
+    const auto *call = stmt.as<TileCall>();
+    const auto *by_threads = stmt.as<MainLoop>();
+    if (const auto *bring = stmt.as<BringWindows>()) {
+      for (const BringWindows::Window &window : bring->windows) copied[window.ring.array] = window.why_copy;
+    } else if (call && !call->why_no_loop.empty()) {
+      ways.push_back({stmt.where(), call->why_no_loop});
+    } else if (by_threads && !by_threads->why_by_threads.empty()) {
+      ways.push_back({stmt.where(), by_threads->why_by_threads});
+    } else if (multiplies_by_groups(stmt)) {
+      WayOfProduct way{stmt.where(), ""};
+      const auto add = [&](const std::string &why) {
+        if (!why.empty()) way.copied.push_back(why);
+      };
+      visit(
+          stmt,
+          [&](const MainLoop &loop) {
+            for (const Transfer &factor : loop.factors) add(factor.why_copy);
+          },
+          [&](const WindowProduct &product) { add(product.second.why_copy); },
+          [&](const StageProduct &product) {
+            for (const TileMemory &factor : product.factors) add(copied[factor.array]);
+          },
+          [](const auto &) {});
+      ways.push_back(std::move(way));
     }
-    if (!match.why_not.empty()) match.copied.clear();
-    ways.push_back({product.where(), std::move(match.why_not), std::move(match.copied)});
   });
   return ways;
 }
 
-TensorMapNeeded tensor_map_of(const TileCall &product_loop, std::size_t brought) {
-  const Type type = product_loop.operands[product_loop.first_brought() + brought].type;
-  const LoopWindows &windows = product_loop.windows[brought];
-  return {windows.array, type.element(), static_cast<int>(windows.indices.size()), type.shape()[0] / windows.parts,
+TensorMapNeeded tensor_map_of(const Transfer &factor) {
+  const Type type = factor.ring.type;
+  return {factor.array, type.element(), static_cast<int>(factor.indices.size()), type.shape()[0] / factor.parts,
           panel_bytes / element_bytes(type)};
 }
 
@@ -625,9 +707,9 @@ std::vector<TensorMapNeeded> tensor_maps(const Kernel &planned) {
     if (std::ranges::find(maps, map) == maps.end()) maps.push_back(map);
   };
   for_each_statement(planned.body, [&](const Stmt &stmt) {
-    const auto *call = stmt.as<TileCall>();
-    for (std::size_t i = 0; call && call->is_product_loop() && i < call->windows.size(); ++i)
-      add(tensor_map_of(*call, i));
+    if (const auto *loop = stmt.as<MainLoop>(); loop && loop->by_bulk_copies())
+      for (const Transfer &factor : loop->factors) add(tensor_map_of(factor));
+    if (const auto *product = stmt.as<WindowProduct>()) add(tensor_map_of(product->second));
     if (const auto *bring = stmt.as<BringWindows>())
       for (const BringWindows::Window &window : bring->windows) add(tensor_map_of(window));
   });

@@ -33,8 +33,8 @@ bool may_repeat(const Stmt &stmt) {
 bool leaves_zero(const Stmt &stmt, LocalArrayId array) {
   bool zero = true;
   for_each_statement({stmt}, [&](const Stmt &own) {
-    if (const auto *call = own.as<TileCall>()) {
-      zero = zero && call->result.array != array;
+    if (const TileMemory *result = result_of(own)) {
+      zero = zero && result->array != array;
     } else if (local_array_touched(own) == array) {
       const auto *store = own.as<LocalStore>();
       zero = zero && store && store->value.is_constant(0);
@@ -44,24 +44,24 @@ bool leaves_zero(const Stmt &stmt, LocalArrayId array) {
 }
 
 bool may_share(const Kernel &kernel) {
-  const TileCall *call = only_whole_loop(kernel).call;
-  if (!call || !memory_for_sums(kernel, *call)) return false;
+  const MainLoop *main = only_whole_loop(kernel).main;
+  if (!main || main->is_step() || !memory_for_sums(kernel, *main)) return false;
   const Block &body = launch_loops(kernel.body, kernel.launch_rank).back()->body;
-  const auto loop = std::ranges::find_if(body, [&](const Stmt &stmt) { return stmt.as<TileCall>() == call; });
+  const auto loop = std::ranges::find_if(body, [&](const Stmt &stmt) { return stmt.as<MainLoop>() == main; });
   return loop != body.end() && std::all_of(body.begin(), loop, [&](const Stmt &stmt) {
-           return may_repeat(stmt) && leaves_zero(stmt, call->result.array);
+           return may_repeat(stmt) && leaves_zero(stmt, main->result.array);
          });
 }
 
 }  // namespace
 
-std::optional<LocalArrayId> memory_for_sums(const Kernel &kernel, const TileCall &loop) {
+std::optional<LocalArrayId> memory_for_sums(const Kernel &kernel, const MainLoop &loop) {
   const std::map<LocalArrayId, const Allocate *> memory = memory_of(kernel);
   constexpr std::int64_t word = 4, unit = 4;
   const auto *sums = std::get_if<FragmentLayout>(&memory.at(loop.result.array)->layout);
   if (!sums || size_of(loop.result.type.element()) != word || sums->registers() % unit != 0) return std::nullopt;
-  for (std::size_t factor = 0; factor < 2; ++factor) {
-    const Allocate &ring = *memory.at(loop.operands[factor].array);
+  for (const Transfer &factor : loop.factors) {
+    const Allocate &ring = *memory.at(factor.ring.array);
     const std::int64_t bytes =
         ring.stages * buffer_bytes(ring.layout, ring.type.element(), ring.size.as_int(), ring.stages);
     if (bytes >= word * sums->registers() * kernel.block_threads) return ring.array;

@@ -30,7 +30,7 @@ ir::Kernel share_steps(ir::Kernel with_roles, const Architecture &architecture, 
 
 // The windows' memory, in a kernel's main loop, that can hold the register sums of all threads. Empty if neither
 // factor's suffices.
-std::optional<ir::LocalArrayId> memory_for_sums(const ir::Kernel &kernel, const ir::TileCall &loop);
+std::optional<ir::LocalArrayId> memory_for_sums(const ir::Kernel &kernel, const ir::MainLoop &loop);
 
 // The number of parts that pays for a launch of so many blocks, each of so many steps; 1: no split. A pure function.
 std::int64_t parts_of_steps(std::int64_t blocks, std::int64_t steps, int multiprocessors);

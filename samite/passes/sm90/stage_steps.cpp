@@ -88,24 +88,21 @@ class StageWriter {
   }
 
   void add(const StepProduct &own) {
-    TileCall call = own.call;
-    call.windows.assign(own.windows.begin(), own.windows.end());
-    call.count = index_number(1);
-    call.in_stage = true;
+    StageProduct product{own.attribute, own.product->result, {}, bring_.barriers, own.sums};
     for (std::size_t i = 0; i < 2; ++i) {
-      const Type type = call.operands[i].type;
+      const Type type = own.windows[i].ring.type;
       const LocalArrayId tile = own.product->operands[i].array;
       auto known = factors_.find(tile);
       if (known == factors_.end()) {
         const LocalArrayId ring = make_ring(type, PanelLayout{type.shape()[0], type.shape()[1]});
         known = factors_.emplace(tile, ring).first;
-        bring_.windows.push_back({{ring, type}, own.windows[i].array, own.windows[i].indices});
+        bring_.windows.push_back(
+            {{ring, type}, own.windows[i].array, own.windows[i].indices, false, own.windows[i].why_copy});
       }
-      call.operands[i].array = known->second;
+      product.factors[i] = {known->second, type};
       gone_.insert(own.loads[i]);
     }
-    call.operands.push_back(bring_.barriers);
-    calls_.emplace(own.product, std::move(call));
+    products_.emplace(own.product, product);
   }
 
   void add(const StepValues &own) {
@@ -130,10 +127,9 @@ class StageWriter {
     build_.append({bring_, build_.where()});
     for (const Stmt &stmt : loop_.body) {
       const auto *allocate = stmt.as<Allocate>();
-      const auto *own = stmt.as<TileCall>();
-      if (const auto call = calls_.find(own); call != calls_.end())
-        build_.append({call->second, stmt.where()});
-      else if (!is_ready(stmt) && !gone_.contains(own) &&
+      if (const auto own = products_.find(stmt.as<TileCall>()); own != products_.end())
+        build_.append({own->second, stmt.where()});
+      else if (!is_ready(stmt) && !gone_.contains(stmt.as<TileLoad>()) &&
                !(allocate && (factors_.contains(allocate->array) || values_.contains(allocate->array))))
         build_.append(stmt);
     }
@@ -187,14 +183,14 @@ class StageWriter {
   // A product with zero initial sums sets them.
   static void set_sums(Block &made) {
     for (std::size_t i = 0; i < made.size(); ++i) {
-      const auto *own = made[i].as<TileCall>();
-      if (!own || !own->in_stage) continue;
+      const auto *own = made[i].as<StageProduct>();
+      if (!own) continue;
       std::size_t before = i;
       while (before > 0 && !touches_tile(made[before - 1], own->result.array)) --before;
       if (before == 0 || !sets_to_zero(made[before - 1], own->result)) continue;
-      TileCall call = *own;
-      call.sets = true;
-      made[i] = {std::move(call), made[i].where()};
+      StageProduct product = *own;
+      product.sets = true;
+      made[i] = {product, made[i].where()};
       made.erase(made.begin() + static_cast<std::ptrdiff_t>(before) - 1);
       --i;
     }
@@ -208,9 +204,9 @@ class StageWriter {
       more = false;
       before.reset();
       for (const Stmt &stmt : made) {
-        const auto *call = stmt.as<TileCall>();
-        if (!call || !call->in_stage) continue;
-        const TileMemory own = call->result;
+        const auto *product = stmt.as<StageProduct>();
+        if (!product) continue;
+        const TileMemory own = product->result;
         if (before && before->array != own.array && before->type == own.type && take(made, *before, own)) {
           more = true;
           break;
@@ -240,10 +236,10 @@ class StageWriter {
   const int stages_;
   Builder &build_;
   BringWindows bring_;
-  std::map<const TileCall *, TileCall> calls_;
+  std::map<const TileCall *, StageProduct> products_;
   std::map<LocalArrayId, LocalArrayId> factors_;  // the ring of each tile
   std::map<LocalArrayId, Ring> values_;           // likewise
-  std::set<const TileCall *> gone_;               // loads replaced by copies
+  std::set<const TileLoad *> gone_;               // loads replaced by copies
 };
 
 }  // namespace

@@ -11,18 +11,20 @@
 
 namespace samite::passes {
 
-// One of the products, and the loads of its factors: windows of these arrays from these elements on.
+// One of the products, its operation and sums as written, and the loads of its factors: windows of these arrays from
+// these elements on, with the types of the rings.
 struct StepProduct {
   const ir::TileCall *product;
-  ir::TileCall call;  // as written, except for its memory
-  std::array<const ir::TileCall *, 2> loads;
-  std::array<ir::LoopWindows, 2> windows;
+  std::int32_t attribute;
+  ir::FragmentLayout sums;
+  std::array<const ir::TileLoad *, 2> loads;
+  std::array<ir::Transfer, 2> windows;
 };
 
 // A tile that an iteration only loads by element, and the box of the array that contains it. `within`: the box begins
 // at the multiple of 16 bytes before its one column.
 struct StepValues {
-  const ir::TileCall *load;
+  const ir::TileLoad *load;
   std::int64_t rows, columns;
   bool within;
 };

@@ -16,7 +16,7 @@ constexpr int threads_of_group = 128;
 std::optional<For> in_turns(const For &loop) {
   std::vector<std::size_t> products;
   for (std::size_t i = 0; i < loop.body.size(); ++i)
-    if (const auto *call = loop.body[i].as<TileCall>(); call && call->has_first_factor()) products.push_back(i);
+    if (loop.body[i].as<WindowProduct>()) products.push_back(i);
   if (loop.kind != LoopKind::Serial || products.size() != 2) return std::nullopt;
   const std::size_t before = products.front(), last = products.back();
   bool between = false, all_meet = false;
@@ -26,13 +26,13 @@ std::optional<For> in_turns(const For &loop) {
   if (!between || all_meet) return std::nullopt;
   For made = loop;
   made.in_turns = true;
-  const auto change = [&](std::size_t i, bool TileCall::*turn) {
-    TileCall call = *loop.body[i].as<TileCall>();
-    call.*turn = true;
-    made.body[i] = {std::move(call), loop.body[i].where()};
+  const auto change = [&](std::size_t i, bool WindowProduct::*turn) {
+    WindowProduct product = *loop.body[i].as<WindowProduct>();
+    product.*turn = true;
+    made.body[i] = {std::move(product), loop.body[i].where()};
   };
-  change(before, &TileCall::gives_turn);
-  change(last, &TileCall::takes_turn);
+  change(before, &WindowProduct::gives_turn);
+  change(last, &WindowProduct::takes_turn);
   return made;
 }
 

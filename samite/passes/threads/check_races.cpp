@@ -67,7 +67,7 @@ std::vector<Touches> touches_of(const Kernel &kernel, const std::vector<bool> &m
   std::vector<Touches> own(kernel.parameters.size());
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     if (const auto element = element_of(stmt)) own[element->array].add(element->touch);
-    if (const auto *call = stmt.as<TileCall>(); call && call->op == Op::Load) own[call->array].read = true;
+    if (const auto *load = stmt.as<TileLoad>()) own[load->array].read = true;
   });
   std::vector<Touches> all = own;
   auto shares = [&](std::size_t a, std::size_t b) {
@@ -177,9 +177,8 @@ class RaceChecker {
     const Block outer = build_.open();
     build_.at(stmt.where());
     build_.append(stmt);
-    const auto *call = stmt.as<TileCall>();
-    if (call && call->op == Op::Load && has_shadows(call->array))
-      check_window(*call);
+    if (const auto *load = stmt.as<TileLoad>(); load && has_shadows(load->array))
+      check_window(*load);
     else if (const auto element = element_of(stmt); element && has_shadows(element->array) && is_new(*element))
       check_element(*element);
     return build_.close(outer);
@@ -198,14 +197,14 @@ class RaceChecker {
   }
 
   // The block's threads check a tile that is loaded as a whole element by element.
-  void check_window(const TileCall &call) {
-    const TileShape shape = call.result.type.shape();
-    const std::size_t rank = call.indices.size(), leading = rank - static_cast<std::size_t>(shape.rank());
+  void check_window(const TileLoad &load) {
+    const TileShape shape = load.result.type.shape();
+    const std::size_t rank = load.indices.size(), leading = rank - static_cast<std::size_t>(shape.rank());
     const Block outer = build_.open();
     const LocalId number = build_.new_local();
     Value rest = Value::local(ScalarType::Int64, number), inside = Value::boolean(true);
     std::vector<Value> indices;
-    for (const Value &index : call.indices) indices.push_back(build_.cast(ScalarType::Int64, index));
+    for (const Value &index : load.indices) indices.push_back(build_.cast(ScalarType::Int64, index));
     for (std::size_t d = rank; d-- > 0;) {
       if (d >= leading) {
         const Value extent = whole(shape[static_cast<int>(d - leading)]);
@@ -213,16 +212,16 @@ class RaceChecker {
         rest = build_(Op::Div, {rest, extent});
       }
       const Value extent =
-          build_.operation({Op::Extent, ScalarType::Int64, {}, call.array, static_cast<std::int32_t>(d)});
+          build_.operation({Op::Extent, ScalarType::Int64, {}, load.array, static_cast<std::int32_t>(d)});
       const Value there =
           build_(Op::And, {build_(Op::GreaterEqual, {indices[d], whole(0)}), build_(Op::Less, {indices[d], extent})});
       inside = build_(Op::And, {inside, there});
     }
     const Block around = build_.open();
-    check_element({call.array, Touch::read, indices});
+    check_element({load.array, Touch::read, indices});
     Block checks = build_.close(around);
     build_.append(Stmt(If{inside, std::move(checks), {}, {}}, build_.where()));
-    For loop{number, ScalarType::Int64, whole(0), whole(call.result.type.count()), whole(1), build_.close(outer), {}};
+    For loop{number, ScalarType::Int64, whole(0), whole(load.result.type.count()), whole(1), build_.close(outer), {}};
     loop.kind = LoopKind::Thread;
     build_.append(Stmt(std::move(loop), build_.where()));
   }

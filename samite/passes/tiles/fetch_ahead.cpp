@@ -39,10 +39,8 @@ struct Window {
 // Whether the threads of a block cooperate between their loads and their stores.
 bool computes_together(const Kernel &kernel) {
   bool found = false;
-  for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    const auto *call = stmt.as<TileCall>();
-    found = found || (call && call->op != Op::Load);
-  });
+  for_each_statement(kernel.body,
+                     [&](const Stmt &stmt) { found = found || (result_of(stmt) && !stmt.as<TileLoad>()); });
   return found;
 }
 
@@ -94,7 +92,7 @@ class Fetcher {
 
  private:
   void look_at(const Stmt &stmt) {
-    if (const auto *load = stmt.as<TileCall>(); load && load->op == Op::Load && load->in_units && !load->stream)
+    if (const auto *load = stmt.as<TileLoad>(); load && load->in_units && !load->stream)
       add({&stmt, load->array, load->result.type, {}, {}, load->indices}, nullptr);
     const auto *loop = stmt.as<For>();
     if (!loop || loop->kind != LoopKind::Thread || !loop->end.is_constant()) return;

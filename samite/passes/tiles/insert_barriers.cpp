@@ -64,11 +64,12 @@ class Inserter {
       barrier(made, where);
       made.emplace_back(by_one_thread(stmt), where);
       barrier(made, where);
-    } else if (const TileCall *call = stmt.as<TileCall>()) {
+    } else if (const TileLoad *load = stmt.as<TileLoad>()) {
       made.push_back(stmt);
-      if (call->op == Op::Load)
-        copies_ = copies_ || !registers_.contains(call->result.array);
-      else if (call != waited_for_ && (!is_in_registers(*call, registers_) || reads_what_changes(*call)))
+      copies_ = copies_ || !registers_.contains(load->result.array);
+    } else if (result_of(stmt)) {
+      made.push_back(stmt);
+      if (&stmt.kind() != waited_for_ && (!is_in_registers(stmt, registers_) || reads_what_changes(stmt)))
         barrier(made, where);
     } else if (const If *branch = stmt.as<If>()) {
       If copy = *branch;
@@ -96,8 +97,8 @@ class Inserter {
       return;
     }
     For copy = loop;
-    const auto *last = loop.ahead == 0 ? nullptr : loop.body.back().as<TileCall>();
-    if (last && last->op == Op::MatMul && registers_.contains(last->result.array)) waited_for_ = last;
+    if (loop.ahead != 0 && multiplies(loop.body.back()) && registers_.contains(result_of(loop.body.back())->array))
+      waited_for_ = &loop.body.back().kind();
     copy.body = with_barriers(loop.body, loop.ahead);
     made.emplace_back(std::move(copy), where);
   }
@@ -106,8 +107,8 @@ class Inserter {
   void note_changes(const Block &block, bool in_loop) {
     for (const Stmt &stmt : block) {
       if (const auto *store = stmt.as<LocalStore>()) changing_.insert(store->array);
-      if (const auto *call = stmt.as<TileCall>(); call && (in_loop || call->op != Op::Load))
-        changing_.insert(call->result.array);
+      if (const TileMemory *result = result_of(stmt); result && (in_loop || !stmt.as<TileLoad>()))
+        changing_.insert(result->array);
       if (const auto *branch = stmt.as<If>())
         note_changes(branch->then_block, in_loop), note_changes(branch->else_block, in_loop);
       if (const auto *loop = stmt.as<For>()) note_changes(loop->body, in_loop || loop->kind == LoopKind::Serial);
@@ -115,9 +116,9 @@ class Inserter {
         note_changes(loop->condition_block, true), note_changes(loop->body, true);
     }
   }
-  bool reads_what_changes(const TileCall &call) const {
-    return call.has_first_factor() && shared_.contains(call.operands[0].array) &&
-           changing_.contains(call.operands[0].array);
+  bool reads_what_changes(const Stmt &stmt) const {
+    const auto *product = stmt.as<WindowProduct>();
+    return product && shared_.contains(product->first.array) && changing_.contains(product->first.array);
   }
 
   For by_one_thread(const Stmt &stmt) {
@@ -131,7 +132,7 @@ class Inserter {
   const std::set<LocalArrayId> registers_, shared_;
   std::set<LocalArrayId> changing_;
   bool copies_ = false;                   // copies to shared memory are in flight
-  const TileCall *waited_for_ = nullptr;  // the threads synchronise before any other statement follows it
+  const StmtKind *waited_for_ = nullptr;  // the threads synchronise before any other statement follows it
 };
 
 }  // namespace

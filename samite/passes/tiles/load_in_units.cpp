@@ -25,16 +25,15 @@ Kernel load_in_units(Kernel planned, const FactsOfArrays &arrays) {
            step * bytes % unit_bytes == 0;
   };
   planned.body = rewrite(planned.body, [&](const Stmt &stmt) -> Stmt {
-    if (auto *call = stmt.as<TileCall>(); call && call->op == Op::Load && !call->stream) {
-      TileCall load = *call;
+    if (auto *known = stmt.as<TileLoad>(); known && !known->stream) {
+      TileLoad load = *known;
       load.in_units = in_units(load.result.type, load.array, load.indices);
       return {std::move(load), stmt.where()};
     }
-    if (auto *call = stmt.as<TileCall>(); call && call->multiplies_ahead()) {
-      TileCall loop = *call;
-      for (std::size_t i = 0; i < loop.windows.size(); ++i)
-        loop.windows[i].in_units =
-            in_units(loop.operands[i].type, loop.windows[i].array, loop.windows[i].indices, loop.windows[i].columns);
+    if (auto *known = stmt.as<MainLoop>(); known && !known->by_bulk_copies()) {
+      MainLoop loop = *known;
+      for (Transfer &factor : loop.factors)
+        factor.in_units = in_units(factor.ring.type, factor.array, factor.indices, factor.columns);
       return {std::move(loop), stmt.where()};
     }
     if (auto *known = stmt.as<LoadStream>()) {

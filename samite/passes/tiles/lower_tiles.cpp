@@ -447,7 +447,7 @@ class Lowerer final : public TileMemories {
       if (ahead || (uses_inside[let->local] == 0 && loads_window(*let) && !group.writes())) {
         build_.at(stmt->where());
         const TileMemory to{define(let->local, let->value.type), let->value.type};
-        build_.append({TileCall{Op::Load, 0, to, {}, let->value.array, let->value.operands}, stmt->where()});
+        build_.append({TileLoad{to, let->value.array, let->value.operands}, stmt->where()});
         loaded.insert(stmt);
         continue;
       }

@@ -9,7 +9,7 @@ using namespace ir;
 
 class Reader {
  public:
-  Reader(const For &loop, const std::map<LocalArrayId, const TileCall *> &loads) : loop_(loop), loads_(loads) {
+  Reader(const For &loop, const std::map<LocalArrayId, const TileLoad *> &loads) : loop_(loop), loads_(loads) {
     for (const Stmt &stmt : loop.body)
       if (const auto *let = stmt.as<Let>()) lets_.emplace(let->local, &let->value);
   }
@@ -50,13 +50,13 @@ class Reader {
   }
 
   const For &loop_;
-  const std::map<LocalArrayId, const TileCall *> &loads_;
+  const std::map<LocalArrayId, const TileLoad *> &loads_;
   std::map<LocalId, const Operation *> lets_;
 };
 
 }  // namespace
 
-std::vector<MaskedCopy> masked_copies(const For &elements, const std::map<LocalArrayId, const TileCall *> &loads) {
+std::vector<MaskedCopy> masked_copies(const For &elements, const std::map<LocalArrayId, const TileLoad *> &loads) {
   const auto is_number = [](const Value &value, std::int64_t number) {
     return value.is_constant() && value.as_int() == number;
   };

@@ -18,6 +18,6 @@ struct MaskedCopy {
 // The masked copies in a loop over elements, as lower_tiles writes it for a GPU; empty if it does more. `loads`: loads
 // of the tiles that it may read, by their memory.
 std::vector<MaskedCopy> masked_copies(const ir::For &elements,
-                                      const std::map<ir::LocalArrayId, const ir::TileCall *> &loads);
+                                      const std::map<ir::LocalArrayId, const ir::TileLoad *> &loads);
 
 }  // namespace samite::passes

@@ -21,7 +21,7 @@ using namespace ir;
 // The statements of an iteration.
 struct Match {
   std::map<LocalArrayId, const Allocate *> buffers;
-  std::array<const TileCall *, 2> loads{};  // of the product's factors
+  std::array<const TileLoad *, 2> loads{};  // of the product's factors
   const TileCall *product = nullptr;
   std::array<std::array<std::int64_t, 2>, 2> steps{};
 };
@@ -36,15 +36,16 @@ class Matcher {
         3;  // with two, a step's copies would start only when the previous step begins: too late
     if (loop.ahead == 0 || loop.stages < fewest_stages || !loop.carried.empty()) return std::nullopt;
     Match found;
-    std::map<LocalArrayId, const TileCall *> loads;
+    std::map<LocalArrayId, const TileLoad *> loads;
     for (const Stmt &stmt : loop.body) {
       const auto *allocate = stmt.as<Allocate>();
       const auto *let = stmt.as<Let>();
+      const auto *load = stmt.as<TileLoad>();
       const auto *call = stmt.as<TileCall>();
       if (allocate && allocate->stages == loop.stages)
         found.buffers.emplace(allocate->array, allocate);
-      else if (call && call->op == Op::Load && !found.product)
-        loads.emplace(call->result.array, call);
+      else if (load && !found.product)
+        loads.emplace(load->result.array, load);
       else if (call && call->op == Op::MatMul && !found.product)
         found.product = call;
       else if (!let || !info(let->value.op).pure || let->value.op == Op::LocalLoad)
@@ -94,20 +95,25 @@ class Matcher {
 };
 
 void write(const Match &match, const For &loop, Builder &build) {
-  TileCall call = *match.product;
-  call.count = count_iterations(loop, build);
+  const TileCall &product = *match.product;
+  MainLoop made{product.attribute, product.result, {}, *product.sums};
+  made.count = count_iterations(loop, build);
+  made.why_by_threads = product.why_no_loop;
   CopiesForIndex first(build, loop, loop.begin);
   for (const Stmt &stmt : loop.body)
     if (const auto *let = stmt.as<Let>()) first.copy(*let);
   for (std::size_t i = 0; i < 2; ++i) {
-    Allocate ring = *match.buffers.at(call.operands[i].array);
+    const TileMemory &factor = product.operands[i];
+    Allocate ring = *match.buffers.at(factor.array);
     ring.array = build.new_local_array();
-    call.operands[i].array = ring.array;
-    call.windows.push_back(
-        {match.loads[i]->array, first(match.loads[i]->indices), match.steps[i][0], match.steps[i][1]});
+    made.factors[i] = {.ring = {ring.array, factor.type},
+                       .array = match.loads[i]->array,
+                       .indices = first(match.loads[i]->indices),
+                       .rows = match.steps[i][0],
+                       .columns = match.steps[i][1]};
     build.append({ring, build.where()});
   }
-  build.append({std::move(call), build.where()});
+  build.append({std::move(made), build.where()});
 }
 
 }  // namespace

@@ -11,18 +11,14 @@ namespace {
 using namespace ir;
 
 bool multiplies_in_a_loop(const Block &body) {
-  bool multiplies = false;
+  bool found = false;
   for_each_statement(body, [&](const Stmt &stmt) {
-    const auto *call = stmt.as<TileCall>();
-    multiplies = multiplies || (call && !call->windows.empty());
+    found = found || (multiplies(stmt) && !stmt.as<TileCall>());
     const auto *loop = stmt.as<For>();
     if (loop && loop->kind == LoopKind::Serial)
-      for_each_statement(loop->body, [&](const Stmt &inner) {
-        const auto *product = inner.as<TileCall>();
-        multiplies = multiplies || (product && product->op == Op::MatMul);
-      });
+      for_each_statement(loop->body, [&](const Stmt &inner) { found = found || multiplies(inner); });
   });
-  return multiplies;
+  return found;
 }
 
 // Whether loads determine the windows for an index of the launch. If threads have no roles, the reads of nested
@@ -43,8 +39,8 @@ bool finds_by_loads(const Block &block, bool only_finds) {
 bool has_no_wide_tiles(const Block &body) {
   bool found = false;
   for_each_statement(body, [&](const Stmt &stmt) {
-    const auto *call = stmt.as<TileCall>();
-    found = found || (call && call->sums && call->sums->rows >= call->sums->columns);
+    const FragmentLayout *sums = layout_of_sums(stmt);
+    found = found || (sums && sums->rows >= sums->columns);
   });
   return found;
 }

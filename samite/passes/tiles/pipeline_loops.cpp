@@ -94,7 +94,7 @@ class Pipelined {
   Value open_streams(const Value &iterations) {
     std::vector<std::array<std::int64_t, 2>> steps;  // in the order of the loads
     for (const Stmt &stmt : ahead_) {
-      auto *load = stmt.as<TileCall>();
+      auto *load = stmt.as<TileLoad>();
       if (!load) continue;
       const auto step = window_step(load->indices, load->result.type, loop_, forms_);
       if (!step) return index_number(0);
@@ -104,7 +104,7 @@ class Pipelined {
     CopiesForIndex first(build_, loop_, loop_.begin);
     for (const Stmt &stmt : ahead_) {
       if (auto *let = stmt.as<Let>()) first.copy(*let);
-      auto *load = stmt.as<TileCall>();
+      auto *load = stmt.as<TileLoad>();
       if (!load) continue;
       const auto &step = steps[streams_.size()];
       LoadStream stream{build_.new_local_array(),
@@ -138,9 +138,9 @@ class Pipelined {
   void load_from_streams(const Value &buffer) {
     std::size_t stream = 0;
     for (const Stmt &stmt : ahead_) {
-      auto *call = stmt.as<TileCall>();
-      if (!call) continue;
-      TileCall load = *call;
+      auto *own = stmt.as<TileLoad>();
+      if (!own) continue;
+      TileLoad load = *own;
       load.stream = streams_[stream++];
       load.indices.clear();
       start(std::move(load), buffer);
@@ -151,15 +151,15 @@ class Pipelined {
     CopiesForIndex at_turn(build_, loop_, build_.operation(index_in(loop_, turn, build_)));
     for (const Stmt &stmt : ahead_) {
       if (auto *let = stmt.as<Let>()) at_turn.copy(*let);
-      auto *call = stmt.as<TileCall>();
-      if (!call) continue;
-      TileCall load = *call;
+      auto *own = stmt.as<TileLoad>();
+      if (!own) continue;
+      TileLoad load = *own;
       load.indices = at_turn(load.indices);
       start(std::move(load), buffer);
     }
   }
 
-  void start(TileCall load, const Value &buffer) {
+  void start(TileLoad load, const Value &buffer) {
     const LocalArrayId as = build_.new_local_array();
     open_buffer(load.result.array, as, buffer);
     load.result.array = as;
@@ -188,7 +188,7 @@ class Pipelined {
       build_.at(stmt.where());
       if (allocate && buffers_.contains(allocate->array))
         open_buffer(allocate->array, allocate->array, buffer);
-      else if (!ahead || (!stmt.as<TileCall>() && (!let || needed.contains(let->local))))
+      else if (!ahead || (!stmt.as<TileLoad>() && (!let || needed.contains(let->local))))
         build_.append(stmt);
     }
     build_.at(where);

@@ -51,9 +51,9 @@ struct Demands {
   bool reduced = false;  // each of its rows
   bool reduced_in_parts =
       true;  // regardless of its placement, with memory for the parts that several warps find of a row
-  bool columns_reduced = false;          // each of them
-  std::vector<FragmentLayout> products;  // that it is the sums of
-  std::vector<const TileCall *> firsts;  // products of it with loaded windows
+  bool columns_reduced = false;               // each of them
+  std::vector<FragmentLayout> products;       // that it is the sums of
+  std::vector<const WindowProduct *> firsts;  // products of it with loaded windows
   std::optional<Type> factor_type;
   std::set<std::int64_t> columns;    // of its uses by calls, which differ if it is reshaped
   std::optional<Reading> reading;    // by products
@@ -70,10 +70,8 @@ class Placer {
         architecture_(architecture) {
     for (const auto &[array, use] : uses_.arrays) demands_.emplace(array, demands_of(use));
     bool steps = false;
-    for_each_statement(kernel.body, [&](const Stmt &stmt) {
-      const auto *call = stmt.as<TileCall>();
-      steps = steps || (call && call->is_step());
-    });
+    for_each_statement(kernel.body,
+                       [&](const Stmt &stmt) { steps = steps || stmt.as<WindowProduct>() || stmt.as<StageProduct>(); });
     if (steps && threads_ == 2 * piece_of(group_matrices).threads) most_sums_ = most_of_two_groups;
   }
 
@@ -106,36 +104,39 @@ class Placer {
   }
 
   void demand(const TileOperand &operand, Demands &own) const {
-    const TileCall &call = *operand.call;
-    const auto served = call.is_product_loop()  ? call.sums
-                        : call.op == Op::MatMul ? fragments(call, threads_, architecture_)
-                                                : std::nullopt;
-    own.columns.insert(columns_of(operand.memory().type));
-    if (!operand.operand) {
+    const TileCall *call = operand.call();
+    const auto *product = operand.statement->as<WindowProduct>();
+    std::optional<FragmentLayout> served;
+    if (call && call->op == Op::MatMul)
+      served = fragments(*call, threads_, architecture_);
+    else if (!call && multiplies(*operand.statement))
+      served = *layout_of_sums(*operand.statement);
+    own.columns.insert(columns_of(operand.tile->type));
+    if (operand.is_result()) {
       if (served)
         own.products.push_back(*served);
       else
         own.elementwise = false;
-      own.other_call = own.other_call || (call.op != Op::Load && call.op != Op::Cast);
+      own.other_call = own.other_call || !(operand.statement->as<TileLoad>() || (call && call->op == Op::Cast));
       return;
     }
-    if (info(call.op).typing == Typing::Reduce && *operand.operand == 0 && reduces_rows(call)) {
+    const bool reduces = call && info(call->op).typing == Typing::Reduce && operand.is_first();
+    if (reduces && reduces_rows(*call)) {
       own.reduced = own.other_call = true;
-      own.reduced_in_parts = own.reduced_in_parts && call.operands.size() == 2;
+      own.reduced_in_parts = own.reduced_in_parts && call->operands.size() == 2;
       return;
     }
-    if (info(call.op).typing == Typing::Reduce && *operand.operand == 0 && reduces_columns(call) &&
-        call.result.type.element() == operand.memory().type.element()) {
+    if (reduces && reduces_columns(*call) && call->result.type.element() == operand.tile->type.element()) {
       own.columns_reduced = own.other_call = true;
       return;
     }
-    if (call.has_first_factor() && *operand.operand == 0) return own.firsts.push_back(&call);
+    if (product && operand.is_first()) return own.firsts.push_back(product);
     own.elementwise = false;
-    if (call.is_product_loop()) return;
-    if (served && (!own.factor_type || own.factor_type == operand.memory().type)) {
-      const Reading reading = reading_of(call, *operand.operand, *served);
+    if (!call) return;
+    if (served && (!own.factor_type || own.factor_type == operand.tile->type)) {
+      const Reading reading = reading_of(*call, operand.operand, *served);
       own.reading = own.reading.value_or(reading) == reading ? reading : Reading::Several;
-      own.factor = true, own.factor_type = operand.memory().type;
+      own.factor = true, own.factor_type = operand.tile->type;
     } else {
       own.other_call = true;
     }
@@ -211,10 +212,10 @@ class Placer {
   // Rows of the sums are those of the first factor, whose terms a warp group holds like sums.
   static bool may_be_first_factor(const Demands &own, const FragmentLayout &wanted) {
     return wanted.unit == group_matrices && wanted.across == 1 &&
-           std::ranges::all_of(own.firsts, [&](const TileCall *product) {
-             const TileShape shape = product->operands[0].type.shape();
-             return !(product->attribute & transposed_a) && product->sums->across == 1 &&
-                    product->sums->down == wanted.down && shape[0] == wanted.rows && shape[1] == wanted.columns;
+           std::ranges::all_of(own.firsts, [&](const WindowProduct *product) {
+             const TileShape shape = product->first.type.shape();
+             return !(product->attribute & transposed_a) && product->sums.across == 1 &&
+                    product->sums.down == wanted.down && shape[0] == wanted.rows && shape[1] == wanted.columns;
            });
   }
 
@@ -317,8 +318,10 @@ class Placer {
                                         is_row(touch, known->second);
                                }) &&
            std::ranges::all_of(use.operands, [&](const TileOperand &own) {
-             if (own.operand || info(own.call->op).typing != Typing::Reduce || !reduces_rows(*own.call)) return false;
-             const auto from = layouts_.find(own.call->operands[0].array);
+             const TileCall *call = own.call();
+             if (!own.is_result() || !call || info(call->op).typing != Typing::Reduce || !reduces_rows(*call))
+               return false;
+             const auto from = layouts_.find(call->operands[0].array);
              return from != layouts_.end() && has_rows(std::get<FragmentLayout>(from->second));
            });
   }
@@ -346,7 +349,7 @@ class Placer {
     for (const auto &[array, own] : demands_) {
       const TileUse &use = uses_.arrays.at(array);
       if (!own.firsts.empty() && !in_registers(array)) {
-        const TileShape shape = own.firsts[0]->operands[0].type.shape();
+        const TileShape shape = own.firsts[0]->first.type.shape();
         layouts_.emplace(array, PanelLayout{shape[0], shape[1]});
         continue;
       }
@@ -447,7 +450,7 @@ Kernel place_tiles(Kernel lowered, const Architecture &architecture) {
       TileCall placed = *call;
       placed.operands.pop_back();
       made.emplace_back(std::move(placed), stmt.where());
-    } else if (call && call->op == Op::MatMul && !call->is_product_loop()) {
+    } else if (call && call->op == Op::MatMul) {
       TileCall placed = *call;
       placed.sums = fragments(*call, lowered.block_threads, architecture);
       made.emplace_back(std::move(placed), stmt.where());

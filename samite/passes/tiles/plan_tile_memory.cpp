@@ -64,7 +64,8 @@ class LiveRanges {
     constexpr std::int64_t row_bytes = 128;  // of a panel
     std::int64_t bytes = 0;
     for (const TileOperand &operand : use.operands)
-      if (const auto &sums = operand.call->sums; sums && sums->unit == of_groups && operand.operand == 0)
+      if (const FragmentLayout *sums = layout_of_sums(*operand.statement);
+          sums && sums->unit == of_groups && operand.is_first())
         bytes = std::max(bytes, (piece_of(of_groups).rows - sums->rows) * row_bytes);
     return bytes;
   }

@@ -105,11 +105,12 @@ class Spreader {
   }
 
   static void call(const TileOperand &operand, Candidate &own) {
-    const TileCall &call = *operand.call;
-    const Type &type = operand.memory().type;
-    const bool reduction = info(call.op).typing == Typing::Reduce && (reduces_all(call) || reduces_rows(call));
-    const bool may_be_spread = operand.operand ? *operand.operand == 0 && reduction && call.operands.size() == 2
-                                               : call.op == Op::Load && type.shape().rank() <= 2;
+    const TileCall *call = operand.call();
+    const Type &type = operand.tile->type;
+    const bool reduction =
+        call && info(call->op).typing == Typing::Reduce && (reduces_all(*call) || reduces_rows(*call));
+    const bool may_be_spread = operand.is_result() ? operand.statement->as<TileLoad>() && type.shape().rank() <= 2
+                                                   : operand.is_first() && reduction && call->operands.size() == 2;
     const bool same = type.is_tile() && (!own.shape || rows_and_columns(*own.shape) == rows_and_columns(type.shape()));
     own.elementwise = own.elementwise && may_be_spread && same;
     if (type.is_tile()) own.shape = type.shape();
@@ -131,8 +132,10 @@ class Spreader {
   bool is_reduced_to(const TileUse &use) const {
     if (use.operands.size() != 1) return false;
     const TileOperand &made = use.operands.front();
-    if (made.operand || info(made.call->op).typing != Typing::Reduce || made.call->operands.size() != 2) return false;
-    const auto reduced = all_.find(made.call->operands[0].array);
+    const TileCall *call = made.call();
+    if (!made.is_result() || !call || info(call->op).typing != Typing::Reduce || call->operands.size() != 2)
+      return false;
+    const auto reduced = all_.find(call->operands[0].array);
     return reduced != all_.end() && reduced->second.unit == FragmentLayout::Unit::rows;
   }
 
@@ -200,10 +203,7 @@ int resident_blocks(std::int64_t registers, int threads, const Architecture &arc
 
 bool has_products(const Kernel &kernel) {
   bool found = false;
-  for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    const auto *call = stmt.as<TileCall>();
-    found = found || (call && call->op == Op::MatMul);
-  });
+  for_each_statement(kernel.body, [&](const Stmt &stmt) { found = found || multiplies(stmt); });
   return found;
 }
 

@@ -22,7 +22,7 @@ Ahead ahead_of(const For &loop, const FactsOfArrays &arrays) {
   for_each_statement(loop.body, [&](const Stmt &stmt) {
     if (const auto array = array_written(stmt)) arrays_written.insert(*array);
     if (auto *store = stmt.as<LocalStore>()) ++written[store->array];
-    if (auto *call = stmt.as<TileCall>()) ++written[call->result.array];
+    if (const TileMemory *result = result_of(stmt)) ++written[result->array];
   });
   Ahead found;
   if (!loop.step.is_constant()) return found;
@@ -38,9 +38,9 @@ Ahead ahead_of(const For &loop, const FactsOfArrays &arrays) {
                      [&](const Value &value) { ready = ready && !(value.is_local() && late.contains(value.id())); });
     auto *let = stmt.as<Let>();
     const bool scalar = let && info(let->value.op).pure && let->value.op != Op::LocalLoad;
-    auto *call = stmt.as<TileCall>();
-    if (ready && call && call->op == Op::Load && written[call->result.array] == 1 && stays(call->array)) {
-      found.buffers.insert(call->result.array);
+    auto *load = stmt.as<TileLoad>();
+    if (ready && load && written[load->result.array] == 1 && stays(load->array)) {
+      found.buffers.insert(load->result.array);
       found.statements = i + 1;
     } else if (!ready || !(scalar || stmt.as<Allocate>())) {
       break;
