@@ -11,8 +11,14 @@ namespace {
 bool begins_identifier(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool in_identifier(char c) { return begins_identifier(c) || (c >= '0' && c <= '9'); }
 
-// The end of the literal or comment that begins at `at`; else `at`.
-std::size_t after_unread(std::string_view text, std::size_t at) {
+// The end of the literal or comment that begins at `at`, with one of these characters; else `at`. Inline, since all
+// headers are read at a program's first launch.
+inline bool may_begin_unread(char c) { return c == '/' || c == '"' || c == '\''; }
+std::size_t after_unread_from(std::string_view text, std::size_t at);
+inline std::size_t after_unread(std::string_view text, std::size_t at) {
+  return may_begin_unread(text[at]) ? after_unread_from(text, at) : at;
+}
+std::size_t after_unread_from(std::string_view text, std::size_t at) {
   const std::size_t size = text.size();
   if (text[at] == '/' && text.substr(at).starts_with("//")) return std::min(text.find('\n', at), size);
   if (text[at] != '"' && text[at] != '\'') return at;

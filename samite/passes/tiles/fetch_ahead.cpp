@@ -17,7 +17,7 @@ using namespace ir;
 
 constexpr std::int64_t farthest = std::int64_t{1} << 30;  // indices may have 32 bits
 constexpr std::int64_t least_launch = 8;                  // in distances
-constexpr std::int64_t bytes_ahead = 4 << 20, least_bytes_of_row = 512, least_bytes_of_block = 4096, unit_bytes = 16;
+constexpr std::int64_t bytes_ahead = 4 << 20, least_bytes_of_row = 512, least_bytes_of_block = 4096, bytes_of_unit = 16;
 
 // A window that each block loads once, from its own place.
 struct Window {
@@ -104,7 +104,7 @@ class Fetcher {
       const auto bytes = static_cast<std::int64_t>(size_of(load.type.element()));
       const auto type = window_type(load, *loop);
       if (type && facts_of(arrays_, load.array).rows_in_units() &&
-          first_iteration.divisor(load.operands.back()) * bytes % unit_bytes == 0)
+          first_iteration.divisor(load.operands.back()) * bytes % bytes_of_unit == 0)
         add({&stmt, load.array, *type, {}, {}, load.operands}, loop);
     });
   }
@@ -135,7 +135,7 @@ class Fetcher {
 
   void add(Window window, const For *loop) {
     const std::int64_t bytes_of_row = window.bytes() / window.rows();
-    if (bytes_of_row < least_bytes_of_row || bytes_of_row % unit_bytes != 0 || window.rows() > threads_ ||
+    if (bytes_of_row < least_bytes_of_row || bytes_of_row % bytes_of_unit != 0 || window.rows() > threads_ ||
         window.type.shape().rank() > 2)
       return;
     bool moves = false;
