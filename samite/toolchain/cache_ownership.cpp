@@ -40,7 +40,7 @@ std::optional<std::string> reason_not_to_use(const std::filesystem::path &folder
         "{} is not a folder. Set SAMITE_CACHE_DIR to a folder of your own; SAMITE_CACHE_LIMIT_MB=0 switches the cache "
         "off.",
         folder.string());
-  if (status.st_uid != user) return belongs_to_another("folder", folder, status.st_uid);
+  if (status.st_uid != user && status.st_uid != 0) return belongs_to_another("folder", folder, status.st_uid);
   if ((status.st_mode & writable_by_others) != 0)
     return fmt::format(
         "others may write to its folder {}, whose permissions are {:04o}: they could put code there that runs as "
@@ -49,8 +49,14 @@ std::optional<std::string> reason_not_to_use(const std::filesystem::path &folder
   return std::nullopt;
 }
 
+bool is_only_read(const std::filesystem::path &folder) {
+  struct stat status{};
+  return ::geteuid() != 0 && ::stat(folder.c_str(), &status) == 0 && status.st_uid == 0;
+}
+
 bool belongs_to_user_alone(const struct stat &status) {
-  return S_ISREG(status.st_mode) && status.st_uid == ::geteuid() && (status.st_mode & writable_by_others) == 0;
+  return S_ISREG(status.st_mode) && (status.st_uid == ::geteuid() || status.st_uid == 0) &&
+         (status.st_mode & writable_by_others) == 0;
 }
 
 }  // namespace samite

@@ -31,14 +31,21 @@ constexpr const char *llvm_folders[] = {
     "/usr/lib/llvm-22/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib",
     "/usr/local/lib"};
 
+// The plug-in beside this library. Found once: the loader looks through all symbols of the library.
+const fs::path &path_beside_library() {
+  static const fs::path path = []() -> fs::path {
+    Dl_info here{};
+    if (dladdr(reinterpret_cast<const void *>(&path_beside_library), &here) == 0 || here.dli_fname == nullptr)
+      return plugin_file;
+    return fs::absolute(here.dli_fname).parent_path() / plugin_file;
+  }();
+  return path;
+}
+
 // The path where the plug-in must be.
 fs::path expected_path() {
   const char *chosen = std::getenv("SAMITE_CLANG_PLUGIN");
-  if (chosen != nullptr && *chosen != '\0') return chosen;
-  Dl_info here{};
-  if (dladdr(reinterpret_cast<const void *>(&expected_path), &here) == 0 || here.dli_fname == nullptr)
-    return plugin_file;
-  return fs::absolute(here.dli_fname).parent_path() / plugin_file;
+  return chosen != nullptr && *chosen != '\0' ? fs::path(chosen) : path_beside_library();
 }
 
 // Empty if there is none.
@@ -114,8 +121,21 @@ bool clang_plugin_is_open() { return is_open(); }
 
 std::string clang_plugin_file() { return plugin_path().string(); }
 
+std::string clang_plugin_version() {
+  static std::mutex mutex;
+  static fs::path known_path;
+  static std::string version;
+  fs::path path = plugin_path();
+  const std::lock_guard lock(mutex);
+  if (version.empty() || path != known_path) {
+    version = "plug-in " + build_identifier(path) + ", " + std::string(packages[1].library);
+    known_path = std::move(path);
+  }
+  return version;
+}
+
 std::string clang_plugin_identity() {
-  std::string identity = "plug-in " + build_identifier(plugin_path());
+  std::string identity = clang_plugin_version();
   for (const Package &row : packages) {
     if (!row.library.ends_with(".22.1")) continue;
     for (const char *folder : llvm_folders) {

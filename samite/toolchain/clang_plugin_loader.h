@@ -19,9 +19,12 @@ bool clang_plugin_is_open();
 // The path of the file, open or not; empty if there is none.
 std::string clang_plugin_file();
 
-// Identifies the compiler in cache keys without opening it, by the build identifiers of the plug-in and of the LLVM
-// libraries in the usual folders, so that a new compiler does not reuse an old one's code. An LLVM elsewhere is not
-// detected; after its update the cache may still return older, correct code.
+// The compiler in the keys of compiled code, without opening it: the build identifier of the plug-in, and the version
+// of LLVM, so that a cache serves machines whose LLVM was built elsewhere.
+std::string clang_plugin_version();
+
+// The same in the keys of precompiled headers, which only the very build that wrote them reads: with the build
+// identifiers of the LLVM libraries in the usual folders.
 std::string clang_plugin_identity();
 
 }  // namespace samite

@@ -69,9 +69,9 @@ struct HostJob {
   HostTarget target = host_target();
   std::shared_ptr<ObjectCache> cache = object_cache();
 
-  Hasher options_hasher(std::string_view kind) const {
+  Hasher options_hasher(std::string_view kind, const std::string &compiler = clang_plugin_version()) const {
     Hasher hasher;
-    hasher.add(kind).add(samite_clang_version).add(clang_plugin_identity()).add(target.fingerprint);
+    hasher.add(kind).add(samite_clang_version).add(compiler).add(target.fingerprint);
     hasher.add(static_cast<std::uint64_t>(target.vector_bytes)).add(static_cast<std::uint64_t>(source.optimization));
     hasher.add(target.architecture).add(target.contraction ? 1 : 0).add(source.debug_info ? 1 : 0).add(prelude);
     return hasher;
@@ -85,7 +85,7 @@ struct HostJob {
     for (const HostSource &object : objects) hasher.add(object.name).add(object.text);
     return hasher.result();
   }
-  Hash128 prelude_key() const { return options_hasher("prelude").result(); }
+  Hash128 prelude_key() const { return options_hasher("prelude", clang_plugin_identity()).result(); }
   Hash128 object_key() const { return options_hasher("object").add(name).add(source.text).result(); }
   Hash128 image_key(std::span<const HostJob> objects) const {
     Hasher hasher = options_hasher("image");

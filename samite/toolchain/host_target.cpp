@@ -4,8 +4,6 @@
 #include "samite/base/error.h"
 #include "samite/base/hash.h"
 
-#include <gnu/libc-version.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -28,16 +26,22 @@ namespace {
 
 constexpr const char *architecture = "x86-64";
 
-// The leaves that describe the model and its features, without words that differ between the cores of a machine: leaf
-// 1's EBX has the number of the core that runs the instruction. Each is queried once: in a virtual machine that takes
-// microseconds.
+// The leaves that describe the model and its features, without words and bits that differ between machines, or cores of
+// a machine, that run the same code: the stepping, hypervisors, defences against speculation, widths of addresses, and
+// the number of the core that runs the instruction. Each is queried once: in a virtual machine that takes microseconds.
 Hash128 processor() {
   struct Leaf {
-    unsigned number, sub;
-    bool uses_ebx;
+    unsigned number, sub, eax, ebx, ecx, edx;  // what counts
   };
-  static constexpr Leaf leaves[] = {{0x0, 0, true},  {0x1, 0, false}, {0x7, 0, true},        {0x7, 1, true},
-                                    {0x19, 0, true}, {0x24, 0, true}, {0x80000001, 0, true}, {0x80000008, 0, true}};
+  constexpr unsigned all = ~0u, stepping = 0xf, hypervisor = 1u << 31, defences = 0xfc000400;
+  static constexpr Leaf leaves[] = {{0x0, 0, 0, all, all, all},
+                                    {0x1, 0, all & ~stepping, 0, all & ~hypervisor, all},
+                                    {0x7, 0, 0, all, all, all & ~defences},
+                                    {0x7, 1, all, all, 0, all},
+                                    {0x19, 0, all, all, all, all},
+                                    {0x24, 0, all, all, all, all},
+                                    {0x80000001, 0, 0, 0, all, all},
+                                    {0x80000008, 0, 0, all, 0, 0}};
   constexpr unsigned extended = 0x80000000;
   const unsigned last = __get_cpuid_max(0, nullptr), last_extended = __get_cpuid_max(extended, nullptr);
   Hasher hasher;
@@ -46,7 +50,7 @@ Hash128 processor() {
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
     if (leaf.number > (leaf.number >= extended ? last_extended : last)) continue;
     __cpuid_count(leaf.number, leaf.sub, eax, ebx, ecx, edx);
-    hasher.add(eax).add(leaf.uses_ebx ? ebx : 0).add(ecx).add(edx);
+    hasher.add(eax & leaf.eax).add(ebx & leaf.ebx).add(ecx & leaf.ecx).add(edx & leaf.edx);
     if (leaf.number == 1) saves_registers = (ecx & bit_OSXSAVE) != 0;
   }
   // Wide registers are usable only if the operating system saves them at context switches.
@@ -89,10 +93,9 @@ int widest_vector() { return 16; }
 #endif
 
 const HostTarget &machine() {
-  static const HostTarget target{
-      .fingerprint = std::string(architecture) + " " + processor().hex() + " glibc " + gnu_get_libc_version(),
-      .architecture = "",
-      .vector_bytes = widest_vector()};
+  static const HostTarget target{.fingerprint = std::string(architecture) + " " + processor().hex(),
+                                 .architecture = "",
+                                 .vector_bytes = widest_vector()};
   return target;
 }
 
@@ -169,6 +172,7 @@ HostTarget host_target() {
   if (auto name = text_in("SAMITE_CPU_ARCHITECTURE")) {
     target.vector_bytes = std::min(target.vector_bytes, level_named(*name).vector_bytes);
     target.architecture = std::move(*name);
+    target.fingerprint = architecture;  // the level says all
   }
   return with_settings(std::move(target));
 }
@@ -178,6 +182,7 @@ HostTarget host_target_of_level(const std::string &level) {
   for (const Level &known : levels())
     if (known.name == level) target.vector_bytes = known.vector_bytes;
   target.architecture = level;
+  target.fingerprint = architecture;
   return with_settings(std::move(target));
 }
 

@@ -158,6 +158,7 @@ std::optional<std::string> ObjectCache::find(const Hash128 &key) {
       ::utimensat(AT_FDCWD, entry.c_str(), nullptr, 0);
       return content;
     }
+    if (!may_write()) return std::nullopt;
     warn_once("object cache, damaged entry", "the kernel cache entry " + entry.string() +
                                                  " is damaged, or others may write to it; it is removed and the kernel "
                                                  "compiled again. If this happens often, check the disk.");
@@ -167,13 +168,13 @@ std::optional<std::string> ObjectCache::find(const Hash128 &key) {
         error.code() == std::errc::no_such_file_or_directory || error.code() == std::errc::not_a_directory;
     if (!missing) warn_not_used(error);
     // One of the two files alone is also damage, unless another process is removing the entry.
-    if (missing && status_of(entry)) discard(folder_, entry);
+    if (missing && may_write() && status_of(entry)) discard(folder_, entry);
   }
   return std::nullopt;
 }
 
 void ObjectCache::publish(const Hash128 &key, std::string_view content) {
-  if (limit_bytes_ == 0) return;
+  if (limit_bytes_ == 0 || is_only_read(folder_)) return;
   fs::path unfinished;
   const auto remove_unfinished = [&] {
     std::error_code ignored;
@@ -208,7 +209,7 @@ void ObjectCache::publish(const Hash128 &key, std::string_view content) {
 }
 
 void ObjectCache::remove(const Hash128 &key) {
-  if (limit_bytes_ != 0 && !refused()) discard(folder_, entry_folder(key));
+  if (limit_bytes_ != 0 && may_write()) discard(folder_, entry_folder(key));
 }
 
 std::optional<std::string> ObjectCache::refusal() const {
@@ -226,6 +227,26 @@ bool ObjectCache::refused() const {
   return reason.has_value();
 }
 
+bool ObjectCache::may_write() const { return !refused() && !is_only_read(folder_); }
+
+std::vector<ObjectCache::Listed> ObjectCache::list() const {
+  std::vector<Listed> listed;
+  if (refused()) return listed;
+  for (const Entry &entry : entries_in(folder_)) {
+    const auto key = hash_from_hex(entry.path.filename().string());
+    if (!key) continue;
+    bool intact = false;
+    try {
+      intact = verified_content(entry.path, *key).has_value();
+    } catch (const std::system_error &) {
+      // Not readable, or removed meanwhile.
+    }
+    listed.push_back({*key, entry.bytes, entry.used_ns / 1'000'000'000, intact});
+  }
+  std::ranges::sort(listed, {}, &Listed::key);
+  return listed;
+}
+
 ObjectCache::Usage ObjectCache::usage() const {
   Usage total;
   for (const Entry &entry : entries_in(folder_)) {
@@ -236,12 +257,12 @@ ObjectCache::Usage ObjectCache::usage() const {
 }
 
 void ObjectCache::clear() {
-  if (refused()) return;
+  if (!may_write()) return;
   for (const Entry &entry : entries_in(folder_)) discard(folder_, entry.path);
 }
 
 void ObjectCache::prune() {
-  if (refused()) return;
+  if (!may_write()) return;
   const PruneLock lock(folder_);
   if (!lock.held()) return;
   published_since_prune_ = 0;

@@ -12,7 +12,8 @@
 // cause in a process, with the path, the system's reason and the fix.
 //
 // Cached code runs as the user's own: a folder of another user, or that others may write to, is neither read nor
-// written, with a warning (toolchain/cache_ownership.h); such files of an entry are treated as damaged.
+// written, with a warning (toolchain/cache_ownership.h); such files of an entry are treated as damaged. A folder of
+// root's is read, and not written.
 //
 // Pruning removes the least recently used entries until nine tenths of the limit are left. It runs when a process
 // publishes: at its first entry unless some process pruned in the last minute, and whenever it has written another
@@ -29,6 +30,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace samite {
 
@@ -46,6 +48,15 @@ class ObjectCache {
     std::uint64_t entries = 0, bytes = 0;
   };
   Usage usage() const;
+
+  // For tools: every entry, in the order of the keys, and whether its content is as published.
+  struct Listed {
+    Hash128 key;
+    std::uint64_t bytes;
+    std::int64_t used;  // seconds since 1970
+    bool intact;
+  };
+  std::vector<Listed> list() const;
   void clear();
   void prune();
 
@@ -58,6 +69,7 @@ class ObjectCache {
  private:
   std::filesystem::path entry_folder(const Hash128 &key) const;
   bool refused() const;
+  bool may_write() const;
   void prune_if_due(std::uint64_t published_bytes);
 
   std::filesystem::path folder_;

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace samite {
@@ -134,6 +135,33 @@ class CacheOfAnotherUser : public CacheOwnership {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can make what belongs to another user";
   }
 };
+
+// What a process of that user says; the test itself is root.
+template <class Check>
+bool as_another_user(const Check &check) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(::setuid(another_user) == 0 && check() ? 0 : 1);
+  int status = -1;
+  return ::waitpid(child, &status, 0) == child && status == 0;
+}
+
+TEST_F(CacheOfAnotherUser, RootsIsReadAndNotWritten) {
+  ASSERT_EQ(::chmod(above_.path().c_str(), 0755), 0);
+  for (const fs::path &path : {folder_, folder_ / "objects", folder_ / "unfinished", entry_})
+    ASSERT_EQ(::chmod(path.c_str(), 0755), 0);
+  for (const char *file : {"content", "manifest"}) ASSERT_EQ(::chmod((entry_ / file).c_str(), 0644), 0);
+  EXPECT_TRUE(as_another_user([&] {
+    ObjectCache cache(folder_, 1 << 30);
+    cache.publish(hash_of({"new"}), "content");
+    cache.remove(key_);
+    return cache.find(key_) == "content" && cache.usage().entries == 1 && heard_.texts().empty();
+  }));
+  ASSERT_EQ(::chmod((entry_ / "content").c_str(), 0666), 0);
+  EXPECT_TRUE(as_another_user([&] {
+    ObjectCache cache(folder_, 1 << 30);
+    return !cache.find(key_) && fs::exists(entry_);
+  })) << "a file that others may write is not read, and stays";
+}
 
 TEST_F(CacheOfAnotherUser, IsRefused) {
   give_away(folder_);

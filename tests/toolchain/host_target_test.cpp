@@ -57,6 +57,13 @@ TEST(HostTarget, AWidthThatIsNoneIsRefused) {
 }
 
 #ifdef __x86_64__
+// Code for a level is the same wherever it is compiled.
+TEST(HostTarget, ALevelHasNothingOfThisMachineInItsKey) {
+  EXPECT_EQ(host_target_of_level("x86-64-v2").fingerprint, "x86-64");
+  const test::EnvironmentVariable level("SAMITE_CPU_ARCHITECTURE", "x86-64-v2");
+  EXPECT_EQ(host_target().fingerprint, "x86-64");
+}
+
 TEST(HostTarget, ALevelOfTheArchitectureHasVectorsOfItsWidth) {
   const test::EnvironmentVariable unset("SAMITE_CPU_VECTOR_BYTES", "");
   const test::EnvironmentVariable level("SAMITE_CPU_ARCHITECTURE", "x86-64-v2");
