@@ -1,8 +1,5 @@
 #include "samite/codegen/cuda_launch_shape.h"
 
-#include "samite/passes/threads/place_arrays.h"
-#include "samite/passes/threads/sum_over_launch.h"
-
 #include "samite/base/error.h"
 
 #include <algorithm>
@@ -115,10 +112,6 @@ bool fits_grid_axes(std::span<const std::int64_t> extents) {
   for (std::size_t d = 0; d < extents.size(); ++d)
     if (extents[extents.size() - 1 - d] > largest_grid[d]) return false;
   return true;
-}
-
-bool wants_grid_stride(const ir::Kernel &planned) {
-  return passes::uses_workspace(planned) || passes::sums_over_launch(planned);
 }
 
 CudaLaunchShape cuda_launch_shape(std::span<const std::int64_t> extents, const CudaForm &form, std::int64_t most_blocks,

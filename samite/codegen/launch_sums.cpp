@@ -1,7 +1,10 @@
 #include "samite/codegen/launch_sums.h"
 
+#include "samite/codegen/cuda_launch_shape.h"
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/threads/place_arrays.h"
+#include "samite/passes/threads/sum_over_launch.h"
 
 #include <utility>
 
@@ -28,6 +31,11 @@ void LaunchSums::close() {
                        sum.name);
     emission_.out.close();
   }
+}
+
+// Here and not beside the shapes, which the run-time library has without passes.
+bool wants_grid_stride(const Kernel &planned) {
+  return passes::uses_workspace(planned) || passes::sums_over_launch(planned);
 }
 
 }  // namespace samite::codegen

@@ -1,405 +1,25 @@
 #include "samite/jit/build_variant.h"
 
-#include "samite/base/dump.h"
 #include "samite/base/trace.h"
-#include "samite/base/warning.h"
-#include "samite/codegen/cuda_launch_shape.h"
-#include "samite/codegen/emit.h"
 #include "samite/codegen/parameter_space.h"
-#include "samite/codegen/prelude.h"
-#include "samite/ir/visit.h"
 #include "samite/jit/array_copies.h"
 #include "samite/jit/at_once.h"
-#include "samite/jit/cuda_architecture.h"
+#include "samite/jit/compile_kernel.h"
 #include "samite/jit/definition.h"
-#include "samite/jit/elapsed.h"
-#include "samite/jit/estimate.h"
 #include "samite/jit/pipeline.h"
 #include "samite/jit/progress.h"
-#include "samite/jit/user_lines.h"
-#include "samite/passes/threads/instances_per_thread.h"
-#include "samite/passes/threads/march.h"
+#include "samite/jit/variant_facts.h"
 #include "samite/passes/tiles/factor_copies.h"
 #include "samite/toolchain/archives.h"
-#include "samite/toolchain/host_target.h"
 
-#include <sys/resource.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <ranges>
 
 namespace samite::jit {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-void dump_text(const codegen::EmittedSource &emitted, const std::string &kernel, const char *extension) {
-  if (!dumping()) return;
-  dump(kernel, "emit", extension, emitted.text);
-  for (const codegen::EmittedObject &object : emitted.objects) dump(object.name, "emit", extension, object.text);
-}
-
-template <int vector_bytes>
-const std::string &prelude_of_width(bool with_tiles, int lanes) {
-  if (lanes == vector_bytes / 2) {
-    static const std::string of_two_bytes = codegen::cpu_prelude(vector_bytes, /*with_tiles=*/false, vector_bytes / 2);
-    return of_two_bytes;
-  }
-  if (lanes == vector_bytes) {
-    static const std::string of_bytes = codegen::cpu_prelude(vector_bytes, /*with_tiles=*/false, vector_bytes);
-    return of_bytes;
-  }
-  static const std::string without = codegen::cpu_prelude(vector_bytes, /*with_tiles=*/false);
-  static const std::string with = codegen::cpu_prelude(vector_bytes);
-  return with_tiles ? with : without;
-}
-
-// One of a few texts for all kernels of a target, so that each is precompiled once. An object, which is a whole-tile
-// operation, always uses the longest one. Kernels with vectors of narrow numbers call no objects.
-const std::string &prelude(const codegen::EmittedSource &emitted, int vector_bytes) {
-  const bool with_tiles = !emitted.objects.empty() || codegen::needs_tiles_of_cpu(emitted.text);
-  switch (vector_bytes) {
-    case 64: return prelude_of_width<64>(with_tiles, emitted.vector_lanes);
-    case 32: return prelude_of_width<32>(with_tiles, emitted.vector_lanes);
-    default: return prelude_of_width<16>(with_tiles, emitted.vector_lanes);
-  }
-}
-
-// The bit of a parameter in the sets of a variant's key. A gradient has the layout of its primal.
-std::uint64_t bit_in_key(const ir::Parameter &parameter, std::uint32_t index) {
-  return std::uint64_t{1} << (parameter.role == ir::Role::Gradient ? parameter.primal : index);
-}
-
-std::vector<bool> wide_arrays(const Variant &variant) {
-  std::vector<bool> wide;
-  for (std::uint32_t i = 0; i < variant.parameters.size(); ++i)
-    wide.push_back((variant.key.wide_index & bit_in_key(variant.parameters[i], i)) != 0);
-  for (const passes::CotangentCopy &copy : variant.copies) wide.push_back(wide[copy.array]);
-  wide.resize(wide.size() + variant.sums.size() + variant.factor_copies.size());
-  return wide;
-}
-
-// By parameter: whether an array may share memory with another.
-std::vector<bool> may_share(const Variant &variant) {
-  std::vector<bool> may;
-  for (std::uint32_t i = 0; i < variant.parameters.size(); ++i)
-    may.push_back((variant.key.overlapping & bit_in_key(variant.parameters[i], i)) != 0);
-  return may;
-}
-
-codegen::EmitOptions emit_options(const Variant &variant) {
-  codegen::EmitOptions options;
-  options.debug = variant.key.debug;
-  // Without line comments, the text, and so the cached object, stays the same when lines move.
-  options.comments = false;
-  for (std::uint32_t i = 0; i < variant.parameters.size(); ++i) {
-    const std::uint64_t bit = bit_in_key(variant.parameters[i], i);
-    options.arrays.push_back({.unit_stride = (variant.key.unit_stride & bit) != 0,
-                              .wide_index = (variant.key.wide_index & bit) != 0,
-                              .worker_private = false,
-                              .unaliased = (variant.key.unaliased & bit) != 0,
-                              .aligned_rows = (variant.key.aligned & bit) != 0,
-                              .row_divisor = (variant.key.whole_rows & bit) != 0
-                                                 ? 16 / static_cast<std::int64_t>(size_of(variant.parameters[i].type))
-                                                 : 1,
-                              .has_tensor_map = (variant.key.tensor_maps & bit) != 0});
-  }
-  for (std::uint32_t parameter : variant.summed) options.arrays[parameter].worker_private = true;
-  // A shadow has its array's layout.
-  for (const passes::Shadow &shadow : variant.races.shadows) {
-    const codegen::ArrayFacts of_array = options.arrays[shadow.array];
-    options.arrays.push_back(
-        {.unit_stride = of_array.unit_stride, .wide_index = of_array.wide_index, .extents_of = shadow.array});
-  }
-  // Laid out as in jit/launch_copies.h.
-  for (const passes::CotangentCopy &copy : variant.copies) {
-    const bool could_have = (variant.key.worth_padding & bit_in_key(variant.parameters[copy.array], copy.array)) != 0;
-    options.arrays.push_back({.unit_stride = true,
-                              .wide_index = options.arrays[copy.array].wide_index,
-                              .unaliased = true,
-                              .aligned_rows = true,
-                              .has_tensor_map = options.arrays[copy.array].has_tensor_map || could_have});
-  }
-  for (std::size_t i = 0; i < variant.sums.size(); ++i)
-    options.arrays.push_back({.unit_stride = true, .unaliased = true, .aligned_rows = true});
-  for (const ArrayCopy &copy : variant.factor_copies) {
-    options.arrays.push_back({.unit_stride = true, .unaliased = true, .aligned_rows = true, .has_tensor_map = true});
-    codegen::ArrayFacts &of_array = options.arrays[copy.array];
-    (copy.swapped ? of_array.swapped_copy : of_array.padded_copy) = copy.parameter;
-  }
-  return options;
-}
-
-// Whether the order of instances may affect the result's bits.
-bool order_shows(const ir::Kernel &kernel) {
-  bool shows = false;
-  ir::for_each_statement(kernel.body, [&](const ir::Stmt &stmt) {
-    if (const auto *accumulate = stmt.as<ir::Accumulate>())
-      shows = shows || (accumulate->atomic && is_floating(accumulate->value.type()));
-    if (const auto *let = stmt.as<ir::Let>()) shows = shows || ir::info(let->value.op).typing == ir::Typing::Atomic;
-  });
-  return shows;
-}
-
-// The process's peak memory so far.
-std::size_t peak_memory() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::size_t>(usage.ru_maxrss) << 10;
-}
-
-void keep(const codegen::EmittedSource &emitted, Variant &variant) {
-  variant.source = emitted.text;
-  variant.source_lines = emitted.lines;
-  variant.source_files = emitted.files;
-  variant.sites = emitted.sites;
-  variant.messages = emitted.messages;
-  variant.uses_workspace = emitted.uses_workspace;
-  variant.uses_channel = emitted.uses_channel;
-  variant.tile_memory = emitted.tile_memory;
-  variant.tile_loads = emitted.tile_loads;
-  variant.tensor_maps = emitted.tensor_maps;
-  variant.lanes = emitted.lanes;
-  variant.objects = emitted.objects;
-}
-
-// Which form of the kernel it is, for archives.
-std::string description(const Variant &variant) {
-  const VariantKey &key = variant.key;
-  const auto names = [&](std::uint64_t bits) {
-    std::string text;
-    for (std::size_t i = 0; i < variant.parameters.size() && i < maximum_parameters; ++i)
-      if ((bits >> i & 1) != 0 && variant.parameters[i].role != ir::Role::Gradient)
-        text += (text.empty() ? "" : ", ") + variant.parameters[i].name;
-    return text;
-  };
-  std::string text(name(key.direction));
-  const auto add = [&](const std::string &more) { text += "; " + more; };
-  if (key.active != 0) text += " of " + names(key.active);
-  if (key.debug) add(key.races ? "debug with races" : "debug");
-  if (key.deterministic) add("deterministic");
-  if (key.may_alias) add("gradients may overlap");
-  if (key.gather) add("gathered");
-  if (key.memory_limit) add(fmt::format("memory limit {}", *key.memory_limit));
-  if (key.unit_stride != 0) add(names(key.unit_stride) + " contiguous");
-  if (key.wide_index != 0) add(names(key.wide_index) + " of 2^31 elements or more");
-  return text;
-}
-
-// What the compiler is given for the CPU.
-struct HostText {
-  codegen::EmittedSource emitted;
-  HostSource source;
-  std::vector<HostSource> objects;
-  const std::string &prelude;
-};
-
-HostText host_text(const ir::Kernel &lowered, const Variant &variant, int vector_bytes) {
-  codegen::EmitOptions options = emit_options(variant);
-  options.vector_bytes = vector_bytes;
-  codegen::EmittedSource emitted =
-      codegen::emit_cpu(plan(lowered, {passes::cpu_architecture(), options.arrays, {.debug = options.debug}}), options);
-  HostSource source;
-  source.name = lowered.name;
-  source.text = emitted.text;
-  source.debug_info = variant.key.debug;
-  source.optimization = host_optimization();
-  source.variant = description(variant);
-  std::vector<HostSource> objects;
-  for (const codegen::EmittedObject &object : emitted.objects)
-    objects.push_back({object.name, object.text, source.debug_info, source.optimization});
-  const std::string &before = prelude(emitted, vector_bytes);
-  return {std::move(emitted), std::move(source), std::move(objects), before};
-}
-
-// From the open archives, for the best level that they have and this machine can run.
-std::optional<std::pair<HostText, CompiledHost>> archived_host(const ir::Kernel &lowered, const Variant &variant) {
-  const std::vector<std::string> there = archived_targets(lowered.name);
-  for (const std::string &level : host_levels()) {
-    if (std::ranges::find(there, level) == there.end()) continue;
-    HostText text = host_text(lowered, variant, host_target_of_level(level).vector_bytes);
-    if (auto found = find_host(text.source, text.prelude, text.objects, level))
-      return std::pair{std::move(text), std::move(*found)};
-  }
-  report_not_archived(lowered.name, description(variant), host_target().name());
-  return std::nullopt;
-}
-
-CompiledHost compiled_host(const HostText &text) {
-  try {
-    return compile_host(with_debug_info(text.source, text.emitted), text.prelude, text.objects);
-  } catch (const DeviceError &error) {
-    if (!archives_are_open()) throw;
-    throw DeviceError(std::string(error.what()) + "\n" +
-                      not_archived(text.source.name, text.source.variant, host_target().name()));
-  }
-}
-
-void compile_for_cpu(const ir::Kernel &lowered, Variant &variant) {
-  Clock::time_point start = Clock::now();
-  auto archived = archives_are_open() ? archived_host(lowered, variant) : std::nullopt;
-  const HostText text = archived ? std::move(archived->first) : host_text(lowered, variant, host_target().vector_bytes);
-  dump_text(text.emitted, lowered.name, "cpp");
-  keep(text.emitted, variant);
-  variant.times.emit = milliseconds_since(start);
-
-  start = Clock::now();
-  CompiledHost compiled = archived ? std::move(archived->second) : compiled_host(text);
-  for (const std::string &level : recorded_levels()) {
-    const HostText there = host_text(lowered, variant, host_target_of_level(level).vector_bytes);
-    record_host(there.source, there.prelude, there.objects, level);
-  }
-  variant.image = std::move(compiled.image);
-  variant.compile = compiled.report;
-  variant.entry = variant.image->function<Entry>(text.emitted.entry.c_str());
-  variant.times.compile = milliseconds_since(start);
-}
-
-constexpr std::int64_t of_driver = 1024;  // bytes of a block's shared memory reserved by the driver
-
-// A multiprocessor has one block of more than 512 threads if these use all registers, and idles while they wait for
-// each other. Two blocks fit if each thread needs at most half.
-bool room_for_two(const ir::Kernel &planned, const codegen::EmitOptions &options, const VariantKey &key) {
-  constexpr int many_threads = 512;
-  const passes::Architecture &architecture = passes::gpu_architecture(key.cuda);
-  const int threads = options.cuda.tile_threads;
-  if (options.debug || options.cuda.stays || threads <= many_threads ||
-      std::int64_t{2} * threads > architecture.threads)
-    return false;
-  const passes::TileMemoryPlan plan = passes::plan_tile_memory(planned);
-  return plan.sized_at_launch() || 2 * (plan.bytes + of_driver) <= architecture.shared_bytes + of_driver;
-}
-
-// The number of blocks that fit a multiprocessor's shared memory, if their threads may use all registers; else 0. The
-// assembler does not know it: it would rather spill some registers than leave room for one more block.
-int blocks_of_memory(const ir::Kernel &planned, const VariantKey &key) {
-  constexpr std::int64_t most_registers = 255;
-  const passes::Architecture &architecture = passes::gpu_architecture(key.cuda);
-  const passes::TileMemoryPlan plan = passes::plan_tile_memory(planned);
-  if (key.debug || !is_tile_kernel(planned) || planned.resident_blocks != 0 || plan.sized_at_launch()) return 0;
-  const std::int64_t blocks = (architecture.shared_bytes + of_driver) / (plan.bytes + of_driver);
-  return blocks * planned.block_threads * most_registers <= architecture.registers ? static_cast<int>(blocks) : 0;
-}
-
-// Spilling a few registers costs less than running a single block.
-bool spills_much(const CudaImage &image) {
-  constexpr std::size_t little = 32;  // bytes of a thread, stored and loaded
-  return std::ranges::any_of(image.report().kernels, [](const CudaKernelResources &kernel) {
-    return kernel.spill_store_bytes + kernel.spill_load_bytes > little;
-  });
-}
-
-CompiledCuda compile_emitted(const codegen::EmittedSource &emitted, const std::string &name, const Variant &variant) {
-  const CudaSource source{
-      .name = name, .text = emitted.text, .debug_info = variant.key.debug, .variant = description(variant)};
-  return compile_cuda(debug_info_wanted() ? with_debug_info(source, emitted) : source,
-                      codegen::cuda_prelude(source.text), cuda_architecture(variant.key.cuda));
-}
-
-void compile_for_cuda(const ir::Kernel &lowered, Variant &variant) {
-  Clock::time_point start = Clock::now();
-  codegen::EmitOptions options = emit_options(variant);
-  options.cuda.grid_stride = variant.key.grid_stride || variant.one_thread;
-  options.cuda.waits_for_earlier_launch = variant.key.programmatic;
-  options.cuda.tile_threads = lowered.block_threads;
-  options.cuda.wide_launch = variant.key.grid_stride;
-  const bool by_threads = !variant.key.debug && !is_tile_kernel(lowered);
-  if (by_threads)
-    options.cuda.instances_per_thread =
-        std::min(variant.key.neighbours, passes::worthwhile_instances_per_thread(lowered));
-  const PlanChoices choices{.debug = variant.key.debug,
-                            .instances_per_thread = options.cuda.instances_per_thread,
-                            .outgrows_caches = variant.key.outgrows_caches && !options.cuda.grid_stride,
-                            .in_rounds = variant.key.in_rounds && !variant.one_thread,
-                            .paired = variant.one_thread ? 0 : variant.key.paired,
-                            .step_parts = variant.step_parts};
-  const ir::Kernel planned = plan(lowered, {passes::gpu_architecture(variant.key.cuda), options.arrays, choices});
-  options.cuda.march = passes::marched(planned);
-  variant.products = passes::ways_of_products(planned);
-  if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
-  codegen::set_blocks(options.cuda, planned);
-  // Its copies run ahead into the block's next index.
-  if (planned.producers != 0 && planned.step_parts == 0) options.cuda.grid_stride = options.cuda.stays = true;
-  const bool two = room_for_two(planned, options, variant.key);
-  options.cuda.blocks_at_once = two ? 2 : blocks_of_memory(planned, variant.key);
-  if (two) {
-    // Needs the fewest registers. Other kernels use one row of blocks: on an H100 a stencil of 512³ takes 6% longer on
-    // a grid with an axis for each dimension.
-    options.cuda.grid_axes = variant.key.grid_axes && !options.cuda.grid_stride;
-  }
-  codegen::EmittedSource emitted = codegen::emit_cuda(planned, options);
-  variant.times.emit = milliseconds_since(start);
-  start = Clock::now();
-  CompiledCuda compiled = compile_emitted(emitted, lowered.name, variant);
-  if (two && spills_much(*compiled.image)) {
-    options.cuda.blocks_at_once = 0;
-    options.cuda.grid_axes = false;
-    emitted = codegen::emit_cuda(planned, options);
-    compiled = compile_emitted(emitted, lowered.name, variant);
-  }
-  variant.form = options.cuda;
-  dump_text(emitted, lowered.name, "cu");
-  keep(emitted, variant);
-  dump(lowered.name, "link", "cubin", compiled.image->cubin());
-  variant.cuda = std::make_shared<CudaCode>(std::move(compiled.image), emitted.entry);
-  variant.cuda_compile = compiled.report;
-  variant.times.compile = milliseconds_since(start);
-}
-
-// If debug mode looks for races, the variant records its checks.
-ir::Kernel lower(const ir::Kernel &kernel, Variant &variant) {
-  LowerChoices choices{.adjoint = variant.key.direction == Direction::adjoint,
-                       .cuda = variant.key.cuda,
-                       .wide_arrays = wide_arrays(variant),
-                       .in_order = variant.key.deterministic};
-  if (variant.key.cuda != 0 && !variant.key.debug) choices.arrays = emit_options(variant).arrays;
-  if (variant.key.races) choices.may_share = may_share(variant);
-  Lowered lowered = jit::lower(kernel, choices);
-  if (variant.key.races) variant.layout = codegen::argument_layout(lowered.kernel.parameters);
-  variant.races = std::move(lowered.races);
-  if (lowered.unchecked_for_races) {
-    const std::string text = "kernel '" + kernel.name + "' has so many arrays that debug mode cannot look for races " +
-                             "in it on CUDA; launch it on the CPU";
-    warn_once(text, text);
-  }
-  return lowered.kernel;
-}
-
-// A kernel's parameters without the launch's own arrays, which are the last ones.
-std::vector<ir::Parameter> without_launch_arrays(const std::vector<ir::Parameter> &parameters, const Variant &variant) {
-  const std::size_t own = variant.copies.size() + variant.sums.size() + variant.factor_copies.size();
-  return {parameters.begin(), parameters.end() - static_cast<std::ptrdiff_t>(own)};
-}
-
-// Compiles the kernel to callable code, into a variant with its key set.
-void compile_kernel(const ir::Kernel &kernel, Variant &variant) {
-  variant.name = kernel.name;
-  variant.parameters = without_launch_arrays(kernel.parameters, variant);
-  variant.layout = codegen::argument_layout(kernel.parameters);
-  variant.block_threads = kernel.block_threads;
-  variant.cost = cost_of(kernel);
-  variant.one_thread = variant.key.deterministic && order_shows(kernel);
-  for (std::uint32_t i = 0; i < variant.parameters.size(); ++i) {
-    const ir::Parameter &parameter = variant.parameters[i];
-    bool is_gradient = parameter.role == ir::Role::Gradient;
-    if (is_gradient != (variant.key.direction == Direction::adjoint)) continue;
-    if (variant.key.summed >> (is_gradient ? parameter.primal : i) & 1) variant.summed.push_back(i);
-  }
-  if (kernel.body.empty()) return;  // nothing to compile, nothing to run
-
-  Clock::time_point start = Clock::now();
-  ir::Kernel lowered = lower(kernel, variant);
-  variant.times.lower = milliseconds_since(start);
-
-  const std::size_t before = peak_memory();
-  if (variant.key.cuda != 0)
-    compile_for_cuda(lowered, variant);
-  else
-    compile_for_cpu(lowered, variant);
-  variant.peak_compiler_bytes = peak_memory() - before;
-}
 
 void add(StepTimes &times, const StepTimes &more) {
   times.derive += more.derive;
@@ -411,8 +31,10 @@ void add(StepTimes &times, const StepTimes &more) {
 // Kernels of one launch, which are compiled concurrently.
 class Compiles {
  public:
+  explicit Compiles(const Making &making) : making_(making) {}
+
   void add(ir::Kernel kernel, Variant &variant) {
-    tasks_.emplace_back([kernel = std::move(kernel), &variant] { compile_kernel(kernel, variant); });
+    tasks_.emplace_back([this, kernel = std::move(kernel), &variant] { compile_kernel(kernel, variant, making_); });
   }
   // A kernel to run before or after a launch's kernel, with the same arguments. Null if it is empty.
   std::shared_ptr<Variant> add_beside(const Variant &gather, ir::Kernel kernel,
@@ -432,6 +54,7 @@ class Compiles {
   void run() const { at_once(tasks_); }
 
  private:
+  const Making &making_;
   std::vector<std::function<void()>> tasks_;
 };
 
@@ -498,9 +121,7 @@ std::optional<std::vector<passes::FactorCopy>> copies_for_shared_steps(const ir:
   return planned.step_parts != 0 ? std::optional(std::move(factors)) : std::nullopt;
 }
 
-}  // namespace
-
-std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const VariantKey &key) {
+std::shared_ptr<const Variant> make_variant(KernelDefinition &definition, const VariantKey &key, const Making &making) {
   auto variant = std::make_shared<Variant>();
   variant->key = key;
   const LongWork work(fmt::format("compiling '{}' ({}, {})", definition.name(), name(key.direction),
@@ -565,7 +186,7 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
   add_factor_copies(factors, *kernel, *variant);
   variant->makes_copies = !variant->copies.empty() || !variant->sums.empty() || !factors.empty();
 
-  Compiles compiles;
+  Compiles compiles(making);
   compiles.add(passes::with_copies(*kernel, factors), *variant);
   if (run) {
     std::shared_ptr<Variant> next = compiles.add_beside(*variant, *clear);
@@ -586,6 +207,92 @@ std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const
   if (variant->first) add(variant->times, variant->first->times);
   for (const Variant *next = variant->afterwards.get(); next; next = next->afterwards.get())
     add(variant->times, next->times);
+  return variant;
+}
+
+shipped::LaunchForm launch_form(const KernelDefinition &definition, const Variant &variant, const std::string &target) {
+  const VariantKey &key = variant.key;
+  shipped::LaunchForm form{.kernel = definition.name(),
+                           .direction = std::string(name(key.direction)),
+                           .target = target,
+                           .rank = definition.launch_rank(),
+                           .argument_bytes = variant.layout.bytes,
+                           .active = key.active,
+                           .written = definition.written(),
+                           .distinct = definition.distinct(),
+                           .unit_stride = key.unit_stride,
+                           .unaliased = key.unaliased,
+                           .aligned = key.aligned,
+                           .whole_rows = key.whole_rows,
+                           .wide_index = key.wide_index,
+                           .may_alias = key.may_alias,
+                           .workspace_bytes = key.workspace_bytes};
+  if (definition.read_elsewhere()) form.distinct |= definition.written();
+  for (const std::uint32_t read : variant.values_read) form.values_read |= std::uint64_t{1} << read;
+  for (std::size_t i = 0; i < variant.parameters.size(); ++i) {
+    const ir::Parameter &parameter = variant.parameters[i];
+    const std::size_t own = variant.parameters.size() - variant.gradient_of.size();
+    form.parameters.push_back({.name = parameter.name,
+                               .type = parameter.type,
+                               .rank = parameter.rank,
+                               .offset = variant.layout.offsets[i],
+                               .last_extent = parameter.last_extent,
+                               .primal = i < own ? -1 : static_cast<int>(variant.gradient_of[i - own])});
+  }
+  return form;
+}
+
+// A launch form for each target that all kernels of the variant were compiled for.
+void record_launch_forms(KernelDefinition &definition, const Variant &variant, const Making &making) {
+  const VariantKey &key = variant.key;
+  if (key.debug || variant.makes_copies || !making.recorded || definition.forward().scheduled) return;
+  std::vector<const Variant *> kernels;
+  if (variant.first) kernels.push_back(variant.first.get());
+  for (const Variant *part = &variant; part; part = part->afterwards.get()) kernels.push_back(part);
+  using Recorded = RecordedParts::Recorded;
+  for (const Recorded &recorded : making.recorded->all()) {
+    if (recorded.variant != &variant) continue;
+    shipped::LaunchForm form = launch_form(definition, variant, recorded.target);
+    if (key.gather)
+      for (const auto &cover :
+           definition.derived(key.active, key.may_alias, key.memory_limit).gathered(key.gathering()).adjoint->covers)
+        form.covers.push_back({static_cast<int>(cover.array.array), cover.array.dimension, cover.launch_dimension});
+    for (const Variant *kernel : kernels)
+      for (const Recorded &part : making.recorded->all())
+        if (part.variant == kernel && part.target == recorded.target && part.can_be_shipped)
+          form.parts.push_back(part.part);
+    if (form.parts.size() != kernels.size()) continue;
+    std::string text = to_text(form);
+    record_archived({hash_of({text}), recorded.target, definition.name(), description(key, variant.parameters),
+                     std::move(text), making.facts, ArchivedKind::launch});
+  }
+}
+
+std::shared_ptr<const Variant> archived_variant(KernelDefinition &definition, const VariantKey &key) {
+  for (const ArchivedKey &archived : archived_keys(definition.name(), key)) try {
+      return make_variant(definition, archived.key, {.from_archive = true, .architecture = archived.architecture});
+    } catch (const NotArchived &) {
+      // The kernel has changed since the archive was made.
+    }
+  return nullptr;
+}
+
+}  // namespace
+
+std::shared_ptr<const Variant> build_variant(KernelDefinition &definition, const VariantKey &key) {
+  if (archives_are_open())
+    if (auto archived = archived_variant(definition, key)) return archived;
+  const auto made = [&](const VariantKey &one, Making making) {
+    RecordedParts recorded;
+    making.facts = facts_text(definition.name(), one);
+    making.recorded = &recorded;
+    auto variant = make_variant(definition, one, making);
+    if (records_archive()) record_launch_forms(definition, *variant, making);
+    return variant;
+  };
+  auto variant = made(key, {});
+  for (const ArchivedKey &more : keys_to_record(definition, key))
+    made(more.key, {.to_record = true, .architecture = more.architecture});
   return variant;
 }
 

@@ -7,13 +7,12 @@
 #include "samite/jit/messages.h"
 #include "samite/jit/private_sums.h"
 #include "samite/jit/race_shadows.h"
-#include "samite/jit/workspaces.h"
 #include "samite/runtime/task_pool.h"
+#include "samite/shipped/workspaces.h"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -21,12 +20,6 @@
 
 namespace samite::jit {
 namespace {
-
-// About ten microseconds of a thread, several times the cost of handing work to another one.
-constexpr double worthwhile_operations = 200'000;
-
-// Streaming needs boxes of at least this many instances for hardware prefetch.
-constexpr std::int64_t minimum_row = 256;
 
 // The check of the launching thread, for the blocks of one launch.
 class Interruption {
@@ -56,8 +49,8 @@ class Interruption {
 struct Box {
   const Variant &variant;
   const std::byte *arguments;
-  PrivateSums *sums;       // null if the launch is one box
-  Workspaces *workspaces;  // null if the kernel needs none
+  PrivateSums *sums;                // null if the launch is one box
+  shipped::Workspaces *workspaces;  // null if the kernel needs none
   const Extents &extents;
   const Partition &partition;
   LaunchMessages &failure;
@@ -116,26 +109,8 @@ void run_box(void *context, std::int64_t begin, std::int64_t end) {
 }  // namespace
 
 Partition partition(const Variant &variant, const Extents &extents) {
-  double instances = static_cast<double>(extents.count());
-  double operations = instances * variant.cost / variant.lanes;
-  if (operations < worthwhile_operations || variant.one_thread) return {0, 0, true};
-  const int workers = worker_count();
-  if (workers == 1 && !InterruptionCheck::current()) return {0, 0, true};
-  // The outermost dimension that gives every thread several boxes, otherwise the longest one.
-  const std::int64_t several_each = std::int64_t{4} * workers;
-  int last = extents.rank() - 1, dimension = 0;
-  while (dimension < last && extents[dimension] < several_each) ++dimension;
-  if (extents[dimension] < several_each)
-    for (int d = 0; d <= last; ++d)
-      if (extents[d] > extents[dimension]) dimension = d;
-  double share = std::ceil(static_cast<double>(extents[dimension]) * worthwhile_operations / operations);
-  auto minimum = std::max<std::int64_t>(1, static_cast<std::int64_t>(share));
-  if (dimension == last) {
-    std::int64_t row =
-        variant.cost > 64 || variant.lanes == 1 ? variant.lanes : std::max<std::int64_t>(minimum_row, variant.lanes);
-    minimum = (minimum + row - 1) / row * row;
-  }
-  return {dimension, minimum, minimum >= extents[dimension]};
+  if (variant.one_thread) return {0, 0, true};
+  return shipped::partition(extents, variant.cost, variant.lanes, InterruptionCheck::current() != nullptr);
 }
 
 void execute(const Variant &variant, const std::string &kernel, const std::byte *arguments, const Extents &extents,
@@ -147,7 +122,7 @@ void execute(const Variant &variant, const std::string &kernel, const std::byte 
   if (variant.races.any()) arguments = shadows.emplace(variant, arguments, extents).block();
   LaunchMessages failure(variant, extents);  // outside of the box, since the compiler would clear all its bytes first
   Box box{variant, arguments, nullptr, nullptr, extents, partition, failure, nullptr};
-  std::optional<Workspaces> workspaces;
+  std::optional<shipped::Workspaces> workspaces;
   if (variant.uses_workspace) box.workspaces = &workspaces.emplace();
   std::optional<Interruption> interruption;
   if (const InterruptionCheck *check = InterruptionCheck::current(); check && !partition.whole)

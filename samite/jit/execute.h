@@ -3,15 +3,11 @@
 
 #include "samite/jit/variant.h"
 #include "samite/runtime/extents.h"
+#include "samite/shipped/partition.h"
 
 namespace samite::jit {
 
-// The partition of a launch into boxes that may run in parallel.
-struct Partition {
-  int dimension = 0;         // the launch dimension that is split
-  std::int64_t minimum = 0;  // the least number of its indices in a box
-  bool whole = false;        // one box: too small for another thread
-};
+using Partition = shipped::Partition;
 
 Partition partition(const Variant &variant, const Extents &extents);
 

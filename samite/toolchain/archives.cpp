@@ -3,6 +3,7 @@
 #include "samite/base/atomic_file.h"
 #include "samite/base/error.h"
 #include "samite/base/warning.h"
+#include "samite/toolchain/cuda_target.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <system_error>
@@ -24,10 +26,11 @@ std::string archive_setting(const char *name) {
   return text == nullptr ? "" : text;
 }
 
-std::vector<std::string> parts_of(const std::string &text, char separator) {
+// What stands between any of the separators.
+std::vector<std::string> parts_of(const std::string &text, const char *separators) {
   std::vector<std::string> parts;
   for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, at), text.size());
+    const std::size_t end = std::min(text.find_first_of(separators, at), text.size());
     if (end > at) parts.push_back(text.substr(at, end - at));
     at = end + 1;
   }
@@ -54,16 +57,24 @@ class Archives {
     const std::lock_guard lock(mutex_);
     std::erase_if(open_, [&](const auto &one) { return one->name() == archive->name(); });
     open_.push_back(std::move(archive));
+    ++generation_;
+  }
+
+  std::uint64_t generation() {
+    all();
+    const std::lock_guard lock(mutex_);
+    return generation_;
   }
 
   std::vector<std::shared_ptr<const ImageArchive>> all() {
     const std::lock_guard lock(mutex_);
     if (!read_environment_) {
       std::vector<std::shared_ptr<const ImageArchive>> named;
-      for (const std::string &path : parts_of(archive_setting("SAMITE_AOT_ARCHIVES"), ':'))
+      for (const std::string &path : parts_of(archive_setting("SAMITE_AOT_ARCHIVES"), ":"))
         named.push_back(read_archive(path));
       open_.insert(open_.begin(), named.begin(), named.end());
       read_environment_ = true;
+      ++generation_;
     }
     return open_;
   }
@@ -71,6 +82,7 @@ class Archives {
  private:
   std::mutex mutex_;
   bool read_environment_ = false;
+  std::uint64_t generation_ = 0;
   std::vector<std::shared_ptr<const ImageArchive>> open_;
 };
 
@@ -81,6 +93,15 @@ bool is_strict() {
                     "\"; it can be strict: a kernel that no archive has is then an error. Unset it to compile "
                     "such a kernel.");
   return !text.empty();
+}
+
+constexpr const char *known_levels[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
+
+bool is_level(const std::string &target) { return std::ranges::find(known_levels, target) != std::end(known_levels); }
+
+// What a line of CMake says to have the target.
+std::string line_for(const std::string &target) {
+  return is_level(target) || cuda_target(target) ? " TARGETS … " + target : "";
 }
 
 // Of several processes that record into one folder, one writes at a time.
@@ -99,6 +120,16 @@ class FolderLock {
  private:
   int descriptor_;
 };
+
+std::vector<std::string> recorded_targets() {
+  std::vector<std::string> targets = parts_of(archive_setting("SAMITE_AOT_TARGETS"), ", ");
+  for (const std::string &target : targets)
+    if (!is_level(target) && !cuda_target(target))
+      throw UserError("SAMITE_AOT_TARGETS names \"" + target +
+                      "\"; it can name x86-64-v2, x86-64-v3, x86-64-v4, and for CUDA sm_80, sm_90a, sm_100f and the "
+                      "like, or compute_80 and the like for PTX, separated by commas");
+  return targets;
+}
 
 std::vector<ArchivedImage> images_of(const ImageArchive &archive) {
   std::vector<ArchivedImage> images;
@@ -126,11 +157,34 @@ std::optional<FoundImage> find_archived(const Hash128 &key) {
   return std::nullopt;
 }
 
+std::vector<ArchivedForm> archived_forms(const std::string &first_fact) {
+  std::vector<ArchivedForm> forms;
+  for (const auto &archive : Archives::instance().all())
+    for (const ImageArchive::Entry &entry : archive->entries()) {
+      if (entry.kind != ArchivedKind::image || !entry.facts.starts_with(first_fact)) continue;
+      ArchivedForm form{entry.target, entry.facts};
+      if (std::ranges::find(forms, form) == forms.end()) forms.push_back(std::move(form));
+    }
+  return forms;
+}
+
+std::vector<ArchivedLaunch> archived_launches() {
+  std::vector<ArchivedLaunch> launches;
+  for (const auto &archive : Archives::instance().all())
+    for (const ImageArchive::Entry &entry : archive->entries())
+      if (entry.kind == ArchivedKind::launch && archive->find(entry.key))
+        launches.push_back({archive, entry.kernel, entry.content});
+  return launches;
+}
+
+std::uint64_t archives_generation() { return Archives::instance().generation(); }
+
 std::vector<std::string> archived_targets(const std::string &kernel) {
   std::vector<std::string> targets;
   for (const auto &archive : Archives::instance().all())
     for (const ImageArchive::Entry &entry : archive->entries())
-      if (entry.kernel == kernel && std::ranges::find(targets, entry.target) == targets.end())
+      if (entry.kind == ArchivedKind::image && entry.kernel == kernel &&
+          std::ranges::find(targets, entry.target) == targets.end())
         targets.push_back(entry.target);
   return targets;
 }
@@ -140,15 +194,14 @@ std::string not_archived(const std::string &kernel, const std::string &variant, 
   std::map<std::string, std::string> there;  // by variant, its targets
   for (const auto &archive : Archives::instance().all())
     for (const ImageArchive::Entry &entry : archive->entries())
-      if (entry.kernel == kernel) {
+      if (entry.kind == ArchivedKind::image && entry.kernel == kernel) {
         std::string &targets = there[entry.variant];
         if (targets.find(entry.target) == std::string::npos) targets += (targets.empty() ? "" : ", ") + entry.target;
       }
   text += there.empty() ? ", nor is any form of it" : "; of this kernel they have";
   for (const auto &[known, targets] : there) text += fmt::format("\n  {} for {}", known, targets);
-  return text +
-         "\nTo add it, run the program with this launch where there is a compiler, with "
-         "SAMITE_AOT_RECORD=<archive>, or let the program of samite_add_kernels() make this launch";
+  return text + "\nTo add it, let the program of samite_add_kernels(…" + line_for(target) +
+         ") make this launch, or run this program where there is a compiler, with SAMITE_AOT_RECORD=<archive>";
 }
 
 void report_not_archived(const std::string &kernel, const std::string &variant, const std::string &target) {
@@ -160,16 +213,35 @@ void report_not_archived(const std::string &kernel, const std::string &variant, 
 bool records_archive() { return !archive_setting("SAMITE_AOT_RECORD").empty(); }
 
 std::vector<std::string> recorded_levels() {
-  static const std::vector<std::string> levels = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
   if (!records_archive()) return {};
-  const std::string text = archive_setting("SAMITE_AOT_TARGETS");
-  if (text.empty()) return levels;
-  std::vector<std::string> wanted = parts_of(text, ',');
-  for (const std::string &level : wanted)
-    if (std::ranges::find(levels, level) == levels.end())
-      throw UserError("SAMITE_AOT_TARGETS names \"" + level +
-                      "\"; it can name x86-64-v2, x86-64-v3 and x86-64-v4, separated by commas");
+  const std::vector<std::string> wanted = recorded_targets();
+  if (wanted.empty()) return {std::begin(known_levels), std::end(known_levels)};
+  std::vector<std::string> levels;
+  std::ranges::copy_if(wanted, std::back_inserter(levels), is_level);
+  return levels;
+}
+
+std::vector<std::string> recorded_architectures() {
+  if (!records_archive()) return {};
+  std::vector<std::string> wanted = recorded_targets();
+  std::erase_if(wanted, is_level);
   return wanted;
+}
+
+RecordedAssumptions recorded_assumptions() {
+  RecordedAssumptions assumptions;
+  for (const std::string &word : parts_of(archive_setting("SAMITE_AOT_ASSUME"), ", ")) {
+    bool *const one = word == "aligned"    ? &assumptions.aligned
+                      : word == "apart"    ? &assumptions.apart
+                      : word == "covering" ? &assumptions.covering
+                      : word == "large"    ? &assumptions.large
+                                           : nullptr;
+    if (!one)
+      throw UserError("SAMITE_AOT_ASSUME says \"" + word +
+                      "\"; it can say aligned, apart, covering and large, separated by commas");
+    *one = true;
+  }
+  return assumptions;
 }
 
 void record_archived(ArchivedImage image) {

@@ -12,9 +12,14 @@
 //   SAMITE_AOT_ARCHIVES  paths of archives, separated by colons, which are opened before the first launch
 //   SAMITE_AOT=strict    a kernel that no open archive has is an error; otherwise it is compiled, with a warning
 //   SAMITE_AOT_RECORD    the archive that this run adds its images to
-//   SAMITE_AOT_TARGETS   levels of x86-64 that a recording run compiles for, separated by commas; otherwise
-//                        x86-64-v2,x86-64-v3,x86-64-v4. An archive's best level that the machine has is used. For CUDA
-//                        an archive has the architectures of the devices that the run has used.
+//   SAMITE_AOT_TARGETS   what a recording run compiles for, separated by commas or spaces; otherwise x86-64-v2,
+//                        x86-64-v3 and x86-64-v4. An archive's best level that the machine has is used. Architectures
+//                        of CUDA ("sm_80", "sm_90a", "sm_100f", or "compute_80" for PTX) need neither a GPU nor a
+//                        driver. An archive also has the kernels that the run launches on GPUs.
+//   SAMITE_AOT_ASSUME    what kernels for those CUDA targets may rely on: "aligned" (rows of arrays begin at multiples
+//                        of 16 bytes and, for tiles, take such multiples), "apart" (arrays share no memory), "covering"
+//                        (an adjoint's launch covers its arrays), "large" (launches have many instances). Each target
+//                        then has a variant that relies on these, beside the one that relies on none.
 //
 // Thread-safe.
 #pragma once
@@ -22,6 +27,7 @@
 #include "samite/base/source_location.h"
 #include "samite/toolchain/image_archive.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -51,6 +57,26 @@ std::optional<FoundImage> find_archived(const Hash128 &key);
 
 bool archives_are_open();
 
+// What open archives have of a kernel: the facts are as of the image (ArchivedImage::facts), each pair once.
+struct ArchivedForm {
+  std::string target, facts;
+  friend bool operator==(const ArchivedForm &, const ArchivedForm &) = default;
+};
+// Those whose facts begin with `first_fact`.
+std::vector<ArchivedForm> archived_forms(const std::string &first_fact);
+
+// The launch forms of the open archives.
+struct ArchivedLaunch {
+  std::shared_ptr<const ImageArchive> archive;
+  std::string kernel;
+  std::string_view text;  // as long as the archive
+};
+// UserError if one is damaged.
+std::vector<ArchivedLaunch> archived_launches();
+
+// Changes whenever an archive is opened.
+std::uint64_t archives_generation();
+
 // The targets for which an open archive has images of this kernel.
 std::vector<std::string> archived_targets(const std::string &kernel);
 
@@ -59,9 +85,18 @@ std::vector<std::string> archived_targets(const std::string &kernel);
 void report_not_archived(const std::string &kernel, const std::string &variant, const std::string &target);
 std::string not_archived(const std::string &kernel, const std::string &variant, const std::string &target);
 
-// The levels of x86-64 that this run records; none where it records nothing. UserError for SAMITE_AOT_TARGETS that are
-// no such levels.
-std::vector<std::string> recorded_levels();
+// The targets that this run records; none where it records nothing. UserError for SAMITE_AOT_TARGETS that are no
+// targets.
+std::vector<std::string> recorded_levels();         // of x86-64
+std::vector<std::string> recorded_architectures();  // of CUDA, beside those of the devices that it uses
+
+// SAMITE_AOT_ASSUME. UserError for other words.
+struct RecordedAssumptions {
+  bool aligned = false, apart = false, covering = false, large = false;
+  bool any() const { return aligned || apart || covering || large; }
+};
+RecordedAssumptions recorded_assumptions();
+
 bool records_archive();
 
 // Adds an image to the archive that this run makes. UserError where that cannot be written.

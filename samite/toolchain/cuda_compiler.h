@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,8 +23,9 @@ struct CudaSource {
   // C++20 without headers; functions without `__global__` or `__host__` are for the device. A kernel is `extern "C"
   // __global__`, and is found by its name.
   std::string text;
-  bool debug_info = false;   // line information for profilers and the memory checker; the code is the same
-  std::string variant = {};  // for archives: which form of the kernel it is
+  bool debug_info = false;  // line information for profilers and the memory checker; the code is the same
+  // For archives: which form of the kernel it is, and what the text relies on.
+  std::string variant = {}, facts = {};
 };
 
 // The times of the steps; 0 for skipped ones.
@@ -42,8 +44,12 @@ struct CompiledCuda {
 
 // `prelude` precedes the text. Throws InternalError with the compiler's messages and the lines at fault if the text
 // does not compile, DeviceError if NVRTC is missing or does not know the architecture, UserError for an invalid
-// architecture name ("sm_80", "sm_90a", … are valid).
+// architecture name (toolchain/cuda_target.h).
 CompiledCuda compile_cuda(const CudaSource &kernel, std::string_view prelude, const std::string &architecture);
+
+// From the open archives alone; empty if they do not have it. UserError if the image is damaged.
+std::optional<CompiledCuda> find_cuda(const CudaSource &kernel, std::string_view prelude,
+                                      const std::string &architecture);
 
 int cuda_compile_count();  // runs of NVRTC by this process, without cache hits
 

@@ -1,4 +1,4 @@
-// Compiled code for a CUDA device: a cubin, which the driver loads; and its kernels' resources, read from it.
+// Compiled code for a CUDA device: a cubin or PTX, which the driver loads; and its kernels' resources, read from it.
 //
 // Immutable, so any thread may use it.
 #pragma once
@@ -40,9 +40,12 @@ class CudaImage {
 
   const std::string &cubin() const { return cubin_; }
   const std::string &log() const { return log_; }  // the compiler's warnings, including spills
-  CudaImageReport report() const { return read_cuda_image(cubin_, log_); }
+  // Empty for PTX, whose code the driver makes.
+  CudaImageReport report() const { return is_ptx() ? CudaImageReport{} : read_cuda_image(cubin_, log_); }
 
  private:
+  bool is_ptx() const { return cubin_.starts_with("//"); }
+
   std::string cubin_, log_;
 };
 

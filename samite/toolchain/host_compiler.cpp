@@ -278,8 +278,8 @@ std::optional<CompiledHost> find_host(const HostSource &source, std::string_view
   return result;
 }
 
-void record_host(const HostSource &source, std::string_view prelude, std::span<const HostSource> objects,
-                 const std::string &level) {
+Hash128 record_host(const HostSource &source, std::string_view prelude, std::span<const HostSource> objects,
+                    const std::string &level) {
   const HostTarget target = host_target_of_level(level);
   const HostJob job{source, prelude, file_name(source.name), target};
   std::vector<HostJob> object_jobs;
@@ -291,7 +291,9 @@ void record_host(const HostSource &source, std::string_view prelude, std::span<c
     bytes = compiled_image(job, object_jobs, report);
     job.cache->publish(key, *bytes);
   }
-  record_archived({job.archive_key(objects), level, source.name, source.variant, std::move(*bytes)});
+  const Hash128 archive_key = job.archive_key(objects);
+  record_archived({archive_key, level, source.name, source.variant, std::move(*bytes), source.facts});
+  return archive_key;
 }
 
 int host_compile_count() { return host_compile_counter(); }

@@ -13,6 +13,7 @@
 // Thread-safe. Different kernels compile concurrently; threads that request the same kernel cause one compile.
 #pragma once
 
+#include "samite/base/hash.h"
 #include "samite/toolchain/host_image.h"
 #include "samite/toolchain/object_report.h"
 
@@ -32,8 +33,9 @@ struct HostSource {
   // the C library, libm and libmvec; anything else must be an argument of a kernel.
   std::string text;
   bool debug_info = false;
-  int optimization = 2;      // 0 to 3
-  std::string variant = {};  // for archives: which form of the kernel it is
+  int optimization = 2;  // 0 to 3
+  // For archives: which form of the kernel it is, and what the text relies on.
+  std::string variant = {}, facts = {};
 };
 
 // The times of the steps; 0 for skipped ones.
@@ -65,9 +67,9 @@ CompiledHost compile_host(const HostSource &source, std::string_view prelude, st
 std::optional<CompiledHost> find_host(const HostSource &source, std::string_view prelude,
                                       std::span<const HostSource> objects, const std::string &level);
 
-// Compiles for this level of x86-64 into the archive that this run records.
-void record_host(const HostSource &source, std::string_view prelude, std::span<const HostSource> objects,
-                 const std::string &level);
+// Compiles for this level of x86-64 into the archive that this run records. Returns the image's key there.
+Hash128 record_host(const HostSource &source, std::string_view prelude, std::span<const HostSource> objects,
+                    const std::string &level);
 
 int host_compile_count();     // runs of the compiler on a source by this process, without cache hits
 bool host_compiler_loaded();  // whether this process has opened the plug-in

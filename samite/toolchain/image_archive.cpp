@@ -6,42 +6,17 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <utility>
 
 namespace samite {
 namespace {
 
 constexpr std::string_view magic = "samite archive ";
-constexpr std::string_view version = "1";
+constexpr std::string_view version = "2";
 constexpr std::size_t shortest_line = 72;  // two hashes and what separates them
 
 bool is_plain(char c) { return c > ' ' && c < 0x7f && c != '%'; }
-
-// A word of a line: without spaces and line ends, and never empty.
-std::string as_word(const std::string &text) {
-  std::string word = text.empty() ? "%" : "";
-  for (const char c : text) word += is_plain(c) ? std::string(1, c) : fmt::format("%{:02x}", c & 0xff);
-  return word;
-}
-
-std::optional<std::string> from_word(std::string_view word) {
-  std::string text;
-  if (word == "%") return text;
-  for (std::size_t i = 0; i < word.size(); ++i) {
-    if (word[i] != '%') {
-      text += word[i];
-      continue;
-    }
-    unsigned code = 0;
-    if (word.size() - i < 3) return std::nullopt;
-    const char *end = word.data() + i + 3;
-    if (const auto read = std::from_chars(end - 2, end, code, 16); read.ec != std::errc() || read.ptr != end)
-      return std::nullopt;
-    text += static_cast<char>(code);
-    i += 2;
-  }
-  return text;
-}
 
 std::optional<std::uint64_t> number_of(std::string_view word) {
   std::uint64_t number = 0;
@@ -60,8 +35,9 @@ std::optional<std::string_view> taken(std::string_view &rest, char end) {
 }
 
 std::string line_of(const ArchivedImage &image) {
-  return fmt::format("{} {} {} {} {} {}\n", image.key.hex(), hash_of({image.content}).hex(), image.content.size(),
-                     as_word(image.target), as_word(image.kernel), as_word(image.variant));
+  return fmt::format("{} {} {} {} {} {} {} {}\n", image.key.hex(), hash_of({image.content}).hex(), image.content.size(),
+                     name(image.kind), archive_word(image.target), archive_word(image.kernel),
+                     archive_word(image.variant), archive_word(image.facts));
 }
 
 struct Line {
@@ -70,20 +46,51 @@ struct Line {
 };
 
 std::optional<Line> line_from(std::string_view text) {
-  std::string_view words[6];
+  std::string_view words[8];
   for (std::string_view &word : words) {
-    const auto next = taken(text, &word == &words[5] ? '\n' : ' ');
+    const auto next = taken(text, &word == std::end(words) - 1 ? '\n' : ' ');
     if (!next) return std::nullopt;
     word = *next;
   }
   const auto key = hash_from_hex(words[0]), hash = hash_from_hex(words[1]);
   const auto bytes = number_of(words[2]);
-  const auto target = from_word(words[3]), kernel = from_word(words[4]), variant = from_word(words[5]);
-  if (!text.empty() || !key || !hash || !bytes || !target || !kernel || !variant) return std::nullopt;
-  return Line{{*key, *hash, *target, *kernel, *variant, {}}, *bytes};
+  const bool is_image = words[3] == name(ArchivedKind::image), is_launch = words[3] == name(ArchivedKind::launch);
+  const auto target = from_archive_word(words[4]), kernel = from_archive_word(words[5]),
+             variant = from_archive_word(words[6]), facts = from_archive_word(words[7]);
+  if (!text.empty() || !key || !hash || !bytes || !(is_image || is_launch) || !target || !kernel || !variant || !facts)
+    return std::nullopt;
+  const ArchivedKind kind = is_image ? ArchivedKind::image : ArchivedKind::launch;
+  return Line{{*key, *hash, kind, *target, *kernel, *variant, *facts, {}}, *bytes};
 }
 
 }  // namespace
+
+std::string archive_word(const std::string &text) {
+  std::string word = text.empty() ? "%" : "";
+  for (const char c : text) word += is_plain(c) ? std::string(1, c) : fmt::format("%{:02x}", c & 0xff);
+  return word;
+}
+
+std::optional<std::string> from_archive_word(std::string_view word) {
+  std::string text;
+  if (word == "%") return text;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    if (word[i] != '%') {
+      text += word[i];
+      continue;
+    }
+    unsigned code = 0;
+    if (word.size() - i < 3) return std::nullopt;
+    const char *end = word.data() + i + 3;
+    if (const auto read = std::from_chars(end - 2, end, code, 16); read.ec != std::errc() || read.ptr != end)
+      return std::nullopt;
+    text += static_cast<char>(code);
+    i += 2;
+  }
+  return text;
+}
+
+std::string_view name(ArchivedKind kind) { return kind == ArchivedKind::image ? "image" : "launch"; }
 
 ImageArchive::ImageArchive(std::string name, std::string_view bytes) : name_(std::move(name)) { read(bytes); }
 
@@ -142,7 +149,7 @@ void ImageArchive::read(std::string_view bytes) {
 }
 
 ArchivedImage ImageArchive::image(const Entry &entry) {
-  return {entry.key, entry.target, entry.kernel, entry.variant, std::string(entry.content)};
+  return {entry.key, entry.target, entry.kernel, entry.variant, std::string(entry.content), entry.facts, entry.kind};
 }
 
 const ImageArchive::Entry *ImageArchive::find(const Hash128 &key) const {

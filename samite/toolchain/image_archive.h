@@ -5,17 +5,21 @@
 // in the wrong place. The compiler's build and the machine are not in the hash, nor in the file: the same texts give
 // the same bytes anywhere.
 //
-//   samite archive 1
+//   samite archive 2
 //   images <count>
 //   index <hash of the lines below>
-//   <key> <hash of the content> <bytes> <target> <kernel> <variant>      a line for each, in the order of the keys
+//   <key> <hash of the content> <bytes> <kind> <target> <kernel> <variant> <facts>      a line for each, by key
 //   the contents, one behind the other
+//
+// Beside images an archive has launch forms: what a program needs to launch a variant without tracing the kernel
+// (shipped/launch_form.h).
 //
 // Immutable, so any thread may use it.
 #pragma once
 
 #include "samite/base/hash.h"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,19 +28,30 @@
 
 namespace samite {
 
+enum class ArchivedKind : std::uint8_t { image, launch };
+
+std::string_view name(ArchivedKind kind);  // "image"
+
 struct ArchivedImage {
   Hash128 key;
   std::string target;   // "x86-64-v3", "sm_90a"
   std::string kernel;   // its name
   std::string variant;  // which form of it, for lists and messages: "adjoint of x; y, x contiguous"
   std::string content;
+  std::string facts = {};  // what the code relies on, in words that the library reads again (jit/variant_facts.h)
+  ArchivedKind kind = ArchivedKind::image;
 };
+
+// A word of a line: without spaces and line ends, and never empty; and its inverse, empty for no such word.
+std::string archive_word(const std::string &text);
+std::optional<std::string> from_archive_word(std::string_view word);
 
 class ImageArchive {
  public:
   struct Entry {
     Hash128 key, hash;
-    std::string target, kernel, variant;
+    ArchivedKind kind;
+    std::string target, kernel, variant, facts;
     std::string_view content;
   };
 

@@ -29,7 +29,9 @@ using NvrtcProgram = struct NvrtcProgramState *;
   X(GetProgramLogSize, NvrtcProgram program, std::size_t *bytes)                                  \
   X(GetProgramLog, NvrtcProgram program, char *log)                                               \
   X(GetCUBINSize, NvrtcProgram program, std::size_t *bytes)                                       \
-  X(GetCUBIN, NvrtcProgram program, char *cubin)
+  X(GetCUBIN, NvrtcProgram program, char *cubin)                                                  \
+  X(GetPTXSize, NvrtcProgram program, std::size_t *bytes)                                         \
+  X(GetPTX, NvrtcProgram program, char *ptx)
 
 struct NvrtcFunctions {
 #define SAMITE_POINTER(name, ...) NvrtcResult (*name)(__VA_ARGS__) = nullptr;

@@ -1,12 +1,11 @@
 #include "samite/toolchain/run_nvrtc.h"
 
 #include "samite/base/error.h"
+#include "samite/toolchain/cuda_target.h"
 #include "samite/toolchain/nvrtc.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
-#include <optional>
 
 namespace samite {
 namespace {
@@ -15,17 +14,6 @@ constexpr const char *prelude_name = "samite_prelude.h";
 // From 12.9 on NVRTC has its own cache, through the driver: it would start the driver, which takes longer than a
 // compile, and report no spills on a hit.
 constexpr CudaVersion first_with_cache{12, 9};
-
-// The number in "sm_90a". Empty for an invalid architecture.
-std::optional<int> architecture_number(std::string_view text) {
-  if (!text.starts_with("sm_")) return std::nullopt;
-  text.remove_prefix(3);
-  if (text.ends_with('a') || text.ends_with('f')) text.remove_suffix(1);
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 10) return std::nullopt;
-  return number;
-}
 
 // NVRTC returns a size and then fills a buffer; `size_of` and `fill` throw on failure.
 template <class Size, class Fill>
@@ -82,6 +70,10 @@ class Program {
     return read_bytes([&](std::size_t *bytes) { require(call_.GetCUBINSize(program_, bytes), "nvrtcGetCUBINSize"); },
                       [&](char *to) { require(call_.GetCUBIN(program_, to), "nvrtcGetCUBIN"); });
   }
+  std::string ptx() const {
+    return read_bytes([&](std::size_t *bytes) { require(call_.GetPTXSize(program_, bytes), "nvrtcGetPTXSize"); },
+                      [&](char *to) { require(call_.GetPTX(program_, to), "nvrtcGetPTX"); });
+  }
 
  private:
   void require(NvrtcResult result, const char *function) const {
@@ -133,21 +125,22 @@ CudaProduct run_nvrtc(const CudaText &text) {
   if (nvrtc().version >= first_with_cache) options.emplace_back("-no-cache");
   Program program(text);
   const NvrtcResult result = program.compile(options);
-  if (result == NvrtcResult::success) return {program.cubin(), program.log()};
+  if (result == NvrtcResult::success)
+    return {cuda_target(text.architecture)->ptx ? program.ptx() : program.cubin(), program.log()};
   fail(text, result, options, program.log_if_any());
 }
 
 void require_architecture(std::string_view architecture) {
-  if (!architecture_number(architecture))
+  if (!cuda_target(architecture))
     throw UserError("\"" + std::string(architecture) +
-                    "\" is no CUDA architecture; expected one such as sm_80, sm_90a or sm_120.");
+                    "\" is no CUDA architecture; expected one such as sm_80, sm_90a or sm_120, or compute_80 for PTX.");
 }
 
 void require_nvrtc_knows(std::string_view architecture) {
   require_architecture(architecture);
   const Nvrtc &compiler = nvrtc();
   const std::vector<int> &known = compiler.architectures;
-  if (std::find(known.begin(), known.end(), *architecture_number(architecture)) != known.end()) return;
+  if (std::find(known.begin(), known.end(), cuda_target(architecture)->capability) != known.end()) return;
   std::string list;
   for (const int number : known) list += (list.empty() ? "sm_" : ", sm_") + std::to_string(number);
   throw DeviceError("compiling for " + std::string(architecture),

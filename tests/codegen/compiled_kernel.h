@@ -8,9 +8,9 @@
 #include "samite/ir/parse.h"
 #include "samite/ir/verify.h"
 #include "samite/jit/pipeline.h"
-#include "samite/jit/workspaces.h"
 #include "samite/passes/threads/lower_threads.h"
 #include "samite/passes/tiles/lower_tiles.h"
+#include "samite/shipped/workspaces.h"
 #include "samite/toolchain/host_compiler.h"
 #include "samite/toolchain/host_target.h"
 
@@ -105,7 +105,7 @@ class CompiledKernel {
     EXPECT_EQ(begin.size(), static_cast<std::size_t>(rank_));
     using Entry =
         void(const void *, const long long *, const long long *, codegen::Failure *, codegen::Workspace *workspace);
-    jit::ScratchWorkspace workspace;
+    shipped::ScratchWorkspace workspace;
     image_->function<Entry>(source_.entry.c_str())(block.data(), begin.data(), end.data(), &failure,
                                                    source_.uses_workspace ? &workspace : nullptr);
   }

@@ -105,7 +105,7 @@ TEST_F(CudaCompiler, HeadersOfTheMachineAreNotRead) {
 }
 
 TEST_F(CudaCompiler, WhatIsNoArchitectureIsRefused) {
-  for (const char *text : {"90", "sm_", "sm_9x", "compute_90", "sm_90b"})
+  for (const char *text : {"90", "sm_", "sm_9x", "compute_90a", "sm_90b"})
     EXPECT_THAT(message_of<UserError>([&] { compile(test::cuda_adding("1."), text); }),
                 AllOf(HasSubstr("\"" + std::string(text) + "\" is no CUDA architecture"), HasSubstr("sm_90a")));
 }

@@ -16,7 +16,10 @@ using testing::HasSubstr;
 
 ArchivedImage archived(std::string kernel, std::string target, std::string content) {
   const Hash128 key = hash_of({kernel, target, content});
-  return {key, std::move(target), std::move(kernel), "forward; y, x contiguous", std::move(content)};
+  const ArchivedKind kind = target.empty() ? ArchivedKind::launch : ArchivedKind::image;
+  return {
+      key, std::move(target), std::move(kernel), "forward; y, x contiguous", std::move(content), "direction=forward",
+      kind};
 }
 
 std::vector<ArchivedImage> some_images() {
@@ -49,6 +52,8 @@ TEST(ImageArchives, HaveWhatWasPacked) {
     EXPECT_EQ(entry->target, image.target);
     EXPECT_EQ(entry->variant, image.variant);
     EXPECT_EQ(entry->content, image.content);
+    EXPECT_EQ(entry->facts, image.facts);
+    EXPECT_EQ(entry->kind, image.kind);
   }
   EXPECT_EQ(archive.find(hash_of({"another"})), nullptr);
 }
@@ -90,10 +95,10 @@ TEST(ImageArchives, OfOtherKindsAreRefused) {
   EXPECT_THAT(complaint("\x7f"
                         "ELF and more\n"),
               HasSubstr("is no archive of kernels: make one with"));
-  EXPECT_THAT(complaint("samite archive 2\nimages 0\n"), HasSubstr("has version 2 of the format, and this library "
-                                                                   "reads version 1"));
+  EXPECT_THAT(complaint("samite archive 1\nimages 0\n"), HasSubstr("has version 1 of the format, and this library "
+                                                                   "reads version 2"));
   // A number of images that no file could hold asks for no memory.
-  EXPECT_THAT(complaint("samite archive 1\nimages 99999999999999\nindex " + hash_of({""}).hex() + "\n"),
+  EXPECT_THAT(complaint("samite archive 2\nimages 99999999999999\nindex " + hash_of({""}).hex() + "\n"),
               HasSubstr("is damaged"));
 }
 

@@ -20,6 +20,7 @@ struct NvrtcProgramState {
 namespace {
 
 constexpr char log_text[] = "the fake's words";
+constexpr char ptx_text[] = "// the fake's PTX";
 
 int number(const char *name) {
   const char *text = std::getenv(name);
@@ -95,6 +96,15 @@ NvrtcResult nvrtcGetCUBIN(NvrtcProgram program, char *cubin) {
   SAMITE_BEGIN("nvrtcGetCUBIN");
   const std::string image = samite::test::image_of(program->kernels);
   std::memcpy(cubin, image.data(), image.size());
+  return NvrtcResult::success;
+}
+NvrtcResult nvrtcGetPTXSize(NvrtcProgram, std::size_t *bytes) {
+  SAMITE_BEGIN("nvrtcGetPTXSize");
+  return *bytes = sizeof ptx_text, NvrtcResult::success;
+}
+NvrtcResult nvrtcGetPTX(NvrtcProgram, char *ptx) {
+  SAMITE_BEGIN("nvrtcGetPTX");
+  std::memcpy(ptx, ptx_text, sizeof ptx_text);
   return NvrtcResult::success;
 }
 const char *nvrtcGetErrorString(NvrtcResult) { return "NVRTC_ERROR_FAKE"; }

@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-namespace samite::jit {
+namespace samite::shipped {
 
 // A workspace that grows by chunks of at least 1 MiB, until memory runs out.
 class ScratchWorkspace : public codegen::Workspace {
@@ -43,4 +43,4 @@ class Workspaces {
   std::vector<std::unique_ptr<ScratchWorkspace>> workers_;  // by worker index; accessed only by that worker
 };
 
-}  // namespace samite::jit
+}  // namespace samite::shipped

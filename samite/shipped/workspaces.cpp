@@ -1,4 +1,4 @@
-#include "samite/jit/workspaces.h"
+#include "samite/shipped/workspaces.h"
 
 #include "samite/base/error.h"
 #include "samite/runtime/task_pool.h"
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <new>
 
-namespace samite::jit {
+namespace samite::shipped {
 namespace {
 
 constexpr std::size_t smallest_chunk = std::size_t{1} << 20;
@@ -45,4 +45,4 @@ codegen::Workspace *Workspaces::of_worker() {
   return worker.get();
 }
 
-}  // namespace samite::jit
+}  // namespace samite::shipped

@@ -1,0 +1,425 @@
+#include "samite/jit/compile_kernel.h"
+
+#include "samite/base/dump.h"
+#include "samite/base/warning.h"
+#include "samite/codegen/cuda_launch_shape.h"
+#include "samite/codegen/prelude.h"
+#include "samite/ir/visit.h"
+#include "samite/jit/cuda_architecture.h"
+#include "samite/jit/elapsed.h"
+#include "samite/jit/estimate.h"
+#include "samite/jit/pipeline.h"
+#include "samite/jit/user_lines.h"
+#include "samite/jit/variant_facts.h"
+#include "samite/passes/threads/instances_per_thread.h"
+#include "samite/passes/threads/march.h"
+#include "samite/toolchain/archives.h"
+#include "samite/toolchain/host_target.h"
+#include "samite/toolchain/run_nvrtc.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace samite::jit {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void dump_text(const codegen::EmittedSource &emitted, const std::string &kernel, const char *extension) {
+  if (!dumping()) return;
+  dump(kernel, "emit", extension, emitted.text);
+  for (const codegen::EmittedObject &object : emitted.objects) dump(object.name, "emit", extension, object.text);
+}
+
+template <int vector_bytes>
+const std::string &prelude_of_width(bool with_tiles, int lanes) {
+  if (lanes == vector_bytes / 2) {
+    static const std::string of_two_bytes = codegen::cpu_prelude(vector_bytes, /*with_tiles=*/false, vector_bytes / 2);
+    return of_two_bytes;
+  }
+  if (lanes == vector_bytes) {
+    static const std::string of_bytes = codegen::cpu_prelude(vector_bytes, /*with_tiles=*/false, vector_bytes);
+    return of_bytes;
+  }
+  static const std::string without = codegen::cpu_prelude(vector_bytes, /*with_tiles=*/false);
+  static const std::string with = codegen::cpu_prelude(vector_bytes);
+  return with_tiles ? with : without;
+}
+
+// One of a few texts for all kernels of a target, so that each is precompiled once. An object, which is a whole-tile
+// operation, always uses the longest one. Kernels with vectors of narrow numbers call no objects.
+const std::string &prelude(const codegen::EmittedSource &emitted, int vector_bytes) {
+  const bool with_tiles = !emitted.objects.empty() || codegen::needs_tiles_of_cpu(emitted.text);
+  switch (vector_bytes) {
+    case 64: return prelude_of_width<64>(with_tiles, emitted.vector_lanes);
+    case 32: return prelude_of_width<32>(with_tiles, emitted.vector_lanes);
+    default: return prelude_of_width<16>(with_tiles, emitted.vector_lanes);
+  }
+}
+
+std::vector<bool> wide_arrays(const Variant &variant) {
+  std::vector<bool> wide;
+  for (std::uint32_t i = 0; i < variant.parameters.size(); ++i)
+    wide.push_back((variant.key.wide_index & bit_in_key(variant.parameters[i], i)) != 0);
+  for (const passes::CotangentCopy &copy : variant.copies) wide.push_back(wide[copy.array]);
+  wide.resize(wide.size() + variant.sums.size() + variant.factor_copies.size());
+  return wide;
+}
+
+// By parameter: whether an array may share memory with another.
+std::vector<bool> may_share(const Variant &variant) {
+  std::vector<bool> may;
+  for (std::uint32_t i = 0; i < variant.parameters.size(); ++i)
+    may.push_back((variant.key.overlapping & bit_in_key(variant.parameters[i], i)) != 0);
+  return may;
+}
+
+// The process's peak memory so far.
+std::size_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::size_t>(usage.ru_maxrss) << 10;
+}
+
+void keep(const codegen::EmittedSource &emitted, Variant &variant) {
+  variant.source = emitted.text;
+  variant.source_lines = emitted.lines;
+  variant.source_files = emitted.files;
+  variant.sites = emitted.sites;
+  variant.messages = emitted.messages;
+  variant.uses_workspace = emitted.uses_workspace;
+  variant.uses_channel = emitted.uses_channel;
+  variant.tile_memory = emitted.tile_memory;
+  variant.tile_loads = emitted.tile_loads;
+  variant.tensor_maps = emitted.tensor_maps;
+  variant.lanes = emitted.lanes;
+  variant.objects = emitted.objects;
+}
+
+// What the compiler is given for the CPU.
+struct HostText {
+  codegen::EmittedSource emitted;
+  HostSource source;
+  std::vector<HostSource> objects;
+  const std::string &prelude;
+};
+
+HostText host_text(const ir::Kernel &lowered, const Variant &variant, const Making &making, int vector_bytes) {
+  codegen::EmitOptions options = emit_options(variant);
+  options.vector_bytes = vector_bytes;
+  codegen::EmittedSource emitted =
+      codegen::emit_cpu(plan(lowered, {passes::cpu_architecture(), options.arrays, {.debug = options.debug}}), options);
+  HostSource source;
+  source.name = lowered.name;
+  source.text = emitted.text;
+  source.debug_info = variant.key.debug;
+  source.optimization = host_optimization();
+  source.variant = description(variant.key, variant.parameters);
+  source.facts = making.facts;
+  std::vector<HostSource> objects;
+  for (const codegen::EmittedObject &object : emitted.objects)
+    objects.push_back({object.name, object.text, source.debug_info, source.optimization});
+  const std::string &before = prelude(emitted, vector_bytes);
+  return {std::move(emitted), std::move(source), std::move(objects), before};
+}
+
+// From the open archives, for the best level that they have and this machine can run.
+std::optional<std::pair<HostText, CompiledHost>> archived_host(const ir::Kernel &lowered, const Variant &variant,
+                                                               const Making &making) {
+  const std::vector<std::string> there = archived_targets(lowered.name);
+  for (const std::string &level : host_levels()) {
+    if (std::ranges::find(there, level) == there.end()) continue;
+    HostText text = host_text(lowered, variant, making, host_target_of_level(level).vector_bytes);
+    if (auto found = find_host(text.source, text.prelude, text.objects, level))
+      return std::pair{std::move(text), std::move(*found)};
+  }
+  if (making.from_archive) throw NotArchived();
+  report_not_archived(lowered.name, description(variant.key, variant.parameters), host_target().name());
+  return std::nullopt;
+}
+
+CompiledHost compiled_host(const HostText &text) {
+  try {
+    return compile_host(with_debug_info(text.source, text.emitted), text.prelude, text.objects);
+  } catch (const DeviceError &error) {
+    if (!archives_are_open()) throw;
+    throw DeviceError(std::string(error.what()) + "\n" +
+                      not_archived(text.source.name, text.source.variant, host_target().name()));
+  }
+}
+
+void record_for_cpu(const ir::Kernel &lowered, const Variant &variant, const Making &making) {
+  for (const std::string &level : recorded_levels()) {
+    const HostText there = host_text(lowered, variant, making, host_target_of_level(level).vector_bytes);
+    const Hash128 image = record_host(there.source, there.prelude, there.objects, level);
+    if (!making.recorded) continue;
+    const shipped::FormPart part{.image = image,
+                                 .entry = there.emitted.entry,
+                                 .cost = variant.cost,
+                                 .lanes = there.emitted.lanes,
+                                 .one_thread = variant.one_thread,
+                                 .uses_workspace = there.emitted.uses_workspace};
+    making.recorded->add({&variant, level, part, there.emitted.messages.empty() && variant.summed.empty()});
+  }
+}
+
+void compile_for_cpu(const ir::Kernel &lowered, Variant &variant, const Making &making) {
+  if (making.to_record) return record_for_cpu(lowered, variant, making);
+  Clock::time_point start = Clock::now();
+  auto archived = archives_are_open() ? archived_host(lowered, variant, making) : std::nullopt;
+  const HostText text =
+      archived ? std::move(archived->first) : host_text(lowered, variant, making, host_target().vector_bytes);
+  dump_text(text.emitted, lowered.name, "cpp");
+  keep(text.emitted, variant);
+  variant.times.emit = milliseconds_since(start);
+
+  start = Clock::now();
+  CompiledHost compiled = archived ? std::move(archived->second) : compiled_host(text);
+  record_for_cpu(lowered, variant, making);
+  variant.image = std::move(compiled.image);
+  variant.compile = compiled.report;
+  variant.entry = variant.image->function<Entry>(text.emitted.entry.c_str());
+  variant.times.compile = milliseconds_since(start);
+}
+
+constexpr std::int64_t of_driver = 1024;  // bytes of a block's shared memory reserved by the driver
+
+// A multiprocessor has one block of more than 512 threads if these use all registers, and idles while they wait for
+// each other. Two blocks fit if each thread needs at most half.
+bool room_for_two(const ir::Kernel &planned, const codegen::EmitOptions &options, const VariantKey &key) {
+  constexpr int many_threads = 512;
+  const passes::Architecture &architecture = passes::gpu_architecture(key.cuda);
+  const int threads = options.cuda.tile_threads;
+  if (options.debug || options.cuda.stays || threads <= many_threads ||
+      std::int64_t{2} * threads > architecture.threads)
+    return false;
+  const passes::TileMemoryPlan plan = passes::plan_tile_memory(planned);
+  return plan.sized_at_launch() || 2 * (plan.bytes + of_driver) <= architecture.shared_bytes + of_driver;
+}
+
+// The number of blocks that fit a multiprocessor's shared memory, if their threads may use all registers; else 0. The
+// assembler does not know it: it would rather spill some registers than leave room for one more block.
+int blocks_of_memory(const ir::Kernel &planned, const VariantKey &key) {
+  constexpr std::int64_t most_registers = 255;
+  const passes::Architecture &architecture = passes::gpu_architecture(key.cuda);
+  const passes::TileMemoryPlan plan = passes::plan_tile_memory(planned);
+  if (key.debug || !is_tile_kernel(planned) || planned.resident_blocks != 0 || plan.sized_at_launch()) return 0;
+  const std::int64_t blocks = (architecture.shared_bytes + of_driver) / (plan.bytes + of_driver);
+  return blocks * planned.block_threads * most_registers <= architecture.registers ? static_cast<int>(blocks) : 0;
+}
+
+// Spilling a few registers costs less than running a single block.
+bool spills_much(const CudaImage &image) {
+  constexpr std::size_t little = 32;  // bytes of a thread, stored and loaded
+  return std::ranges::any_of(image.report().kernels, [](const CudaKernelResources &kernel) {
+    return kernel.spill_store_bytes + kernel.spill_load_bytes > little;
+  });
+}
+
+CompiledCuda compile_emitted(const codegen::EmittedSource &emitted, const std::string &name, const Variant &variant,
+                             const Making &making) {
+  const CudaSource source{.name = name,
+                          .text = emitted.text,
+                          .debug_info = variant.key.debug,
+                          .variant = description(variant.key, variant.parameters),
+                          .facts = making.facts};
+  const std::string &architecture =
+      making.architecture.empty() ? cuda_architecture(variant.key.cuda) : making.architecture;
+  const std::string prelude = codegen::cuda_prelude(source.text);
+  if (!making.from_archive)
+    return compile_cuda(debug_info_wanted() ? with_debug_info(source, emitted) : source, prelude, architecture);
+  if (auto found = find_cuda(source, prelude, architecture)) return std::move(*found);
+  throw NotArchived();
+}
+
+// After its compile, which has put the image into the archive.
+void note_recorded(const codegen::EmittedSource &emitted, const std::string &name, const Variant &variant,
+                   const Making &making) {
+  if (!records_archive() || !making.recorded) return;
+  const codegen::CudaForm &form = variant.form;
+  const std::string architecture =
+      making.architecture.empty() ? cuda_architecture(variant.key.cuda) : making.architecture;
+  const std::string prelude = codegen::cuda_prelude(emitted.text);
+  const shipped::FormPart part{
+      .image = archived_cuda_key({name, emitted.text, prelude, architecture, variant.key.debug}),
+      .entry = emitted.entry,
+      .cost = variant.cost,
+      .lanes = 1,
+      .one_thread = variant.one_thread,
+      .uses_workspace = emitted.uses_workspace,
+      .grid_stride = form.grid_stride,
+      .grid_axes = form.grid_axes,
+      .threads_per_block = form.threads_per_block,
+      .instances_per_thread = form.instances_per_thread,
+      .march = form.march,
+      .tile_threads = form.tile_threads,
+      .shared_bytes = emitted.tile_memory.bytes};
+  const bool is_plain = !form.stays && form.teams == 0 && form.cluster_blocks == 0 && form.step_parts == 0 &&
+                        !form.waits_for_earlier_launch && !emitted.tile_memory.sized_at_launch();
+  making.recorded->add({&variant, architecture, part,
+                        is_plain && emitted.tensor_maps.empty() && !emitted.uses_channel && variant.summed.empty()});
+}
+
+void compile_for_cuda(const ir::Kernel &lowered, Variant &variant, const Making &making) {
+  Clock::time_point start = Clock::now();
+  codegen::EmitOptions options = emit_options(variant);
+  options.cuda.grid_stride = variant.key.grid_stride || variant.one_thread;
+  options.cuda.waits_for_earlier_launch = variant.key.programmatic;
+  options.cuda.tile_threads = lowered.block_threads;
+  options.cuda.wide_launch = variant.key.grid_stride;
+  const bool by_threads = !variant.key.debug && !is_tile_kernel(lowered);
+  if (by_threads)
+    options.cuda.instances_per_thread =
+        std::min(variant.key.neighbours, passes::worthwhile_instances_per_thread(lowered));
+  const PlanChoices choices{.debug = variant.key.debug,
+                            .instances_per_thread = options.cuda.instances_per_thread,
+                            .outgrows_caches = variant.key.outgrows_caches && !options.cuda.grid_stride,
+                            .in_rounds = variant.key.in_rounds && !variant.one_thread,
+                            .paired = variant.one_thread ? 0 : variant.key.paired,
+                            .step_parts = variant.step_parts};
+  const ir::Kernel planned = plan(lowered, {passes::gpu_architecture(variant.key.cuda), options.arrays, choices});
+  options.cuda.march = passes::marched(planned);
+  variant.products = passes::ways_of_products(planned);
+  if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
+  codegen::set_blocks(options.cuda, planned);
+  // Its copies run ahead into the block's next index.
+  if (planned.producers != 0 && planned.step_parts == 0) options.cuda.grid_stride = options.cuda.stays = true;
+  const bool two = room_for_two(planned, options, variant.key);
+  options.cuda.blocks_at_once = two ? 2 : blocks_of_memory(planned, variant.key);
+  if (two) {
+    // Needs the fewest registers. Other kernels use one row of blocks: on an H100 a stencil of 512³ takes 6% longer on
+    // a grid with an axis for each dimension.
+    options.cuda.grid_axes = variant.key.grid_axes && !options.cuda.grid_stride;
+  }
+  codegen::EmittedSource emitted = codegen::emit_cuda(planned, options);
+  variant.times.emit = milliseconds_since(start);
+  start = Clock::now();
+  CompiledCuda compiled = compile_emitted(emitted, lowered.name, variant, making);
+  if (two && spills_much(*compiled.image)) {
+    options.cuda.blocks_at_once = 0;
+    options.cuda.grid_axes = false;
+    emitted = codegen::emit_cuda(planned, options);
+    compiled = compile_emitted(emitted, lowered.name, variant, making);
+  }
+  variant.form = options.cuda;
+  note_recorded(emitted, lowered.name, variant, making);
+  dump_text(emitted, lowered.name, "cu");
+  keep(emitted, variant);
+  dump(lowered.name, "link", "cubin", compiled.image->cubin());
+  variant.cuda = std::make_shared<CudaCode>(std::move(compiled.image), emitted.entry);
+  variant.cuda_compile = compiled.report;
+  variant.times.compile = milliseconds_since(start);
+}
+
+}  // namespace
+
+std::uint64_t bit_in_key(const ir::Parameter &parameter, std::uint32_t index) {
+  return std::uint64_t{1} << (parameter.role == ir::Role::Gradient ? parameter.primal : index);
+}
+
+codegen::EmitOptions emit_options(const Variant &variant) {
+  codegen::EmitOptions options;
+  options.debug = variant.key.debug;
+  // Without line comments, the text, and so the cached object, stays the same when lines move.
+  options.comments = false;
+  for (std::uint32_t i = 0; i < variant.parameters.size(); ++i) {
+    const std::uint64_t bit = bit_in_key(variant.parameters[i], i);
+    options.arrays.push_back({.unit_stride = (variant.key.unit_stride & bit) != 0,
+                              .wide_index = (variant.key.wide_index & bit) != 0,
+                              .worker_private = false,
+                              .unaliased = (variant.key.unaliased & bit) != 0,
+                              .aligned_rows = (variant.key.aligned & bit) != 0,
+                              .row_divisor = (variant.key.whole_rows & bit) != 0
+                                                 ? 16 / static_cast<std::int64_t>(size_of(variant.parameters[i].type))
+                                                 : 1,
+                              .has_tensor_map = (variant.key.tensor_maps & bit) != 0});
+  }
+  for (std::uint32_t parameter : variant.summed) options.arrays[parameter].worker_private = true;
+  // A shadow has its array's layout.
+  for (const passes::Shadow &shadow : variant.races.shadows) {
+    const codegen::ArrayFacts of_array = options.arrays[shadow.array];
+    options.arrays.push_back(
+        {.unit_stride = of_array.unit_stride, .wide_index = of_array.wide_index, .extents_of = shadow.array});
+  }
+  // Laid out as in jit/launch_copies.h.
+  for (const passes::CotangentCopy &copy : variant.copies) {
+    const bool could_have = (variant.key.worth_padding & bit_in_key(variant.parameters[copy.array], copy.array)) != 0;
+    options.arrays.push_back({.unit_stride = true,
+                              .wide_index = options.arrays[copy.array].wide_index,
+                              .unaliased = true,
+                              .aligned_rows = true,
+                              .has_tensor_map = options.arrays[copy.array].has_tensor_map || could_have});
+  }
+  for (std::size_t i = 0; i < variant.sums.size(); ++i)
+    options.arrays.push_back({.unit_stride = true, .unaliased = true, .aligned_rows = true});
+  for (const ArrayCopy &copy : variant.factor_copies) {
+    options.arrays.push_back({.unit_stride = true, .unaliased = true, .aligned_rows = true, .has_tensor_map = true});
+    codegen::ArrayFacts &of_array = options.arrays[copy.array];
+    (copy.swapped ? of_array.swapped_copy : of_array.padded_copy) = copy.parameter;
+  }
+  return options;
+}
+
+bool order_shows(const ir::Kernel &kernel) {
+  bool shows = false;
+  ir::for_each_statement(kernel.body, [&](const ir::Stmt &stmt) {
+    if (const auto *accumulate = stmt.as<ir::Accumulate>())
+      shows = shows || (accumulate->atomic && is_floating(accumulate->value.type()));
+    if (const auto *let = stmt.as<ir::Let>()) shows = shows || ir::info(let->value.op).typing == ir::Typing::Atomic;
+  });
+  return shows;
+}
+
+ir::Kernel lower(const ir::Kernel &kernel, Variant &variant) {
+  LowerChoices choices{.adjoint = variant.key.direction == Direction::adjoint,
+                       .cuda = variant.key.cuda,
+                       .wide_arrays = wide_arrays(variant),
+                       .in_order = variant.key.deterministic};
+  if (variant.key.cuda != 0 && !variant.key.debug) choices.arrays = emit_options(variant).arrays;
+  if (variant.key.races) choices.may_share = may_share(variant);
+  Lowered lowered = jit::lower(kernel, choices);
+  if (variant.key.races) variant.layout = codegen::argument_layout(lowered.kernel.parameters);
+  variant.races = std::move(lowered.races);
+  if (lowered.unchecked_for_races) {
+    const std::string text = "kernel '" + kernel.name + "' has so many arrays that debug mode cannot look for races " +
+                             "in it on CUDA; launch it on the CPU";
+    warn_once(text, text);
+  }
+  return lowered.kernel;
+}
+
+std::vector<ir::Parameter> without_launch_arrays(const std::vector<ir::Parameter> &parameters, const Variant &variant) {
+  const std::size_t own = variant.copies.size() + variant.sums.size() + variant.factor_copies.size();
+  return {parameters.begin(), parameters.end() - static_cast<std::ptrdiff_t>(own)};
+}
+
+void compile_kernel(const ir::Kernel &kernel, Variant &variant, const Making &making) {
+  variant.name = kernel.name;
+  variant.parameters = without_launch_arrays(kernel.parameters, variant);
+  variant.layout = codegen::argument_layout(kernel.parameters);
+  variant.block_threads = kernel.block_threads;
+  variant.cost = cost_of(kernel);
+  variant.one_thread = variant.key.deterministic && order_shows(kernel);
+  for (std::uint32_t i = 0; i < variant.parameters.size(); ++i) {
+    const ir::Parameter &parameter = variant.parameters[i];
+    bool is_gradient = parameter.role == ir::Role::Gradient;
+    if (is_gradient != (variant.key.direction == Direction::adjoint)) continue;
+    if (variant.key.summed >> (is_gradient ? parameter.primal : i) & 1) variant.summed.push_back(i);
+  }
+  if (kernel.body.empty()) return;  // nothing to compile, nothing to run
+
+  Clock::time_point start = Clock::now();
+  ir::Kernel lowered = lower(kernel, variant);
+  variant.times.lower = milliseconds_since(start);
+
+  const std::size_t before = peak_memory();
+  if (variant.key.cuda != 0)
+    compile_for_cuda(lowered, variant, making);
+  else
+    compile_for_cpu(lowered, variant, making);
+  variant.peak_compiler_bytes = peak_memory() - before;
+}
+
+}  // namespace samite::jit

@@ -1,0 +1,78 @@
+// What a program needs to launch an archived variant of a kernel without the kernel itself: parameters, the layout of
+// the arguments, the facts that the code relies on, and its images.
+//
+// A recording run writes one beside the images of each variant (toolchain/image_archive.h), as text.
+#pragma once
+
+#include "samite/base/hash.h"
+#include "samite/base/scalar_type.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace samite::shipped {
+
+// A parameter of the kernel, or, after those, the gradient of an active array. Sets of the kernel's own parameters are
+// bits.
+struct FormParameter {
+  std::string name = {};
+  ScalarType type = ScalarType::Float32;
+  int rank = 0;                  // 0: a scalar
+  std::size_t offset = 0;        // in the block of arguments
+  std::int64_t last_extent = 0;  // of an array of structs: the scalars of an element; otherwise 0
+  int primal = -1;               // of a gradient: its array
+  friend bool operator==(const FormParameter &, const FormParameter &) = default;
+};
+
+// A gathered adjoint's launch covers the array: both extents are equal.
+struct CoveredDimension {
+  int array = 0, dimension = 0, launch_dimension = 0;
+  friend bool operator==(const CoveredDimension &, const CoveredDimension &) = default;
+};
+
+// The kernels of a launch, which run one after another with the same arguments.
+struct FormPart {
+  Hash128 image = {};      // its key in the archive
+  std::string entry = {};  // the symbol
+  double cost = 1;         // estimated operations of an instance
+  int lanes = 1;
+  bool one_thread = false;      // its order of additions is fixed
+  bool uses_workspace = false;  // local arrays that do not fit the stack, or a thread's memory
+  // CUDA: as in codegen/emit.h's CudaForm.
+  bool grid_stride = false, grid_axes = false;
+  int threads_per_block = 256, instances_per_thread = 1, march = 1, tile_threads = 0;
+  std::int64_t shared_bytes = 0;
+  friend bool operator==(const FormPart &, const FormPart &) = default;
+};
+
+struct LaunchForm {
+  std::string kernel = {}, direction = {}, target = {};  // "scale", "adjoint", "x86-64-v3"
+  int rank = 1;                                          // of the launch
+  std::size_t argument_bytes = 0;
+  std::vector<FormParameter> parameters = {};
+  std::uint64_t active = 0;       // arrays with gradients
+  std::uint64_t written = 0;      // arrays that the forward kernel writes
+  std::uint64_t values_read = 0;  // adjoint: arrays whose elements it reads
+  std::uint64_t distinct = 0;     // arrays that share memory with no other
+  // What the code relies on, as in jit/variant.h's VariantKey.
+  std::uint64_t unit_stride = 0, unaliased = 0, aligned = 0, whole_rows = 0;
+  std::uint64_t wide_index = 0;  // arrays that may have 2^31 elements or more
+  bool may_alias = false;        // gradients may share elements
+  std::vector<CoveredDimension> covers = {};
+  std::int64_t workspace_bytes = 0;  // CUDA: of a thread
+  std::vector<FormPart> parts = {};
+
+  std::size_t own_parameters() const;  // without gradients
+
+  friend bool operator==(const LaunchForm &, const LaunchForm &) = default;
+};
+
+std::string to_text(const LaunchForm &form);
+// Empty if the text is no form that to_text wrote: whatever it says, the offsets are within the block.
+std::optional<LaunchForm> form_from(std::string_view text);
+
+}  // namespace samite::shipped

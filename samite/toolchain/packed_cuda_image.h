@@ -1,0 +1,33 @@
+// A compiled CUDA image in the cache or an archive: the length of the compiler's log on its own line, the log, the
+// code.
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace samite {
+
+struct PackedCudaImage {
+  std::string_view code, log;  // within the packed bytes
+};
+
+inline std::string packed_cuda_image(std::string_view code, std::string_view log) {
+  return std::to_string(log.size()) + "\n" + std::string(log) + std::string(code);
+}
+
+// Empty where the bytes are none of packed_cuda_image.
+inline std::optional<PackedCudaImage> unpacked_cuda_image(std::string_view bytes) {
+  std::size_t log_bytes = 0;
+  const char *const end = bytes.data() + bytes.size();
+  const auto [after, error] = std::from_chars(bytes.data(), end, log_bytes);
+  if (error != std::errc() || after == end || *after != '\n') return std::nullopt;
+  const auto from = static_cast<std::size_t>(after - bytes.data()) + 1;
+  if (log_bytes > bytes.size() - from) return std::nullopt;
+  return PackedCudaImage{bytes.substr(from + log_bytes), bytes.substr(from, log_bytes)};
+}
+
+}  // namespace samite

@@ -1,0 +1,58 @@
+// Records or launches kernel "squares", which adds x(i)² to one of four sums, and its adjoint.
+//   sum_squares launch <instances> <stride of x>     prints the sum, and the adjoint's gradient of the last element
+//   sum_squares forward <instances> <stride of x>    the sum alone
+//   sum_squares name                                 no launch: variants by their names
+#include <samite/samite.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string_view>
+
+using namespace samite;
+
+namespace {
+
+using Squares = Kernel<void(Array<double, 1>, Array<const double, 1>)>;
+
+Squares squares() {
+  return Squares{"squares", {"sums", "x"}, [](Array<double, 1> sums, Array<const double, 1> x) {
+                   Int i = thread_index();
+                   atomic_add(sums(i % 4), x(i) * x(i));
+                 }};
+}
+
+void launch(std::int64_t n, std::int64_t stride, bool adjoint) {
+  Squares kernel = squares();
+  Buffer<double> storage{Device::cpu(), {n * stride}, Gradient::tracked};
+  storage.fill(2);
+  Buffer<double> sums{Device::cpu(), {4}, Gradient::tracked};
+  const Buffer<double> x = storage.slice(0, 0, n * stride, stride);
+  kernel.launch({n}, sums, x);
+  std::printf("sum %g\n", sums.at(0) + sums.at(1) + sums.at(2) + sums.at(3));
+  if (adjoint) {
+    sums.gradient().fill(3);
+    kernel.launch({n}, {.direction = Direction::adjoint}, sums, x);
+    std::printf("gradient %g\n", x.gradient().at(n - 1));
+  }
+  std::printf("compiles %d\n", host_compile_count());
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  try {
+    const std::string_view mode = argc > 1 ? argv[1] : "";
+    if (mode == "name") {
+      Squares kernel = squares();
+      add_to_archive(kernel, {.any_strides = {"x"}});
+      add_to_archive(kernel, {.direction = Direction::adjoint, .active = {"sums", "x"}, .any_strides = {"x"}});
+    } else if (argc > 3) {
+      launch(std::atoi(argv[2]), std::atoi(argv[3]), mode == "launch");
+    }
+    return 0;
+  } catch (const std::exception &error) {
+    std::printf("error %s\n", error.what());
+    return 1;
+  }
+}
