@@ -6,21 +6,33 @@
 #
 # SOURCES are a program whose main() makes the launches that are to be in the archive, forward and adjoint, on buffers
 # of the CPU that are as small as they like. It is built and run with each build of which it is out of date, with
-# ARGUMENTS, and linked with LIBRARIES. What it launches is compiled for each of TARGETS, levels of x86-64: x86-64-v2, -v3
-# and -v4 where none is named. The archive is ${name}.samite in the build folder, and the library ${name} has it linked
-# in and opens it when the program starts.
+# ARGUMENTS, and linked with LIBRARIES. What it launches is compiled for each of TARGETS: levels of x86-64 (x86-64-v2, -v3
+# and -v4; all of them where no target is named), and CUDA's architectures (sm_80, sm_90a, sm_100f, …; compute_80 and the
+# like for PTX), which needs NVRTC and neither a GPU nor a driver. ASSUME names what CUDA kernels may rely on: aligned,
+# apart, covering, large (docs/shipping.md). The archive is ${name}.samite in the build folder, and the library ${name}
+# has it linked in and opens it when the program starts.
+#
+# With C_INTERFACE there is also the shared library ${name}_c, with C functions for each kernel, which the header
+# ${name}.h in the build folder declares. It needs libsamite_runtime and not libsamite.
 function(samite_add_kernels name)
-  cmake_parse_arguments(PARSE_ARGV 1 kernels "" "" "SOURCES;TARGETS;ARGUMENTS;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 kernels "C_INTERFACE" "" "SOURCES;TARGETS;ASSUME;ARGUMENTS;LIBRARIES")
   if(NOT kernels_SOURCES)
     message(FATAL_ERROR "samite_add_kernels(${name}): SOURCES names no program; give one whose main() makes the launches")
   endif()
   foreach(target IN LISTS kernels_TARGETS)
-    if(NOT target MATCHES "^x86-64-v[234]$")
+    if(NOT target MATCHES "^(x86-64-v[234]|sm_[0-9]+[af]?|compute_[0-9]+)$")
       message(FATAL_ERROR "samite_add_kernels(${name}): \"${target}\" is no target; there are x86-64-v2, x86-64-v3 and "
-                          "x86-64-v4")
+                          "x86-64-v4, and for CUDA sm_80, sm_90a, sm_100f and the like, or compute_80 for PTX")
+    endif()
+  endforeach()
+  foreach(word IN LISTS kernels_ASSUME)
+    if(NOT word MATCHES "^(aligned|apart|covering|large)$")
+      message(FATAL_ERROR "samite_add_kernels(${name}): ASSUME can say aligned, apart, covering and large, not "
+                          "\"${word}\"")
     endif()
   endforeach()
   list(JOIN kernels_TARGETS "," targets)
+  list(JOIN kernels_ASSUME "," assume)
   add_executable(${name}_generator ${kernels_SOURCES})
   target_link_libraries(${name}_generator PRIVATE samite::samite ${kernels_LIBRARIES})
   if(TARGET samite_clang)
@@ -32,7 +44,7 @@ function(samite_add_kernels name)
   add_custom_command(
     OUTPUT ${archive}
     COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
-    COMMAND ${CMAKE_COMMAND} -E env SAMITE_AOT_RECORD=${archive} SAMITE_AOT_TARGETS=${targets}
+    COMMAND ${CMAKE_COMMAND} -E env SAMITE_AOT_RECORD=${archive} SAMITE_AOT_TARGETS=${targets} SAMITE_AOT_ASSUME=${assume}
             $<TARGET_FILE:${name}_generator> ${kernels_ARGUMENTS}
     DEPENDS ${name}_generator
     COMMENT "Compiling kernels ahead of time: ${name}"
@@ -55,4 +67,34 @@ const bool opened =
   set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${archive} GENERATED ON)
   add_library(${name} OBJECT ${source})
   target_link_libraries(${name} PUBLIC samite::samite)
+  if(kernels_C_INTERFACE)
+    samite_add_c_interface(${name} ${archive})
+  endif()
+endfunction()
+
+function(samite_add_c_interface name archive)
+  if(TARGET samite_aot)
+    set(tool $<TARGET_FILE:samite_aot>)
+    set(tool_target samite_aot)
+  else()
+    find_program(SAMITE_AOT_TOOL samite-aot HINTS ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../../bin REQUIRED)
+    set(tool ${SAMITE_AOT_TOOL})
+    set(tool_target)
+  endif()
+  set(files ${CMAKE_CURRENT_BINARY_DIR}/${name})
+  add_custom_command(
+    OUTPUT ${files}.h ${files}.c
+    COMMAND ${tool} c ${archive} --output ${files}
+    DEPENDS ${archive} ${tool_target}
+    COMMENT "Writing C functions: ${name}"
+    VERBATIM)
+  # The assembler includes the archive.
+  set_source_files_properties(${files}.c PROPERTIES OBJECT_DEPENDS ${archive})
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  if(NOT C IN_LIST languages)
+    set_source_files_properties(${files}.c PROPERTIES LANGUAGE CXX)
+  endif()
+  add_library(${name}_c SHARED ${files}.c ${files}.h)
+  target_include_directories(${name}_c PUBLIC ${CMAKE_CURRENT_BINARY_DIR})
+  target_link_libraries(${name}_c PUBLIC samite::samite_runtime)
 endfunction()

@@ -1,7 +1,9 @@
-// samite-aot: lists, checks, merges and strips archives of compiled kernels (samite/toolchain/archives.h).
+// samite-aot: lists, checks, merges and strips archives of compiled kernels (samite/toolchain/archives.h), and writes
+// their C functions.
 #include "samite/base/atomic_file.h"
 #include "samite/base/error.h"
 #include "samite/toolchain/image_archive.h"
+#include "tools/samite_aot/c_source.h"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -11,6 +13,9 @@
 #include <compare>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <functional>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -34,7 +39,8 @@ void list(const Paths &paths, bool json) {
   for (const std::string &path : paths) {
     const ImageArchive archive = read(path);
     for (const ImageArchive::Entry &entry : archive.entries())
-      rows.push_back({entry.kernel, entry.variant, entry.target, path, entry.key.hex(), entry.content.size()});
+      if (entry.kind == samite::ArchivedKind::image)
+        rows.push_back({entry.kernel, entry.variant, entry.target, path, entry.key.hex(), entry.content.size()});
   }
   std::ranges::sort(rows);
   if (json) {
@@ -64,6 +70,21 @@ void check(const Paths &paths) {
   }
 }
 
+// A launch form is of no use without its images.
+void drop_incomplete(std::vector<ArchivedImage> &images) {
+  const auto is_there = [&](const samite::shipped::FormPart &part) {
+    return std::ranges::find(images, part.image, &ArchivedImage::key) != images.end();
+  };
+  const auto is_incomplete = [&](const ArchivedImage &image) {
+    if (image.kind != samite::ArchivedKind::launch) return false;
+    const auto form = samite::shipped::form_from(image.content);
+    return !form || !std::ranges::all_of(form->parts, is_there);
+  };
+  std::vector<ArchivedImage> complete;
+  std::ranges::copy_if(images, std::back_inserter(complete), std::not_fn(is_incomplete));
+  images = std::move(complete);
+}
+
 // The images of all that `wanted` takes, in one archive.
 template <class Wanted>
 void write(const std::string &output, const Paths &paths, const Wanted &wanted) {
@@ -72,9 +93,20 @@ void write(const std::string &output, const Paths &paths, const Wanted &wanted) 
     const ImageArchive archive = read(path);
     archive.check();
     for (const ImageArchive::Entry &entry : archive.entries())
-      if (wanted(entry)) images.push_back(ImageArchive::image(entry));
+      if (entry.kind == samite::ArchivedKind::launch || wanted(entry)) images.push_back(ImageArchive::image(entry));
   }
+  drop_incomplete(images);
   samite::write_file_atomically(output, ImageArchive::packed(std::move(images)));
+}
+
+// output.h and output.c.
+void write_c(const std::string &output, const std::string &path) {
+  const ImageArchive archive = read(path);
+  archive.check();
+  const auto kernels = forms_by_kernel(archive);
+  const std::string name = std::filesystem::path(output).filename().string();
+  samite::write_file_atomically(output + ".h", c_header(name, kernels));
+  samite::write_file_atomically(output + ".c", c_source(name, std::filesystem::absolute(path).string(), kernels));
 }
 
 bool is_in(const std::vector<std::string> &list, const std::string &word) {
@@ -105,11 +137,15 @@ int main(int argc, char **argv) {
   strip_command->add_option("-o,--output", output, "The archive to write")->required();
   strip_command->add_option("--target", targets, "Keep these targets alone, for instance x86-64-v3");
   strip_command->add_option("--kernel", kernels, "Keep these kernels alone");
+  CLI::App *const c_command = app.add_subcommand("c", "Write C functions that launch the kernels");
+  c_command->add_option("archive", paths)->required()->expected(1);
+  c_command->add_option("-o,--output", output, "The files to write, without .h and .c")->required();
   CLI11_PARSE(app, argc, argv);
 
   try {
     if (*list_command) list(paths, json);
     if (*check_command) check(paths);
+    if (*c_command) write_c(output, paths.front());
     if (*merge_command) write(output, paths, [](const ImageArchive::Entry &) { return true; });
     if (*strip_command)
       write(output, paths, [&](const ImageArchive::Entry &entry) {
