@@ -58,8 +58,8 @@ ArrayView view_of(PyObject *object, const std::string &what, const std::optional
 
 // What messages say of a value that JAX traces, after its name.
 inline constexpr const char *traced_by_jax =
-    " is traced by JAX (under jit, grad or vmap), so it has no elements yet: make the kernel a function of JAX with "
-    "samite.jax.function(), or call it outside of the transformation";
+    " is traced by JAX (under jit, grad or vmap), so it has no elements yet: call this outside of the transformation, "
+    "or make a kernel a function of JAX with samite.jax.function()";
 
 // Whether the object is on a CUDA device, and on which one; null where that is not known, or it is on none.
 std::optional<int> cuda_device_of(PyObject *object);

@@ -67,6 +67,15 @@ AnyBuffer GraphObject::condition(const nb::object &array, const char *what) {
   return buffer;
 }
 
+std::optional<Stream> GraphObject::current_stream() const {
+  for (const LaunchObject::Held &held : held_)
+    for (const nb::object &object : held.objects) {
+      PyObject *array = object.ptr();
+      if (array && cuda_device_of(array)) return stream_for(nullptr, std::span(&array, 1));
+    }
+  return {};
+}
+
 void GraphObject::launch(const nb::object &stream) {
   if (Recorder *recorder = Recorder::current()) {
     auto *outer = dynamic_cast<GraphObject *>(recorder);
@@ -77,7 +86,7 @@ void GraphObject::launch(const nb::object &stream) {
   }
   const SourceLocation where = python_line();
   const std::optional<Stream> other =
-      stream.is_none() ? std::nullopt : std::optional(stream_of(graph_->device(), stream.ptr()));
+      stream.is_none() ? current_stream() : std::optional(stream_of(graph_->device(), stream.ptr()));
   const Unlocked unlocked;
   if (other)
     graph_->launch(*other, where);
@@ -117,7 +126,8 @@ void define_graph(nb::module_ &module) {
           nb::arg("work"), nb::kw_only(), nb::arg("device") = "cpu", nb::arg("stream") = nb::none())
       .def(
           "__call__", [](GraphObject &self, const nb::object &stream) { at_python_line([&] { self.launch(stream); }); },
-          nb::kw_only(), nb::arg("stream") = nb::none(), "Runs the graph, in the captured stream or in another one.")
+          nb::kw_only(), nb::arg("stream") = nb::none(),
+          "Runs the graph; on CUDA in this stream, or in the current one of its arrays' library.")
       .def(
           "set",
           [](GraphObject &self, std::size_t number, LaunchObject &launch) {

@@ -29,6 +29,9 @@ class GraphObject final : public Recorder {
   std::string to_string() const { return graph_->to_string(); }
 
  private:
+  // That of the arrays' library, so that the graph is in order with what else uses them. Nothing on the CPU.
+  std::optional<Stream> current_stream() const;
+
   std::vector<LaunchObject::Held> held_;
   std::map<std::size_t, LaunchObject::Held> edited_;  // by launch
   std::optional<Graph> graph_;                        // once it is captured

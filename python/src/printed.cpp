@@ -50,8 +50,8 @@ void write_printed() {
 void write_printed_quietly() noexcept {
   try {
     write_printed();
-  } catch (nb::python_error &) {
-    // The other exception says more.
+  } catch (nb::python_error &error) {
+    error.discard_as_unraisable("what a kernel has printed");
   }
 }
 

@@ -12,7 +12,7 @@ void redirect_printed();
 // Writes the kept lines to sys.stdout; Python's lock is held. Throws what sys.stdout raises; the lines are then gone.
 void write_printed();
 
-// The same where an exception is on its way already: what sys.stdout raises is dropped.
+// The same where an exception is on its way already: what sys.stdout raises goes to sys.unraisablehook.
 void write_printed_quietly() noexcept;
 
 }  // namespace samite::python

@@ -146,6 +146,12 @@ def test_vmap_launches_once_for_each():
     close(shared, (x**2 * jnp.cos(y)).sum(0))
 
 
+def test_forward_mode_is_refused():
+    x = field(5, dtype=float)
+    with pytest.raises(TypeError, match="forward-mode"):
+        jax.jvp(multiply, (x, x), (x, x))
+
+
 def test_a_tile_kernel():
     rows = field(5, 64)
     exponential = samite.jax.function(kernels.exponential_rows, outputs={"out": "in"}, extents=(5,))
