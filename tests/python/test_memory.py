@@ -58,9 +58,38 @@ def test_memory_of_ready_operations_is_steady():
     assert resident_bytes() - before < 4 << 20
 
 
+def on_a_tape(y, x):
+    with samite.Tape() as tape:
+        kernels.axpy(y, x, 2.0)
+    tape.backward(y, x)
+    tape.gradient(x)
+
+
+def in_a_graph(y, x):
+    graph = samite.Graph(lambda: kernels.axpy(y, x, 1.0))
+    graph.set(0, kernels.axpy.record(y, x, 2.0))
+    graph()
+
+
+def test_memory_of_tapes_and_graphs_is_steady():
+    def call(times):
+        for _ in range(times):
+            y, x = np.zeros(256), np.ones(256)
+            on_a_tape(y, x)
+            in_a_graph(y, x)
+            with pytest.raises(ZeroDivisionError):
+                samite.Graph(lambda: kernels.axpy(y, x, 1 / 0))
+
+    call(500)
+    before = resident_bytes()
+    call(CALLS // 4)
+    assert resident_bytes() - before < 4 << 20
+
+
 def test_references_are_given_back():
-    arrays = [np.zeros(8) for _ in range(3)]
-    y, x, other = arrays
+    image = np.zeros((3, 4), np.float32)
+    arrays = [*(np.zeros(8) for _ in range(3)), image]
+    y, x, other = arrays[:3]
     calls = [
         lambda: kernels.axpy(y, x, 2.0),
         lambda: kernels.axpy(y=y, x=x, a=2.0, extents=(8,)),
@@ -71,6 +100,11 @@ def test_references_are_given_back():
         lambda: pytest.raises(samite.UserError, kernels.axpy, y, np.zeros(8, np.float32), 1.0),
         lambda: pytest.raises(TypeError, kernels.axpy, y, x, 1.0, x=x),
         lambda: kernels.axpy.report().json(),
+        lambda: on_a_tape(y, x),
+        lambda: in_a_graph(y, x),
+        lambda: pytest.raises(samite.UserError, samite.Graph, lambda: kernels.axpy(y, x[:2], 1.0)),
+        lambda: kernels.blur.record(image, image.copy(), 1.0)(),
+        lambda: kernels.blur(image, image.copy(), 1.0),
     ]
     for call in calls:
         call()
@@ -101,6 +135,8 @@ def test_a_call_keeps_no_array():
         "del kernels; gc.collect()",
         "launch = kernels.axpy.record(y, x, 1.0); del kernels, y, x; gc.collect(); launch()",
         "z = samite.softmax(y); kept = samite.ready; del samite; gc.collect()",
+        "tape = samite.Tape(); tape.__enter__(); kernels.axpy(y, x, 1.0); tape.__exit__(); del y, x; gc.collect()",
+        "graph = samite.Graph(lambda: kernels.axpy(y, x, 1.0)); del kernels, y, x; gc.collect(); graph()",
         "import threading; threading.Thread(target=lambda: samite.matmul(big, big), daemon=True).start()",
         "import threading; threading.Thread(target=lambda: kernels.spin(y, 1 << 26), daemon=True).start()",
     ],

@@ -143,6 +143,33 @@ def test_other_threads_are_not_recorded():
     assert len(tape) == 0 and (y == 1).all()
 
 
+def test_one_thread_uses_a_tape_at_a_time():
+    y, x = np.zeros(4), np.ones(4)
+    tape, refused = samite.Tape(), []
+    with tape:
+        kernels.axpy(y, x, 1.0)
+        spinning = np.zeros(1)
+        rounds = 1 << 22
+
+        def other():
+            try:
+                while thread.is_alive() and not refused:
+                    tape.zero_gradients()
+            except samite.UserError as error:
+                refused.append(str(error))
+
+        thread = threading.current_thread()
+        watcher = threading.Thread(target=other)
+        watcher.start()
+        try:
+            while not refused:
+                kernels.spin(spinning, rounds)
+        except samite.UserError as error:  # the other thread had it
+            refused.append(str(error))
+        watcher.join()
+    assert "one uses it at a time" in refused[0]
+
+
 def test_torch_tensors():
     torch = pytest.importorskip("torch")
     x, y, z = torch.linspace(0.1, 1, 5).double(), torch.linspace(1, 2, 5).double(), torch.zeros(5).double()
