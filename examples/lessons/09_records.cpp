@@ -32,18 +32,18 @@ int main() {
   }
   std::printf("after  50 steps: %6.3f\n", b.at(50));
 
-  Graph hundred = capture(stream, [&] {
+  Graph fifty = capture(stream, [&] {
     for (int i = 0; i < 25; ++i) {
       there.launch();
       back.launch();
     }
   });
-  hundred.launch();
+  fifty.launch();
   std::printf("after 100 steps: %6.3f\n", b.at(50));
 
   there.set("stiffness", 0.25);  // a string of half the speed
   back.set("stiffness", 0.25);
-  for (int i = 0; i < 50; ++i) hundred.set(i, i % 2 == 0 ? there : back);
-  hundred.launch();
+  for (int i = 0; i < 50; ++i) fifty.set(i, i % 2 == 0 ? there : back);
+  fifty.launch();
   std::printf("after  50 slow steps: %6.3f\n", b.at(50));
 }

@@ -19,6 +19,19 @@ Kernel throws{"throws",
                 distance(i) = speed(i) * speed(i) * sin(2 * angle(i)) / 9.81;
               }};
 
+// Lesson 3 calls it step.
+Kernel flight{"flight", {"next", "now"}, [](Array<double, 1> next, Array<const double, 1> now) {
+                Double vx = now(2), vy = now(3), speed = hypot(vx, vy), dt = 0.02;
+                next(0) = now(0) + dt * vx;
+                next(1) = now(1) + dt * vy;
+                next(2) = vx - dt * 0.1 * speed * vx;
+                next(3) = vy - dt * (0.1 * speed * vy + 9.81);
+              }};
+
+Kernel miss{"miss", {"loss", "end"}, [](Array<double, 1> loss, Array<const double, 1> end) {
+              loss(0) = (end(0) - 6) * (end(0) - 6) + (end(1) - 1) * (end(1) - 1);
+            }};
+
 template <class Field>
 Float mean_of(const Field &at, const Int &y, const Int &x) {
   return (at(y - 1, x) + at(y + 1, x) + at(y, x - 1) + at(y, x + 1)) / 4;
@@ -79,6 +92,46 @@ Kernel largest{"largest", {"out", "x"}, [](Array<float, 1> out, Array<const floa
                  atomic_max(out(0), x(thread_index()));
                }};
 
+Kernel profit{
+    "profit", {"mean", "order", "seed"}, [](Array<double, 1> mean, Array<const double, 1> order, UInt64 seed) {
+      Random random{seed, thread_index()};
+      Double demand = 100 + 20 * random.normal<double>();
+      atomic_add(mean(0), (3 * min(order(0), demand) - order(0)) / 100'000);
+    }};
+
+Kernel demand{"demand", {"out", "seed"}, [](Array<double, 1> out, UInt64 seed) {
+                Int i = thread_index();
+                Random random{seed, i};
+                out(i) = 100 + 20 * random.normal<double>();
+              }};
+
+Kernel roots{"roots", {"out", "in"}, [](Array<float, 1> out, Array<const float, 1> in) {
+               Int i = thread_index();
+               check(in(i) >= 0, "no root of ", in(i));
+               if_(i == 1, [&] { print("in(", i, ") is ", in(i)); });
+               out(i) = sqrt(in(i));
+             }};
+
+Kernel pick{"pick",
+            {"out", "in", "which"},
+            [](Array<float, 1> out, Array<const float, 1> in, Array<const std::int32_t, 1> which) {
+              Int i = thread_index();
+              out(i) = in(which(i));
+            }};
+
+Kernel count{"count", {"bins", "which"}, [](Array<float, 1> bins, Array<const std::int32_t, 1> which) {
+               Int i = thread_index();
+               bins(which(i)) += 1;
+             }};
+
+// Lesson 9 calls it step.
+Kernel wave{
+    "wave", {"before", "now", "stiffness"}, [](Array<double, 1> before, Array<const double, 1> now, Double stiffness) {
+      Int i = thread_index();
+      if_(interior(now, i),
+          [&] { before(i) = 2 * now(i) - before(i) + stiffness * (now(i - 1) - 2 * now(i) + now(i + 1)); });
+    }};
+
 TileKernel standardise{"standardise", {"y", "x"}, [](Array<float, 2> y, Array<const float, 2> x) {
                          Int row = block_index();
                          Tile<float> values = tile::load(x, {row, 0}, {1, 128});
@@ -104,11 +157,35 @@ Kernel pendulum{"pendulum",
                   after(n + i) = speed;
                 }};
 
+Kernel in_place{"in_place", {"x"}, [](Array<double, 1> x) {
+                  Int i = thread_index();
+                  x(i) = x(i) * x(i + 1);
+                }};
+
+Kernel apart{"apart", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
+               Int i = thread_index();
+               y(i) = x(i) * x(i + 1);
+             }};
+
+Kernel ordered{"ordered", {"y", "sum", "x"}, [](Array<double, 1> y, Array<double, 1> sum, Array<const double, 1> x) {
+                 Int i = thread_index();
+                 y(i) = atomic_add(sum(0), x(i));
+               }};
+
+Kernel prefix{"prefix", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
+                Int i = thread_index();
+                Double before = 0;
+                for (Int k : range(i)) before += x(k);
+                y(i) = before;
+              }};
+
 }  // namespace
 
 SAMITE_PYTHON_MODULE(lesson_kernels, module) {
   module.def(swing, "A swing that dies down.");
   module.def(throws, "The distance that a ball flies.");
+  module.def(flight, "A time step of a ball in air: place and velocity.");
+  module.def(miss, "The squared distance from a target.");
   module.def(fixed, "Heat in a plate whose edge keeps its values.");
   module.def(insulated, "Heat in a plate that loses none at its edge.");
   module.def(periodic, "Heat in a plate that begins again beyond its edge.");
@@ -116,7 +193,17 @@ SAMITE_PYTHON_MODULE(lesson_kernels, module) {
   module.def(histogram, "Counts of equal bins between 0 and 1.");
   module.def(mean, "The mean of all elements.");
   module.def(largest, "The largest of all elements.");
+  module.def(profit, "The mean profit of 100,000 days.");
+  module.def(demand, "The demand of each day.");
+  module.def(roots, "Roots, of numbers that have one.");
+  module.def(pick, "Elements by their indices.");
+  module.def(count, "Counts with a race.");
+  module.def(wave, "A time step of a string, which replaces the state before.");
   module.def(standardise, "Rows of 128 numbers brought to mean 0 and variance 1.");
   module.def(transpose_tiles, "The transpose, by tiles of 32 by 32.");
   module.def(pendulum, "A time step of pendulums that are pushed.");
+  module.def(in_place, "A product with a neighbour that may be written already.");
+  module.def(apart, "The same, written to another array.");
+  module.def(ordered, "Sums in the order of the instances.");
+  module.def(prefix, "Sums in the order of the elements.");
 }
