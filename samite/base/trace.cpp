@@ -2,12 +2,14 @@
 
 #include "samite/base/atomic_file.h"
 #include "samite/base/error.h"
+#include "samite/base/nvtx.h"
 #include "samite/base/warning.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -42,14 +44,16 @@ class TraceRecorder {
     work_.clear();
     threads_.clear();
     start_ = TraceClock::now();
+    recording_ = true;
     detail::traces = true;
   }
 
   void end() {
-    if (!is_tracing()) return;
+    if (!is_recording()) return;
     for (void (*resolve)() noexcept : resolvers()) resolve();
     const std::lock_guard lock(mutex_);
-    if (!detail::traces.exchange(false)) return;
+    if (!recording_.exchange(false)) return;
+    detail::traces = has_nvtx();  // spans remain ranges
     try {
       write_file_atomically(path_, text());
     } catch (const std::system_error &error) {
@@ -57,7 +61,10 @@ class TraceRecorder {
     }
   }
 
+  bool is_recording() const noexcept { return recording_.load(std::memory_order_relaxed); }
+
   void add(TracedWork work) {
+    if (!is_recording()) return;
     const std::lock_guard lock(mutex_);
     if (work.track.empty()) {
       const auto [thread, is_new] = threads_.try_emplace(std::this_thread::get_id(), threads_.size());
@@ -145,6 +152,7 @@ class TraceRecorder {
         .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
 
+  std::atomic<bool> recording_ = false;
   mutable std::mutex mutex_;
   std::filesystem::path path_;
   TraceClock::time_point start_;
@@ -157,6 +165,7 @@ class TraceRecorder {
 class TraceOfTheEnvironment {
  public:
   TraceOfTheEnvironment() {
+    if (has_nvtx()) detail::traces = true;
     const char *path = std::getenv("SAMITE_TRACE");
     if (path == nullptr || *path == '\0') return;
     try {
@@ -190,12 +199,15 @@ void add_to_trace(TracedWork work) { TraceRecorder::instance().add(std::move(wor
 double trace_time_us() { return TraceRecorder::instance().now_us(); }
 void at_end_of_trace(void (*resolve)() noexcept) { TraceRecorder::instance().add_resolver(resolve); }
 
+bool only_nvtx() noexcept { return is_tracing() && !TraceRecorder::instance().is_recording(); }
+
 void TraceSpan::begin(const char *category, std::string_view name, std::uint64_t bytes) noexcept {
   try {
     name_ = name;
     bytes_ = bytes;
     begin_us_ = trace_time_us();
     category_ = category;
+    if (has_nvtx()) begin_nvtx_range(name_.c_str());
   } catch (const std::exception &) {  // NOLINT(bugprone-empty-catch)
     // Without memory for the name the span is left out.
   }
@@ -203,6 +215,7 @@ void TraceSpan::begin(const char *category, std::string_view name, std::uint64_t
 
 void TraceSpan::end() noexcept {
   try {
+    if (has_nvtx()) end_nvtx_range();
     if (is_tracing()) add_to_trace({category_, std::move(name_), {}, begin_us_, trace_time_us(), bytes_});
   } catch (const std::exception &) {  // NOLINT(bugprone-empty-catch)
     // As above.

@@ -1,5 +1,6 @@
 #include "samite/runtime/device_trace.h"
 
+#include "samite/base/nvtx.h"
 #include "samite/driver/device_info.h"
 #include "samite/driver/event.h"
 
@@ -97,7 +98,7 @@ class DeviceTrace {
 
 DeviceSpan::DeviceSpan(const CudaStream &stream, const char *category, std::string name, std::uint64_t bytes) noexcept {
   try {
-    if (is_tracing() && !stream.capturing())
+    if (is_tracing() && !only_nvtx() && !stream.capturing())
       pending_ = DeviceTrace::instance().begin(stream, category, std::move(name), bytes);
   } catch (const std::exception &) {  // NOLINT(bugprone-empty-catch)
     // Left out.
