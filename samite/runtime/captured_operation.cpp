@@ -13,12 +13,6 @@ namespace {
 
 driver::CUdeviceptr address(const void *data) { return reinterpret_cast<driver::CUdeviceptr>(data); }
 
-Place place_of(const AnyBuffer &buffer) {
-  Strides strides{};
-  std::ranges::copy(buffer.strides(), strides.begin());
-  return {static_cast<std::byte *>(buffer.data()), strides, buffer.storage().get()};
-}
-
 class CapturedOperation {
  public:
   CapturedOperation(const HostOperation &operation, const CudaStream &stream,

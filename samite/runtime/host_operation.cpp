@@ -20,12 +20,6 @@ namespace {
 std::atomic<HostOperationHandler> handler{nullptr};
 constinit thread_local int plain_operations = 0;
 
-Place place_of(const AnyBuffer &buffer) {
-  Strides strides{};
-  std::ranges::copy(buffer.strides(), strides.begin());
-  return {static_cast<std::byte *>(buffer.data()), strides, buffer.storage().get()};
-}
-
 // Row-major memory of the host.
 Place host_place(void *memory, const Extents &extents) {
   return {static_cast<std::byte *>(memory), row_major_strides(extents), nullptr};

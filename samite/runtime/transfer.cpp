@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/driver/copy.h"
 #include "samite/driver/event.h"
+#include "samite/runtime/any_buffer.h"
 #include "samite/runtime/cuda_memory.h"
 
 #include <algorithm>
@@ -170,6 +171,12 @@ class DeviceCopy {
 };
 
 }  // namespace
+
+Place place_of(const AnyBuffer &buffer) {
+  Strides strides{};
+  std::ranges::copy(buffer.strides(), strides.begin());
+  return {static_cast<std::byte *>(buffer.data()), strides, buffer.storage().get()};
+}
 
 void copy_by_kernel(const Extents &extents, std::size_t element_bytes, const Place &to, const Place &from,
                     const driver::Stream &stream) {

@@ -16,6 +16,8 @@ namespace driver {
 class Stream;
 }
 
+class AnyBuffer;
+
 // The elements of an array: the address of the one at index (0, …, 0), and its memory.
 struct Place {
   std::byte *data;
@@ -24,6 +26,8 @@ struct Place {
 
   bool on_host() const { return storage == nullptr || storage->cuda() == nullptr; }
 };
+// Where a buffer's elements are.
+Place place_of(const AnyBuffer &buffer);
 
 // Correct for overlapping arrays too, as if the whole source were read before the first write. DeviceError.
 void copy_array(const Extents &extents, std::size_t element_bytes, const Place &to, const Place &from);

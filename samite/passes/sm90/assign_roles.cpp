@@ -3,6 +3,7 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/analysis/tile_uses.h"
 #include "samite/passes/simplify/rewrite.h"
+#include "samite/passes/sm90/group_sums.h"
 #include "samite/passes/tiles/plan_tile_memory.h"
 #include "samite/passes/tiles/spread_tiles.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 using namespace ir;
 
-constexpr int group = 128, most_threads = 512;
+constexpr int most_threads = 512;
 
 using Fragments = std::map<LocalArrayId, FragmentLayout>;  // of the tiles in registers
 
@@ -38,7 +39,8 @@ bool waits_for_block(const TileCall &call, const Fragments &registers, int warps
 
 // Whether consumers can run without producers: other kinds of calls may wait for the whole block.
 bool may_have_roles(const Kernel &kernel) {
-  if (!is_tile_kernel(kernel) || kernel.block_threads % group != 0 || kernel.block_threads + group > most_threads)
+  if (!is_tile_kernel(kernel) || kernel.block_threads % threads_of_group != 0 ||
+      kernel.block_threads + threads_of_group > most_threads)
     return false;
   const Fragments registers = layouts_in_registers(kernel);
   int loops = 0, steps = 0;
@@ -221,7 +223,7 @@ Kernel assign_roles(Kernel planned, const Architecture &architecture, const Fact
   auto producing = Slice(rings, read_only_arrays(planned, arrays)).of(planned.body);
   if (!producing) return planned;
   Kernel apart = planned;
-  apart.producers = group;
+  apart.producers = threads_of_group;
   apart.producing = *std::move(producing);
   apart.body = rewrite(planned.body, [&](const Stmt &stmt) { return consuming(stmt, planned.block_threads); });
   return fits(plan_tile_memory(apart), architecture) ? apart : planned;
@@ -229,7 +231,7 @@ Kernel assign_roles(Kernel planned, const Architecture &architecture, const Fact
 
 std::optional<RegistersOfRoles> registers_of_roles(const Kernel &with_roles) {
   // By the number of consumer groups. A multiprocessor has 64 Ki registers.
-  switch (with_roles.producers == 0 ? 0 : with_roles.block_threads * std::max(with_roles.teams, 1) / group) {
+  switch (with_roles.producers == 0 ? 0 : with_roles.block_threads * std::max(with_roles.teams, 1) / threads_of_group) {
     case 2: return RegistersOfRoles{.producing = 24, .multiplying = 240};
     case 3: return RegistersOfRoles{.producing = 32, .multiplying = 160};
     default: return std::nullopt;

@@ -3,6 +3,7 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/analysis/index_forms.h"
 #include "samite/passes/analysis/launch_loops.h"
+#include "samite/passes/sm90/group_sums.h"
 #include "samite/passes/tiles/plan_tile_memory.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace {
 
 using namespace ir;
 
-constexpr int teams = 2, group = 128;
+constexpr int teams = 2;
 // A limit of a thread's sums that leaves enough of its registers, with two teams, for the rest.
 constexpr std::int64_t most_sums = 128;
 
@@ -72,7 +73,7 @@ bool has_equal_turns(const Kernel &kernel) {
 }
 
 Kernel form_teams(Kernel with_roles, const Architecture &architecture) {
-  if (with_roles.producers == 0 || with_roles.step_parts != 0 || with_roles.block_threads != group ||
+  if (with_roles.producers == 0 || with_roles.step_parts != 0 || with_roles.block_threads != threads_of_group ||
       !teams_may_run(with_roles))
     return with_roles;
   Kernel in_teams = with_roles;

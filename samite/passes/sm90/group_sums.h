@@ -14,6 +14,7 @@ namespace samite::passes {
 
 // The bytes of a panel's row. The instructions read factors that lie in panels of so many columns.
 inline constexpr std::int64_t panel_bytes = 128;
+inline constexpr int threads_of_group = 128;  // of a warp group
 
 // For factors with a layout that the instructions support. They take 64 rows of a at a time; for a tile with fewer
 // rows, the memory after it provides the others, whose sums are meaningless. 32-bit factors with contiguous terms may

@@ -2,6 +2,7 @@
 
 #include "samite/ir/visit.h"
 #include "samite/passes/simplify/rewrite.h"
+#include "samite/passes/sm90/group_sums.h"
 
 #include <vector>
 
@@ -9,8 +10,6 @@ namespace samite::passes {
 namespace {
 
 using namespace ir;
-
-constexpr int threads_of_group = 128;
 
 // The loop with turns; empty if it does not qualify.
 std::optional<For> in_turns(const For &loop) {

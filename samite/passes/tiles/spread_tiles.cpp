@@ -14,7 +14,7 @@ namespace {
 
 using namespace ir;
 
-constexpr std::int64_t most_spread_registers = 128, most_of_one_tile = 64, together = 4;
+constexpr std::int64_t most_spread_registers = 128, most_of_one_tile = 64, elements_together = 4;
 // Values of each thread that count among its other needs. More of them take registers, in units of eight.
 constexpr std::int64_t few_values = 2;
 // A loop's body is copied for each register.
@@ -43,7 +43,7 @@ class Spreader {
         all_.emplace(array, *known);
       }
     for (const auto &[array, own] : candidates_)
-      if (own.shape && count_of(array) >= together * threads_) place(array, own, layout_of(*own.shape));
+      if (own.shape && count_of(array) >= elements_together * threads_) place(array, own, layout_of(*own.shape));
     for (bool more = true; more;) {
       more = false;
       for (const auto &[array, own] : candidates_) {
