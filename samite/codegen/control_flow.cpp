@@ -31,10 +31,10 @@ void Walk::common_branch(const If &branch) {
 void Walk::common_loop(const For &loop) {
   loop_text_.declare(loop.carried);
   keep_small(loop);
-  loop_text_.open(loop);
+  const std::string end = loop_text_.open(loop);
   loop_body(loop);
   loop_text_.advance(loop.carried);
-  out_.close();
+  out_.close(end);
   loop_text_.name_results(loop.carried);
 }
 

@@ -1,5 +1,7 @@
 #include "samite/codegen/lane_loop_text.h"
 
+#include "samite/codegen/loop_text.h"
+
 #include <charconv>
 #include <optional>
 
@@ -73,11 +75,13 @@ void lane_loop(SourceWriter &out, const LaneLoop &loop, int lanes, const std::fu
   if (!loop.copied) {
     out.line("const {} {} = {};", loop.type, end, loop.end);
     // The end may be the largest number of the type.
-    out.open("for ({0} {1} = {2}; {1} < {3}; {1} = {3} - {1} > {4} ? {1} + {4} : {3}) {{", loop.type, loop.index,
-             loop.begin, end, instances);
+    const LoopHead head(loop.rotated, fmt::format("{} {} = {}", loop.type, loop.index, loop.begin),
+                        fmt::format("{} < {}", loop.index, end),
+                        fmt::format("{0} = {1} - {0} > {2} ? {0} + {2} : {1}", loop.index, end, instances));
+    out.open("{}", head.open);
     out.line("{}", masks.definitions);
     body();
-    out.close();
+    out.close(head.close);
     return;
   }
   if (runs_inside_first(loop, lanes) && !loop.inside.empty()) {
@@ -95,10 +99,12 @@ void lane_loop(SourceWriter &out, const LaneLoop &loop, int lanes, const std::fu
   }
   if (of_whole_vectors(loop, lanes)) {
     // Full vectors only.
-    out.open("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", loop.type, loop.index, loop.begin, loop.end, instances);
+    const LoopHead head(loop.rotated, fmt::format("{} {} = {}", loop.type, loop.index, loop.begin),
+                        fmt::format("{} < {}", loop.index, loop.end), fmt::format("{} += {}", loop.index, instances));
+    out.open("{}", head.open);
     out.line("const Mask {} = all_lanes();", loop.mask);
     body();
-    out.close();
+    out.close(head.close);
     return;
   }
   const std::string function = fmt::format("body{}", loop.number);
@@ -117,7 +123,11 @@ void lane_loop(SourceWriter &out, const LaneLoop &loop, int lanes, const std::fu
     return;
   }
   out.line("{} {} = {};", loop.type, index, loop.begin);
-  out.line("for (; {0} - {1} >= {2}; {1} += {2}) {3}({1}{4});", end, index, instances, function, masks.all);
+  const LoopHead head(loop.rotated, "", fmt::format("{} - {} >= {}", end, index, instances),
+                      fmt::format("{} += {}", index, instances));
+  out.open("{}", head.open);
+  out.line("{}({}{});", function, index, masks.all);
+  out.close(head.close);
   out.line("if ({0} < {1}) {2}({0}{3});", index, end, function, masks.some);
 }
 

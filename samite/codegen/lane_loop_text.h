@@ -18,6 +18,7 @@ struct LaneLoop {
   std::string mask;         // the body's name for the lanes inside the loop's bounds
   int number = 0;           // distinguishes the kernel's thread loops
   bool copied = true;       // the body is compiled a second time, for full vectors
+  bool rotated = false;     // LoopText::rotated
   // So many vectors of instances together. The body names their masks with the suffixes _0, _1 and so on.
   int jam = 1;
   bool repeated = false;  // the loop is over a strip, and its iteration count fits its type

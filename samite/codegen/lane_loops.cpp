@@ -45,6 +45,7 @@ void LanesEmitter::thread_loop(const For &loop) {
                 .mask = fresh("m"),
                 .number = thread_loops_++,
                 .copied = !options_.debug && passes::worth_copying(kernel_, loop, values_.uniformity()),
+                .rotated = loop_text_.rotated(),
                 .jam = loop.jam,
                 .repeated = loops_around_lanes_ > 0};
   inside_ = runs_inside_first(text, lanes_) && !options_.debug ? inside_of(loop) : Inside{};

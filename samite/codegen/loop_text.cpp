@@ -52,21 +52,31 @@ std::string LoopText::continues(const For &loop) const {
                      compare(">"));
 }
 
-void LoopText::open(const For &loop) {
+LoopHead::LoopHead(bool rotated, const std::string &begin, const std::string &condition, const std::string &step)
+    : open(rotated ? fmt::format("if ({}{}) do {{", begin.empty() ? "" : begin + "; ", condition)
+                   : fmt::format("for ({}; {}; {}) {{", begin, condition, step)),
+      close(rotated ? fmt::format("}} while ({}, {});", step, condition) : "}") {}
+
+std::string LoopText::open(const For &loop) {
   if (loop.rolled && loop.step.is_constant(1.0)) return open_counted(loop);
   const std::string index = values_.name(loop.index);
-  emission_.out.open("for ({} {} = {}; {}; {} += {}) {{", scalar_name(loop.type), index, values_.scalar(loop.begin),
-                     continues(loop), index, values_.scalar(loop.step));
+  const LoopHead head(rotated_, fmt::format("{} {} = {}", scalar_name(loop.type), index, values_.scalar(loop.begin)),
+                      continues(loop), fmt::format("{} += {}", index, values_.scalar(loop.step)));
+  emission_.out.open("{}", head.open);
+  return head.close;
 }
 
 // The iterations are counted in an unsigned type. With a signed one the compiler would know that no address wraps
 // around, and would keep the next address of each array in registers, which does not pay in a loop that rarely runs.
-void LoopText::open_counted(const For &loop) {
+std::string LoopText::open_counted(const For &loop) {
   const std::string type(scalar_name(loop.type)), count = emission_.fresh("k"), whole = type == "i64" ? "u64" : "u32";
-  emission_.out.open("for ({0} {1} = 0; {2} + {3}({1}) < {4}; ++{1}) {{", whole, count, values_.scalar(loop.begin),
-                     type, values_.scalar(loop.end));
+  const LoopHead head(
+      rotated_, fmt::format("{} {} = 0", whole, count),
+      fmt::format("{} + {}({}) < {}", values_.scalar(loop.begin), type, count, values_.scalar(loop.end)), "++" + count);
+  emission_.out.open("{}", head.open);
   emission_.out.line("const {0} {1} = {2} + {0}({3});", type, values_.name(loop.index), values_.scalar(loop.begin),
                      count);
+  return head.close;
 }
 
 }  // namespace samite::codegen

@@ -10,9 +10,16 @@ namespace samite::codegen {
 
 class LoopText {
  public:
-  LoopText(Emission &emission, const Values &values) : emission_(emission), values_(values) {}
+  LoopText(Emission &emission, const Values &values, bool rotated)
+      : emission_(emission), values_(values), rotated_(rotated) {}
 
-  void open(const ir::For &loop);
+  // Whether loops ask at their end whether to continue, and once before they begin (LoopHead). LLVM would otherwise
+  // rotate them so, one after another, and forget each time all that it knows about the loops around: in a kernel of
+  // many loops that takes half of its compile time.
+  bool rotated() const { return rotated_; }
+
+  // Returns the line that closes the loop.
+  std::string open(const ir::For &loop);
   // Whether the loop continues with its index: an expression of type bool.
   std::string continues(const ir::For &loop) const;
 
@@ -24,10 +31,18 @@ class LoopText {
   std::vector<std::string> next_values(const std::vector<ir::Carried> &carried);
 
  private:
-  void open_counted(const ir::For &loop);
+  std::string open_counted(const ir::For &loop);
 
   Emission &emission_;
   const Values &values_;
+  const bool rotated_;
+};
+
+// The lines that open and close a loop.
+struct LoopHead {
+  std::string open, close;
+
+  LoopHead(bool rotated, const std::string &begin, const std::string &condition, const std::string &step);
 };
 
 // Whether a value does not change in the loop.

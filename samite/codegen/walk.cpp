@@ -14,13 +14,24 @@ namespace samite::codegen {
 
 using namespace ir;
 
+namespace {
+
+bool has_many_loops(const Kernel &kernel) {
+  constexpr int many = 64;
+  int loops = 0;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) { loops += stmt.as<For>() != nullptr; });
+  return loops >= many;
+}
+
+}  // namespace
+
 Walk::Walk(const Kernel &kernel, const EmitOptions &options, const Values &values, TileFunctions functions)
     : emission_(kernel, options),
       kernel_(kernel),
       options_(options),
       out_(emission_.out),
       failures_(emission_),
-      loop_text_(emission_, values),
+      loop_text_(emission_, values, functions == TileFunctions::of_cpu && has_many_loops(kernel)),
       places_(kernel),
       tile_calls_(emission_, places_, functions),
       values_(values) {}

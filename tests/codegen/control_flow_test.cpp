@@ -261,5 +261,30 @@ TEST(ControlFlow, ALargeBodyIsCompiledOnceAndMasked) {
   }
 }
 
+// Such a kernel's loops ask at their end whether to continue: upwards, downwards, without an iteration, and with values
+// that they carry.
+TEST(ControlFlow, ManyLoopsInAKernel) {
+  std::string body = "%2: i32 = rem @n, 7\n";
+  int next = 3, sum = 0;
+  std::string total = "0";
+  for (int k = 0; k < 70; ++k) {
+    const int begin = k % 3 - 1, end = k % 5 - 2, step = k % 4 == 3 ? -1 : k % 4 == 2 ? 2 : 1;
+    const int index = next, inner = next + 1, result = next + 2, add = next + 3;
+    next += 4;
+    // 83 % 7 is 6.
+    body += "for %" + std::to_string(index) + ": i32 in " + std::to_string(begin) + " .. " +
+            (k % 2 == 0 ? "%2" : std::to_string(end)) + " step " + std::to_string(step) + " carry (%" +
+            std::to_string(inner) + " -> %" + std::to_string(result) + ": i32 = " + total + " then %" +
+            std::to_string(add) + ") { %" + std::to_string(add) + ": i32 = add %" + std::to_string(inner) + ", %" +
+            std::to_string(index) + " }\n";
+    total = "%" + std::to_string(result);
+    const int last = k % 2 == 0 ? 6 : end;
+    for (int i = begin; step > 0 ? i < last : i > last; i += step) sum += i;
+  }
+  body += "%" + std::to_string(next) + ": i32 = add " + total + ", %1\nstore @out[%0] = %" + std::to_string(next);
+  const std::vector<int> out = outputs(body);
+  for (int i = 0; i < 83; ++i) EXPECT_EQ(out[i], sum + i);
+}
+
 }  // namespace
 }  // namespace samite::test
