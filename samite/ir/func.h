@@ -83,8 +83,7 @@ struct Directive {
     vectorize,
     parallel,
     gpu_block,
-    gpu_thread,
-    gpu_lane,  // names of one loop
+    gpu_thread,  // names of one loop
     compute_inline,
     compute_root,
     compute_at,  // other, names of its loop
@@ -103,7 +102,6 @@ struct Directive {
     compute_with,  // other, other_definition, names of its loop
     specialize,    // condition, which depends on no variable: a copy of the definition as scheduled so far
     pipelined,     // numbers stages
-    prefetch,      // other or array, names of a loop; numbers distance
     clone_in,      // other is the new Func with the same definitions, which these consumers call instead
   };
 
@@ -118,7 +116,6 @@ struct Directive {
   std::optional<Value> condition{};
   SourceLocation where{};
   std::uint32_t other_definition = 0;
-  std::optional<std::uint32_t> array{};    // one of the pipeline's own parameters
   std::vector<std::uint32_t> consumers{};  // Funcs
   // The number of the directive in the schedule, a specialize, whose copy of the definition this directive changes.
   std::optional<std::uint32_t> specialization{};

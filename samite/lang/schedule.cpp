@@ -24,7 +24,6 @@ std::string name_of(Kind kind) {
     case Kind::parallel: return "parallel";
     case Kind::gpu_block: return "gpu_blocks";
     case Kind::gpu_thread: return "gpu_threads";
-    case Kind::gpu_lane: return "gpu_lanes";
     case Kind::compute_inline: return "compute_inline";
     case Kind::compute_root: return "compute_root";
     case Kind::compute_at: return "compute_at";
@@ -43,7 +42,6 @@ std::string name_of(Kind kind) {
     case Kind::compute_with: return "compute_with";
     case Kind::specialize: return "specialize";
     case Kind::pipelined: return "pipelined";
-    case Kind::prefetch: return "prefetch";
     case Kind::clone_in: return "clone_in";
   }
   return "";
@@ -228,7 +226,6 @@ const Stage &Stage::gpu_threads(const Var &x, const Var &y, SourceLocation where
 const Stage &Stage::gpu_threads(const Var &x, const Var &y, const Var &z, SourceLocation where) const {
   return each(Kind::gpu_thread, {&x, &y, &z}, where);
 }
-const Stage &Stage::gpu_lanes(const Var &x, SourceLocation where) const { return each(Kind::gpu_lane, {&x}, where); }
 
 const Stage &Stage::gpu_tile(const Var &x, const Var &y, const Var &xo, const Var &yo, const Var &xi, const Var &yi,
                              std::int64_t x_factor, std::int64_t y_factor, Tail tail, SourceLocation where) const {
@@ -339,19 +336,6 @@ const Stage &Stage::bound(const Var &dimension, std::int64_t begin, std::int64_t
 const Stage &Stage::align_bounds(const Var &dimension, std::int64_t modulus, SourceLocation where) const {
   require_at_least(1, modulus, Kind::align_bounds, "the modulus", where);
   return say_of_func(directive(Kind::align_bounds, {dimension.name()}, {modulus}), where);
-}
-
-const Stage &Stage::prefetch(const Stage &func, const Var &loop, std::int64_t distance, SourceLocation where) const {
-  require_at_least(1, distance, Kind::prefetch, "the distance", where);
-  ir::Directive ahead = about(Kind::prefetch, func, {loop.name()}, where);
-  ahead.numbers = {distance};
-  return say(std::move(ahead), where);
-}
-const Stage &Stage::prefetch(std::uint32_t array, const Var &loop, std::int64_t distance, SourceLocation where) const {
-  require_at_least(1, distance, Kind::prefetch, "the distance", where);
-  ir::Directive ahead = directive(Kind::prefetch, {loop.name()}, {distance});
-  ahead.array = array;
-  return say(std::move(ahead), where);
 }
 
 Stage Stage::in(SourceLocation where) const { return in_front_of(Kind::in, {}, where); }

@@ -101,7 +101,6 @@ class Stage {
   const Stage &gpu_threads(const Var &x, const Var &y, SourceLocation where = std::source_location::current()) const;
   const Stage &gpu_threads(const Var &x, const Var &y, const Var &z,
                            SourceLocation where = std::source_location::current()) const;
-  const Stage &gpu_lanes(const Var &x, SourceLocation where = std::source_location::current()) const;
   // tile, gpu_blocks(xo, yo) and gpu_threads(xi, yi)
   const Stage &gpu_tile(const Var &x, const Var &y, const Var &xo, const Var &yo, const Var &xi, const Var &yi,
                         std::int64_t x_factor, std::int64_t y_factor, Tail = Tail::automatic,
@@ -154,14 +153,6 @@ class Stage {
                      SourceLocation where = std::source_location::current()) const;
   const Stage &align_bounds(const Var &dimension, std::int64_t modulus,
                             SourceLocation where = std::source_location::current()) const;
-  // Prefetches the elements of a Func, or of an array, so many iterations before the loop needs them.
-  const Stage &prefetch(const Stage &func, const Var &loop, std::int64_t distance,
-                        SourceLocation where = std::source_location::current()) const;
-  template <class T, int Rank>
-  const Stage &prefetch(const Array<T, Rank> &array, const Var &loop, std::int64_t distance,
-                        SourceLocation where = std::source_location::current()) const {
-    return prefetch(array.index(where), loop, distance, where);
-  }
   // A new Func with the values of this one, called in its place by all consumers, or only by the given one. Returns the
   // new Func, which exists only in this schedule; a repeated call returns the same one. The one for a consumer has
   // precedence over the one for all.
@@ -182,7 +173,6 @@ class Stage {
  private:
   const Stage &reorder(const std::vector<Var> &loops, SourceLocation where) const;
   const Stage &reorder_storage(const std::vector<Var> &dimensions, SourceLocation where) const;
-  const Stage &prefetch(std::uint32_t array, const Var &loop, std::int64_t distance, SourceLocation where) const;
   const Stage &each(ir::Directive::Kind kind, std::initializer_list<const Var *> loops, SourceLocation where) const;
   Stage in_front_of(ir::Directive::Kind kind, std::vector<std::uint32_t> consumers, SourceLocation where) const;
   // A directive that also concerns the other Func; about this definition, or about this Func.

@@ -218,7 +218,6 @@ std::string name_of(Directive::Kind kind) {
     case parallel: return "parallel";
     case gpu_block: return "gpu_blocks";
     case gpu_thread: return "gpu_threads";
-    case gpu_lane: return "gpu_lanes";
     case compute_inline: return "compute_inline";
     case compute_root: return "compute_root";
     case compute_at: return "compute_at";
@@ -237,7 +236,6 @@ std::string name_of(Directive::Kind kind) {
     case compute_with: return "compute_with";
     case specialize: return "specialize";
     case pipelined: return "pipelined";
-    case prefetch: return "prefetch";
     case clone_in: return "clone_in";
   }
   return "";
@@ -281,7 +279,6 @@ std::string to_string(const Directive &directive, const CapturedPipeline &captur
     case Directive::Kind::specialize: arguments.emplace_back("…"); break;
     default:
       if (directive.other) arguments.push_back(func(*directive.other));
-      if (directive.array) arguments.push_back(captured.algorithm.parameters[*directive.array].name);
   }
   for (const std::string &name : directive.names) arguments.push_back(name);
   for (const std::int64_t number : directive.numbers) arguments.push_back(std::to_string(number));

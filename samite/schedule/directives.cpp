@@ -61,8 +61,7 @@ class Scheduler {
       case DirectiveKind::vectorize: return set_type(directive, LoopType::vectorized);
       case DirectiveKind::parallel: return set_type(directive, LoopType::parallel);
       case DirectiveKind::gpu_block: return set_type(directive, LoopType::gpu_block);
-      case DirectiveKind::gpu_thread:
-      case DirectiveKind::gpu_lane: return set_type(directive, LoopType::gpu_thread);
+      case DirectiveKind::gpu_thread: return set_type(directive, LoopType::gpu_thread);
       case DirectiveKind::compute_inline: return compute_inline(directive);
       case DirectiveKind::compute_root: return place(directive, true, {Place::Level::root, 0, {}, directive.where});
       case DirectiveKind::store_root: return place(directive, false, {Place::Level::root, 0, {}, directive.where});
@@ -87,12 +86,6 @@ class Scheduler {
         of_definition(directive).stages = static_cast<int>(directive.numbers.at(0));
         of_definition(directive).stages_where = directive.where;
         return;
-      case DirectiveKind::prefetch:
-        throw UserError(directive.where,
-                        fmt::format("{} prefetches in its loop '{}', and schedules have no loads ahead of their own: a "
-                                    "CPU loads rows ahead by itself, and on a GPU pipelined(n) loads shared memory "
-                                    "ahead; leave the prefetch out",
-                                    described(directive), directive.names.at(0)));
       case DirectiveKind::specialize: return specialize(directive, number);
       case DirectiveKind::compute_with: return compute_with(directive);
       case DirectiveKind::rfactor:
@@ -881,8 +874,7 @@ bool is_about_loops(DirectiveKind kind) {
     case DirectiveKind::vectorize:
     case DirectiveKind::parallel:
     case DirectiveKind::gpu_block:
-    case DirectiveKind::gpu_thread:
-    case DirectiveKind::gpu_lane: return true;
+    case DirectiveKind::gpu_thread: return true;
     default: return false;
   }
 }

@@ -29,7 +29,6 @@ std::vector<std::string> said(const ir::CapturedPipeline &pipeline, std::size_t 
                                                  {Kind::parallel, "parallel"},
                                                  {Kind::gpu_block, "gpu_block"},
                                                  {Kind::gpu_thread, "gpu_thread"},
-                                                 {Kind::gpu_lane, "gpu_lane"},
                                                  {Kind::compute_inline, "compute_inline"},
                                                  {Kind::compute_root, "compute_root"},
                                                  {Kind::compute_at, "compute_at"},
@@ -47,8 +46,7 @@ std::vector<std::string> said(const ir::CapturedPipeline &pipeline, std::size_t 
                                                  {Kind::in, "in"},
                                                  {Kind::compute_with, "compute_with"},
                                                  {Kind::specialize, "specialize"},
-                                                 {Kind::pipelined, "pipelined"},
-                                                 {Kind::prefetch, "prefetch"}};
+                                                 {Kind::pipelined, "pipelined"}};
   std::vector<std::string> lines;
   for (const ir::Directive &directive : pipeline.schedules.at(schedule).directives) {
     std::string line = pipeline.funcs.at(directive.func).name;
@@ -58,7 +56,6 @@ std::vector<std::string> said(const ir::CapturedPipeline &pipeline, std::size_t 
     for (std::int64_t number : directive.numbers) line += " " + std::to_string(number);
     if (directive.other) line += " of " + pipeline.funcs.at(*directive.other).name;
     if (directive.other_definition != 0) line += "." + std::to_string(directive.other_definition);
-    if (directive.array) line += " of @" + pipeline.algorithm.parameters.at(*directive.array).name;
     for (std::uint32_t consumer : directive.consumers) line += " for " + pipeline.funcs.at(consumer).name;
     if (directive.specialization) line += " in " + std::to_string(*directive.specialization);
     lines.push_back(line);
@@ -135,10 +132,10 @@ TEST(Schedule, TilesAreTwoSplitsAndAnOrder) {
 TEST(Schedule, LoopsAreThoseOfAGpu) {
   EXPECT_THAT(directives_of([](auto &f, auto &g, const Var &y, const Var &x, const Var &) {
                 g.gpu_blocks(y).gpu_threads(x);
-                f.gpu_blocks("a", "b", "c").gpu_threads(x, y, "z").gpu_lanes("l");
+                f.gpu_blocks("a", "b", "c").gpu_threads(x, y, "z");
               }),
               ElementsAre("g gpu_block y", "g gpu_thread x", "f gpu_block a", "f gpu_block b", "f gpu_block c",
-                          "f gpu_thread x", "f gpu_thread y", "f gpu_thread z", "f gpu_lane l"));
+                          "f gpu_thread x", "f gpu_thread y", "f gpu_thread z"));
 }
 
 TEST(Schedule, AFuncIsComputedAndStoredSomewhere) {
@@ -171,9 +168,9 @@ TEST(Schedule, LoadsAreAheadOfTheirUse) {
                 Func f{"f"}, g{"g"};
                 f(x) = a(x);
                 g(x) = f(x);
-                schedule_cuda([&] { g.prefetch(f, x, 2).prefetch(a, x, 3).pipelined(4); });
+                schedule_cuda([&] { g.pipelined(4); });
               })),
-              ElementsAre("g prefetch x 2 of f", "g prefetch x 3 of @p0", "g pipelined 4"));
+              ElementsAre("g pipelined 4"));
 }
 
 TEST(Schedule, DefinitionsShareLoops) {

@@ -112,18 +112,6 @@ TEST_F(ScheduleErrors, ALoopOfAnUpdateThatIsNotThere) {
   says("update(0) of 'f' has no loop 'kk'", "its loops are, from the outermost one: y, x, k");
 }
 
-TEST_F(ScheduleErrors, APrefetch) {
-  on_cpu([&](Array<float, 2> result, Array<const float, 2> in) {
-    Func f{"f", result};
-    f(y, x) = in(y, x);
-    schedule_cpu([&] {
-      wrong_below();
-      f.prefetch(in, y, 2);
-    });
-  });
-  says("'f' prefetches in its loop 'y', and schedules have no loads ahead of their own", "leave the prefetch out");
-}
-
 TEST_F(ScheduleErrors, OneNameForTwoSplits) {
   on_cpu([&](Array<float, 2> result) {
     Func f{"f", result};

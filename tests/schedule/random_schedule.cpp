@@ -442,10 +442,8 @@ class Scheduler {
         atomic(f, d, 20);
         break;
       case 9:
-        open_.push_back(about(chance_.percent(10)           ? DirectiveKind::gpu_lane
-                              : gpu_ || chance_.percent(20) ? DirectiveKind::gpu_thread
-                                                            : DirectiveKind::serial,
-                              f, d, {chance_.percent(70) ? loops.back() : loop}));
+        open_.push_back(about(gpu_ || chance_.percent(20) ? DirectiveKind::gpu_thread : DirectiveKind::serial, f, d,
+                              {chance_.percent(70) ? loops.back() : loop}));
         atomic(f, d, 20);
         break;
       case 10: {
@@ -536,7 +534,6 @@ const char *name_of(DirectiveKind kind) {
     case DirectiveKind::parallel: return "parallel";
     case DirectiveKind::gpu_block: return "gpu_blocks";
     case DirectiveKind::gpu_thread: return "gpu_threads";
-    case DirectiveKind::gpu_lane: return "gpu_lanes";
     case DirectiveKind::compute_inline: return "compute_inline";
     case DirectiveKind::compute_root: return "compute_root";
     case DirectiveKind::compute_at: return "compute_at";
