@@ -172,9 +172,9 @@ void measure_scaled(const Setting &setting, const Shape &s) {
   const auto scale_b = random_buffer<float>(device, {s.groups, 1, s.columns}, 4);
   const Buffer<std::int32_t> on_device(device, {s.groups + 1}, offsets);
   Buffer<bfloat16> c(device, {s.rows, s.columns}), one_by_one(device, {s.rows, s.columns});
-  const auto rounded = [](const ops::Sums<float> &sums) { return tile::cast<bfloat16>(sums.values()); };
-  const auto grouped = ops::scaled_grouped_product<f8e4m3>("grouped", rounded, {.b = true});
-  const auto plain = ops::scaled_product<f8e4m3>("plain", rounded, {.b = true});
+  const auto rounded = [](const ops::ScaledSums<f8e4m3> &sums) { return tile::cast<bfloat16>(sums.values()); };
+  const ops::ScaledGroupedMatmul grouped{"grouped", rounded, {{.b = true}}};
+  const ops::ScaledMatmul plain{"plain", rounded, {{.b = true}}};
   Launch launch = grouped.record(a, b, scale_a, scale_b, on_device, c);
   std::vector<Launch> loop;
   for (std::int64_t g = 0; g < s.groups; ++g) {

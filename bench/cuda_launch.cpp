@@ -6,6 +6,7 @@
 #include "samite/driver/graph_executable.h"
 #include "samite/driver/tensor_map_cache.h"
 #include "samite/jit/cuda_code.h"
+#include "samite/jit/launch_access.h"
 #include "samite/jit/launch_tensor_maps.h"
 #include "samite/runtime/cuda_device.h"
 #include "samite/samite.h"
@@ -48,7 +49,7 @@ void require_success(const char *call, driver::Result code) {
 struct Raw {
   explicit Raw(const Launch &launch)
       : kernel(launch.variant().cuda->on(CudaDevice::of(0)->context())),
-        arguments(launch.arguments()),
+        arguments(jit::LaunchAccess::arguments(launch)),
         maps(jit::launch_tensor_maps(launch.variant(), arguments, CudaDevice::of(0)->tensor_maps(), {})),
         threads(static_cast<unsigned>(std::max(launch.variant().form.tile_threads, 1))),
         shared(static_cast<unsigned>(launch.variant().tile_memory.bytes)) {

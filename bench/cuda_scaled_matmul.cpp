@@ -56,8 +56,8 @@ void measure(bench::Report &report, const Shape &s, bool by_blocks, bool in_turn
   const Factor b(s.columns, s.inner, {by_blocks ? blocks(s.columns) : s.columns, by_blocks ? blocks(s.inner) : 1}, 2);
   const Buffer<float> scale_b = b.scale.transpose().clone();  // as of (inner x columns)
   Buffer<bfloat16> c(Device::cuda(0), {s.rows, s.columns}), in_halves(Device::cuda(0), {s.rows, s.columns});
-  const auto product = ops::scaled_product<f8e4m3>(
-      "scaled", [](const ops::Sums<float> &sums) { return tile::cast<bfloat16>(sums.values()); }, {.b = true});
+  const ops::ScaledMatmul product{
+      "scaled", [](const ops::ScaledSums<f8e4m3> &sums) { return tile::cast<bfloat16>(sums.values()); }, {{.b = true}}};
   const ops::Matmul halves{
       "halves", [](const ops::Sums<bfloat16> &sums) { return tile::cast<bfloat16>(sums.values()); }, {{.b = true}}};
   Launch launch = product.record(a.quantised, b.quantised, a.scale, scale_b, c);

@@ -41,11 +41,11 @@ const ops::GroupedMatmul experts{"experts", [](const ops::Sums<bfloat16> &s, Arr
                                  }};
 
 // The same for factors of 8 bits.
-const auto swish_of_8_bits =
-    ops::scaled_product<f8e4m3>("swish_of_8_bits", [](const ops::Sums<float> &s, Array<const float, 1> bias) {
-      Tile<float> x = s.values() + s.for_columns(bias);
-      return tile::cast<bfloat16>(x / (1.0f + exp(-x)));
-    });
+const ops::ScaledMatmul swish_of_8_bits{"swish_of_8_bits",
+                                        [](const ops::ScaledSums<f8e4m3> &s, Array<const float, 1> bias) {
+                                          Tile<float> x = s.values() + s.for_columns(bias);
+                                          return tile::cast<bfloat16>(x / (1.0f + exp(-x)));
+                                        }};
 
 double greatest_difference(const Buffer<bfloat16> &a, const Buffer<bfloat16> &b) {
   const auto x = a.to_vector(), y = b.to_vector();

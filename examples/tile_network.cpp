@@ -81,15 +81,16 @@ class Network {
         device_(device) {}
 
   Buffer<T> scores(const Buffer<T> &x) const {
-    const std::int64_t count = x.extents()[0], blocks = (count + rows - 1) / rows;
+    const std::int64_t count = x.extents()[0];
+    const Extents blocks = blocks_over({count}, {rows});
     Buffer<T> between{device_, {count, hidden}, Gradient::tracked}, result{device_, {count, arms}, Gradient::tracked};
-    first_.launch({blocks}, between, x, weights1, bias1);
-    second_.launch({blocks}, result, between, weights2, bias2);
+    first_.launch(blocks, between, x, weights1, bias1);
+    second_.launch(blocks, result, between, weights2, bias2);
     return result;
   }
   void loss(Buffer<T> sum, const Buffer<T> &x, const Buffer<std::int32_t> &arm) const {
     sum.fill(0);
-    loss_.launch({(x.extents()[0] + rows - 1) / rows}, sum, scores(x), arm);
+    loss_.launch(blocks_over({x.extents()[0]}, {rows}), sum, scores(x), arm);
   }
 
   Buffer<T> weights1, bias1, weights2, bias2;

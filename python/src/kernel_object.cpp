@@ -2,6 +2,7 @@
 
 #include "launch_object.h"
 #include "recorder.h"
+#include "samite/jit/launch_access.h"
 #include "samite/runtime/cuda_stream.h"
 #include "unlocked.h"
 
@@ -100,7 +101,7 @@ void KernelObject::call(PyObject *positional, PyObject *named) {
     if (Kept *kept = captured ? nullptr : find(bound, debug)) {
       for (std::size_t i = 0; i < bound.bits.size(); ++i)
         if (bound.bits[i] != kept->bits[i]) {
-          kept->launch->set_bits(i, bound.bits[i]);
+          jit::LaunchAccess::set_bits(*kept->launch, i, bound.bits[i]);
           kept->bits[i] = bound.bits[i];
         }
       return launch(*kept);

@@ -21,6 +21,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ranges>
+#include <string_view>
 
 namespace samite::jit {
 namespace {

@@ -39,8 +39,8 @@ driver::LaunchShape launch_shape(const Variant &variant, std::int64_t shared_byt
                                  const LaunchOptions &options, const driver::Context &context) {
   driver::LaunchShape shape;
   shape.shared_bytes = static_cast<unsigned>(shared_bytes);
-  shape.programmatic = options.programmatic;
-  shape.priority = options.priority;
+  shape.programmatic = options.cuda.programmatic;
+  shape.priority = options.cuda.priority;
   if (variant.one_thread) {
     if (variant.form.tile_threads != 0) shape.block[0] = static_cast<unsigned>(variant.form.tile_threads);
     return shape;
@@ -52,9 +52,9 @@ driver::LaunchShape launch_shape(const Variant &variant, std::int64_t shared_byt
   shape.block = chosen.block;
   if (const int cluster = std::max(variant.form.cluster_blocks, variant.form.step_parts); cluster != 0)
     shape.cluster = {static_cast<unsigned>(cluster), 1, 1};
-  if (options.cluster) {
+  if (options.cuda.cluster) {
     // Blocks beyond the end have no instances, so the grid may be rounded up.
-    const auto blocks = static_cast<unsigned>(*options.cluster);
+    const auto blocks = static_cast<unsigned>(*options.cuda.cluster);
     shape.cluster = {blocks, 1, 1};
     if (blocks >= 1 && blocks <= 16) shape.grid[0] = (shape.grid[0] + blocks - 1) / blocks * blocks;
   }
@@ -142,8 +142,8 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
     copies_memory_ = allocate(place_copies(*variant_, extents, arguments, 0), definition.where());
     place_copies(*variant_, extents, arguments, copies_memory_->address());
     for (const ArrayCopy &copy : variant_->factor_copies)
-      factor_copies_.emplace_back(copy, variant_->parameters[copy.array], variant_->layout, arguments, options.priority,
-                                  prepared_->stream(), definition.where());
+      factor_copies_.emplace_back(copy, variant_->parameters[copy.array], variant_->layout, arguments,
+                                  options.cuda.priority, prepared_->stream(), definition.where());
   }
   if (variant_->first)
     first_ = std::make_shared<const CudaLaunch>(definition, variant_->first, extents_of_first(*variant_, extents),

@@ -1,7 +1,7 @@
 #include "samite/jit/derivative_launch.h"
 
 #include "samite/jit/tangent_launches.h"
-#include "samite/jit/tape.h"
+#include "samite/jit/tape_access.h"
 
 namespace samite::jit {
 namespace {
@@ -11,7 +11,7 @@ void launch_forward(const std::shared_ptr<KernelDefinition> &definition, const L
                     const std::function<void()> &run) {
   if (TangentLaunches *tangents = TangentLaunches::current())
     return tangents->launch(definition, extents, options, arguments);
-  Tape::recording()->append(definition, extents, options, arguments, run);
+  TapeAccess::append(*TapeAccess::recording(), definition, extents, options, arguments, run);
 }
 
 }  // namespace

@@ -63,12 +63,12 @@ void throw_failure(const Variant &variant, const std::string &kernel, const std:
       throw DeviceError(
           opening + "allocating " + array + " in the memory of a block on " + device,
           "its tiles take more than the " + std::to_string(failure.extent) + " bytes for each of the block's " +
-              std::to_string(variant.form.tile_threads) + " threads: raise LaunchOptions::workspace_bytes" +
+              std::to_string(variant.form.tile_threads) + " threads: raise LaunchOptions::cuda.workspace_bytes" +
               (failure.index < countable ? " to " + std::to_string(failure.index) + " or more" : "") + mend);
     if (variant.key.cuda != 0)
       throw DeviceError(opening + "allocating " + array + " on a thread of " + device,
                         "it takes more than the " + std::to_string(failure.extent) +
-                            " bytes that a thread has: raise LaunchOptions::workspace_bytes" + mend);
+                            " bytes that a thread has: raise LaunchOptions::cuda.workspace_bytes" + mend);
     throw DeviceError(opening + "allocating " + std::to_string(failure.index) + " bytes on " + device + " for " +
                           array + " of " + std::to_string(variant.lanes) + " instances",
                       "out of memory" + mend);

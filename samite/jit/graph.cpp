@@ -6,8 +6,9 @@
 #include "samite/jit/cuda_launch.h"
 #include "samite/jit/graph_capture.h"
 #include "samite/jit/graph_contents.h"
+#include "samite/jit/launch_access.h"
 #include "samite/jit/stream_order.h"
-#include "samite/jit/tape.h"
+#include "samite/jit/tape_access.h"
 #include "samite/runtime/device_trace.h"
 
 #include <algorithm>
@@ -114,7 +115,7 @@ void Graph::launch_on(const Stream &stream) {
   if (!(stream.device() == device()))
     throw UserError("a graph of " + device().to_string() + " is launched on " + stream.to_string() +
                     "; use a stream of its own device");
-  if (Tape::recording())
+  if (jit::TapeAccess::recording())
     throw UserError(
         "a graph cannot be put on a tape, which keeps values between launches; record the launches "
         "themselves, or capture their adjoints, too");
@@ -128,8 +129,8 @@ void Graph::launch_on(const Stream &stream) {
         "the graph cannot be launched: an edit of it failed, and so did taking the edit back; capture it anew");
   bool debug = false;
   contents_->for_each_step([&](const Contents::Step &step) {
-    step.launch.cuda()->hear_in(*stream.cuda());
-    debug = debug || step.launch.cuda()->debug();
+    jit::LaunchAccess::cuda(step.launch)->hear_in(*stream.cuda());
+    debug = debug || jit::LaunchAccess::cuda(step.launch)->debug();
   });
   if (elsewhere) jit::order(stream_, stream);
   {
@@ -157,21 +158,22 @@ void Graph::set(std::size_t number, const Launch &given, SourceLocation where) {
     if (!(given.stream() == stream_))
       throw UserError("the graph's launches are on " + stream_.to_string() + ", and the " + given.to_string() +
                       " is on " + given.stream().to_string() + "; record it with LaunchOptions::stream");
-    if (before.options().cluster != given.options().cluster ||
-        before.options().programmatic != given.options().programmatic ||
-        before.options().priority != given.options().priority)
+    if (before.options().cuda.cluster != given.options().cuda.cluster ||
+        before.options().cuda.programmatic != given.options().cuda.programmatic ||
+        before.options().cuda.priority != given.options().cuda.priority)
       throw UserError("launch " + std::to_string(number) + " of the graph is a " + before.to_string() +
                       ", and the one to take its place has another cluster, priority or programmatic start, which stay "
                       "as they were captured; record it with the same LaunchOptions");
-    const Launch launch = given.in_place_of(before);
+    const Launch launch = jit::LaunchAccess::in_place_of(given, before);
     const Contents::Step &step = contents_->steps[number];
-    if (contents_->executable && static_cast<std::size_t>(launch.cuda()->kernel_count()) != step.nodes.size())
+    if (contents_->executable &&
+        static_cast<std::size_t>(jit::LaunchAccess::cuda(launch)->kernel_count()) != step.nodes.size())
       throw UserError("launch " + std::to_string(number) + " of the graph runs " + std::to_string(step.nodes.size()) +
-                      " kernels, and the " + launch.to_string() + " " + std::to_string(launch.cuda()->kernel_count()) +
-                      "; capture the graph anew");
+                      " kernels, and the " + launch.to_string() + " " +
+                      std::to_string(jit::LaunchAccess::cuda(launch)->kernel_count()) + "; capture the graph anew");
     edit(*contents_, number, {launch, step.nodes, step.enabled},
          [](driver::GraphExecutable &executable, const Contents::Step &one) {
-           one.launch.cuda()->put_in(executable, one.nodes, one.launch.arguments());
+           jit::LaunchAccess::cuda(one.launch)->put_in(executable, one.nodes, jit::LaunchAccess::arguments(one.launch));
          });
   });
 }

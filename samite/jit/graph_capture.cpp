@@ -6,6 +6,7 @@
 #include "samite/ir/visit.h"
 #include "samite/jit/cuda_launch.h"
 #include "samite/jit/host_operations.h"
+#include "samite/jit/launch_access.h"
 #include "samite/runtime/captured_operation.h"
 #include "samite/runtime/cuda_device.h"
 #include "samite/runtime/cuda_memory.h"
@@ -43,14 +44,15 @@ void GraphCapture::add(const Launch &launch) {
   if (!(launch.stream() == stream_))
     throw UserError(launch.to_string() + " cannot be captured: it is on " + launch.stream().to_string() +
                     ", and the capture is of " + stream_.to_string() + "; record it with LaunchOptions::stream");
-  if (launch.cuda() && !part_)
+  if (LaunchAccess::cuda(launch) && !part_)
     throw UserError(launch.to_string() + " cannot be captured: an earlier part of the capture has failed");
-  Graph::Contents::Step step{launch.in_graph()};
-  launch.for_each_written([&](Storage &storage, const AnyBuffer &) { written_.insert(&storage); });
+  Graph::Contents::Step step{LaunchAccess::in_graph(launch)};
+  LaunchAccess::for_each_written(launch, [&](Storage &storage, const AnyBuffer &) { written_.insert(&storage); });
   const std::size_t steps_before = contents_->steps.size();
   try {
     look_for_work_of_others();
-    if (const CudaLaunch *cuda = step.launch.cuda()) cuda->run_into(step.launch.arguments(), &step.nodes);
+    if (const CudaLaunch *cuda = LaunchAccess::cuda(step.launch))
+      cuda->run_into(LaunchAccess::arguments(step.launch), &step.nodes);
     remember_last();
     contents_->steps.push_back(std::move(step));
     block_->emplace_back(contents_->steps.size() - 1);
@@ -151,7 +153,7 @@ void GraphCapture::put_child(const Graph::Contents &graph) {
 void GraphCapture::put_parts(const Graph::Contents &graph, const Graph::Contents::Block &block) {
   const auto put_step = [&](std::size_t number) {
     const Graph::Contents::Step &step = graph.steps[number];
-    if (step.enabled) put_in([&] { step.launch.cuda()->run(step.launch.arguments()); });
+    if (step.enabled) put_in([&] { LaunchAccess::cuda(step.launch)->run(LaunchAccess::arguments(step.launch)); });
   };
   for (const Graph::Contents::Part &part : block)
     std::visit(

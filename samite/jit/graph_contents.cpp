@@ -2,6 +2,7 @@
 
 #include "samite/ir/visit.h"
 #include "samite/jit/cuda_launch.h"
+#include "samite/jit/launch_access.h"
 
 namespace samite {
 namespace {
@@ -35,9 +36,9 @@ void for_each_part(const Contents::Block &block, const std::function<void(const 
 
 void Graph::Contents::Step::write_into(driver::Graph &into) const {
   if (enabled)
-    launch.cuda()->put_in(into, nodes, launch.arguments());
+    jit::LaunchAccess::cuda(launch)->put_in(into, nodes, jit::LaunchAccess::arguments(launch));
   else
-    launch.cuda()->put_nothing_in(into, nodes);
+    jit::LaunchAccess::cuda(launch)->put_nothing_in(into, nodes);
 }
 
 std::unique_ptr<Contents> Graph::Contents::snapshot() const {
@@ -59,7 +60,7 @@ void Graph::Contents::for_each_step(const std::function<void(const Step &)> &f) 
 
 void Graph::Contents::for_each_written(const std::function<void(Storage &, const AnyBuffer &)> &f) const {
   for (const Step &step : steps)
-    if (step.enabled) step.launch.for_each_written(f);
+    if (step.enabled) jit::LaunchAccess::for_each_written(step.launch, f);
   for_each_part(block, [&](const Part &part) {
     if (const auto *operation = std::get_if<HostOperation>(&part)) f(*operation->target.storage(), operation->target);
     if (const auto *inner = std::get_if<std::unique_ptr<Contents>>(&part)) (*inner)->for_each_written(f);

@@ -2,7 +2,7 @@
 
 #include "samite/jit/graph_capture.h"
 #include "samite/jit/tangent_launches.h"
-#include "samite/jit/tape.h"
+#include "samite/jit/tape_access.h"
 #include "samite/runtime/host_operation.h"
 
 namespace samite::jit {
@@ -12,7 +12,7 @@ namespace {
 void handle(const HostOperation &operation) {
   if (GraphCapture *capture = GraphCapture::current()) return capture->add(operation);
   if (TangentLaunches *tangents = TangentLaunches::current()) return tangents->perform(operation);
-  if (Tape *tape = Tape::recording()) return tape->append(operation);
+  if (Tape *tape = TapeAccess::recording()) return TapeAccess::append(*tape, operation);
   run(operation);
 }
 

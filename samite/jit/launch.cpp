@@ -11,7 +11,7 @@
 #include "samite/jit/non_finite.h"
 #include "samite/jit/out_of_bounds.h"
 #include "samite/jit/tangent_launches.h"
-#include "samite/jit/tape.h"
+#include "samite/jit/tape_access.h"
 #include "samite/jit/variant_key.h"
 #include "samite/lang/trace.h"
 #include "samite/runtime/cuda_memory.h"
@@ -89,7 +89,7 @@ const std::shared_ptr<const Variant> &check(KernelDefinition &definition, const 
                                               " is given; " + otherwise);
   };
   check_bytes("memory_limit", options.memory_limit.value_or(0), "leave it unset for the usual limit");
-  check_bytes("workspace_bytes", options.workspace_bytes, "0 is the smallest");
+  check_bytes("cuda.workspace_bytes", options.cuda.workspace_bytes, "0 is the smallest");
   if (options.stream) check_stream(definition, *options.stream, device_of(arguments, options));
   VariantKey key = variant_key(definition, extents, options, arguments, in_graph);
   std::span<const std::uint32_t> values_read;
@@ -113,7 +113,7 @@ void in_clusters_with_room(const LaunchOptions &options, std::span<const Argumen
       return make();
     } catch (const driver::NoRoomForCluster &refused) {
       const CudaMemory *memory = cuda_memory_of(arguments);
-      if (options.cluster || !memory) throw;
+      if (options.cuda.cluster || !memory) throw;
       memory->device().had_no_room_for_cluster(static_cast<int>(refused.blocks()));
     }
 }
@@ -265,7 +265,7 @@ void launch_now(const std::shared_ptr<KernelDefinition> &definition, const Launc
       owned.push_back(argument.buffer ? OwnedArgument{*argument.buffer, 0} : OwnedArgument{{}, argument.scalar});
     return capture->add(Launch(definition, extents, options, std::move(owned)));
   }
-  if (TangentLaunches::current() || Tape::recording()) {
+  if (TangentLaunches::current() || TapeAccess::recording()) {
     check(*definition, extents, options, arguments);
     return launch_for_derivatives(definition, extents, options, arguments,
                                   [&] { run_now(*definition, extents, options, arguments); });
@@ -377,23 +377,23 @@ Launch Launch::in_graph() const {
 Launch Launch::in_place_of(const Launch &before) const {
   Launch copy = in_graph();
   if (!cuda_ || !before.cuda_) return copy;
-  if (copy.variant_->parts() != before.variant_->parts() && !options_.sum_parts) {
-    copy.options_.sum_parts = before.variant_->parts();
+  if (copy.variant_->parts() != before.variant_->parts() && !options_.cuda.sum_parts) {
+    copy.options_.cuda.sum_parts = before.variant_->parts();
     copy.prepare();
   }
   // One reduces parts in clusters, and the other by another kernel, which cannot be added.
   if (copy.cuda_->kernel_count() != before.cuda_->kernel_count()) {
-    if (before.variant_->step_parts > 1) copy.options_.sum_parts = 1;
-    if (copy.variant_->step_parts > 1) copy.options_.cluster = 1;
+    if (before.variant_->step_parts > 1) copy.options_.cuda.sum_parts = 1;
+    if (copy.variant_->step_parts > 1) copy.options_.cuda.cluster = 1;
     copy.prepare();
   }
   const std::vector<unsigned> kept = before.cuda_->clusters();
   if (copy.cuda_->kernel_count() == before.cuda_->kernel_count() && copy.cuda_->clusters() != kept) {
-    copy.options_.cluster = std::max(static_cast<int>(std::ranges::max(kept)), 1);
+    copy.options_.cuda.cluster = std::max(static_cast<int>(std::ranges::max(kept)), 1);
     copy.prepare();
   }
-  copy.options_.sum_parts = options_.sum_parts;
-  copy.options_.cluster = options_.cluster;
+  copy.options_.cuda.sum_parts = options_.cuda.sum_parts;
+  copy.options_.cuda.cluster = options_.cuda.cluster;
   return copy;
 }
 
@@ -416,7 +416,7 @@ void Launch::launch_with(const jit::CudaLaunch *cuda, const std::byte *block, So
   const jit::Turn turn(in_use_, *this, "Launch", definition_->where());
   if (plain) return run(cuda, block);
   if (auto *capture = jit::GraphCapture::current()) return capture->add(*this);
-  if (jit::TangentLaunches::current() || Tape::recording())
+  if (jit::TangentLaunches::current() || jit::TapeAccess::recording())
     return jit::launch_for_derivatives(definition_.share(), {extents_, where}, options_, views(),
                                        [&] { run(cuda, block); });
   run(cuda, block);

@@ -30,6 +30,7 @@ namespace samite {
 namespace jit {
 
 class CudaLaunch;
+struct LaunchAccess;
 
 // An argument that a launch or a tape keeps.
 struct OwnedArgument {
@@ -122,7 +123,7 @@ bool fits_scalar(T scalar, A number) {
 // The extents of a launch, and the user's line of the launch.
 class LaunchExtents {
  public:
-  LaunchExtents(std::initializer_list<std::int64_t> extents, SourceLocation where = std::source_location::current())
+  LaunchExtents(std::initializer_list<Extent> extents, SourceLocation where = std::source_location::current())
       : extents_(extents, where), where_(where) {}
   LaunchExtents(const Extents &extents, SourceLocation where = std::source_location::current())
       : extents_(extents), where_(where) {}
@@ -184,24 +185,18 @@ class Launch {
   // For an adjoint launch: the values that it stores and recomputes.
   autodiff::AdjointReport adjoint_report() const;
 
-  // For the library: the argument block, its driver side (null on the CPU), and the notice of an imminent run.
-  const std::byte *arguments() const { return block_.data(); }
-  const jit::CudaLaunch *cuda() const { return cuda_.get(); }
-  void mark_written() const;
-  // The storages that it writes, of arguments or their gradients, with a view of the elements.
-  void for_each_written(const std::function<void(Storage &, const AnyBuffer &)> &f) const;
-  // Replaces extents and arguments. The arguments match the parameters in number and kind.
-  void exchange(const Extents &extents, std::vector<jit::OwnedArgument> arguments);
-  // Replaces a scalar by its bits.
-  void set_bits(std::size_t index, std::uint64_t bits);
-  // A copy for a graph; on CUDA it does not look for races.
-  Launch in_graph() const;
-  // The same for nodes that run `before`, whose clusters are kept: if this launch's differ, it does without them.
-  Launch in_place_of(const Launch &before) const;
-
   std::string to_string() const;  // "Launch of 'diffuse' (forward) over (512, 512) on cpu"
 
  private:
+  friend struct jit::LaunchAccess;
+
+  void mark_written() const;
+  void for_each_written(const std::function<void(Storage &, const AnyBuffer &)> &f) const;
+  void exchange(const Extents &extents, std::vector<jit::OwnedArgument> arguments);
+  void set_bits(std::size_t index, std::uint64_t bits);
+  Launch in_graph() const;
+  Launch in_place_of(const Launch &before) const;
+
   std::size_t index_of(std::string_view name, SourceLocation where) const;
   void set_scalar(std::size_t index, jit::HostScalar value, SourceLocation where);
   std::vector<jit::Argument> views() const { return jit::views(arguments_); }

@@ -16,6 +16,29 @@ enum class Direction : std::uint8_t {
 
 std::string_view name(Direction direction);  // "forward"
 
+// How CUDA runs a launch; the results are the same, and the CPU ignores it. UserError with the reason if a device
+// cannot honour it.
+struct CudaOptions {
+  // Each thread's memory for local arrays that do not fit its own, such as the values that an adjoint stores for a
+  // loop. An instance that needs more ends there, which is reported. In a tile kernel a block has this for each of its
+  // threads, for the tiles that its adjoint stores for loops.
+  std::int64_t workspace_bytes = std::int64_t{64} << 10;
+  // The cluster size: neighbouring blocks in the launch's last dimension that run concurrently on neighbouring
+  // multiprocessors, close to their shared data: 1 to 16, from compute capability 9.0 on. Some GPUs support at most 8.
+  std::optional<int> cluster = {};
+  // For a tile kernel that sums products in a loop: split-K, the number of parts of the sums that separate blocks
+  // compute, 1 to 1024. The parts are reduced by the blocks of a cluster if possible and at most 8
+  // (passes/sm90/share_steps.h), otherwise by another kernel (passes/tiles/split_sums.h). By default as many as fill
+  // the device's multiprocessors; 1 disables it. UserError for more than one in any other kernel.
+  std::optional<int> sum_parts = {};
+  // Programmatic dependent launch, from compute capability 9.0 on: the device prepares this launch while the previous
+  // one in the stream ends. The kernel waits for that one before it accesses memory. It shortens the gap between short
+  // launches.
+  bool programmatic = false;
+  // Lower is more urgent, as for Stream; default: the stream's own.
+  std::optional<int> priority = {};
+};
+
 struct LaunchOptions {
   Direction direction = Direction::forward;
   std::optional<Stream> stream = {};  // default: the standard stream of the buffers' device
@@ -30,26 +53,7 @@ struct LaunchOptions {
   // Adjoint: the bytes that an instance may store for each loop; default 64 KiB. A loop that would store more uses
   // checkpoints: memory for n iterations is then that for 2 √n, and the loop runs once more.
   std::optional<std::int64_t> memory_limit = {};
-  // CUDA: each thread's memory for local arrays that do not fit its own, such as the values that an adjoint stores for
-  // a loop. An instance that needs more ends there, which is reported. In a tile kernel a block has this for each of
-  // its threads, for the tiles that its adjoint stores for loops.
-  std::int64_t workspace_bytes = std::int64_t{64} << 10;
-  // The following options are for CUDA; the CPU ignores them. UserError with the reason if a device cannot honour them.
-  //
-  // The cluster size: neighbouring blocks in the launch's last dimension that run concurrently on neighbouring
-  // multiprocessors, close to their shared data: 1 to 16, from compute capability 9.0 on. Some GPUs support at most 8.
-  std::optional<int> cluster = {};
-  // For a tile kernel that sums products in a loop: split-K, the number of parts of the sums that separate blocks
-  // compute, 1 to 1024. The parts are reduced by the blocks of a cluster if possible and at most 8
-  // (passes/sm90/share_steps.h), otherwise by another kernel (passes/tiles/split_sums.h). By default as many as fill
-  // the device's multiprocessors; 1 disables it. UserError for more than one in any other kernel.
-  std::optional<int> sum_parts = {};
-  // Programmatic dependent launch, from compute capability 9.0 on: the device prepares this launch while the previous
-  // one in the stream ends. The kernel waits for that one before it accesses memory, so the results are the same; it
-  // shortens the gap between short launches.
-  bool programmatic = false;
-  // Lower is more urgent, as for Stream; default: the stream's own.
-  std::optional<int> priority = {};
+  CudaOptions cuda = {};
 };
 
 // The default of LaunchOptions::debug. Initially the environment variable SAMITE_DEBUG decides: any value but 0 means

@@ -4,7 +4,7 @@
 #include "samite/jit/graph_capture.h"
 #include "samite/jit/stream_order.h"
 #include "samite/jit/tangent_launches.h"
-#include "samite/jit/tape.h"
+#include "samite/jit/tape_access.h"
 #include "samite/runtime/cuda_device.h"
 
 #include <ostream>
@@ -18,9 +18,11 @@ LaunchOptions options_of_kernels(const PipelineOptions &options) {
   own.stream = options.stream;
   own.debug = options.debug ? *options.debug : debug_mode();
   own.deterministic = options.deterministic;
-  own.workspace_bytes = options.workspace_bytes;
-  own.programmatic = options.programmatic;
-  own.priority = options.priority;
+  if (options.cuda.cluster || options.cuda.sum_parts)
+    throw UserError(
+        "PipelineOptions::cuda: cluster and sum_parts are for single kernels; leave them unset for a "
+        "pipeline, whose kernels differ");
+  own.cuda = options.cuda;
   return own;
 }
 
@@ -32,7 +34,7 @@ LaunchOptions options_of_kernels(const PipelineOptions &options) {
 
 // Recording a launch whose arrays track gradients suggests that they are wanted.
 void refuse_gradients(const PipelineDefinition &definition, std::span<const Argument> arguments) {
-  const bool taped = Tape::recording() != nullptr;
+  const bool taped = jit::TapeAccess::recording() != nullptr;
   if (!taped && !TangentLaunches::current()) return;
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (arguments[i].buffer && arguments[i].buffer->tracks_gradient())
@@ -176,7 +178,7 @@ void PipelineLaunch::launch(const Stream &stream, SourceLocation where) {
 void PipelineLaunch::launch_on(const Stream *other, SourceLocation where) {
   jit::refuse_inside_kernel(definition_->callee());
   const jit::Turn turn(in_use_, *this, "PipelineLaunch", definition_->where());
-  if (Tape::recording() || jit::TangentLaunches::current())
+  if (jit::TapeAccess::recording() || jit::TangentLaunches::current())
     jit::refuse_gradients(*definition_, jit::views(recorded_.arguments()));
   // The arrays between the kernels are used in one stream after the other.
   const bool elsewhere = other && stream_.cuda() && !jit::GraphCapture::current();

@@ -31,10 +31,12 @@ struct PipelineOptions {
   std::string schedule = {};
   std::optional<bool> debug = {};
   bool deterministic = false;
-  std::int64_t workspace_bytes = std::int64_t{64} << 10;
-  bool programmatic = false;
-  std::optional<int> priority = {};
+  CudaOptions cuda = {};  // cluster and sum_parts are for single kernels: UserError
 };
+
+namespace jit {
+struct LaunchAccess;
+}
 
 class PipelineLaunch {
  public:
@@ -78,10 +80,9 @@ class PipelineLaunch {
 
   std::string to_string() const;  // "Launch of pipeline 'blur' (schedule 'cpu', 2 kernels) on cpu"
 
-  // For the library: replaces a scalar by its bits.
-  void set_bits(std::size_t index, std::uint64_t bits);
-
  private:
+  friend struct jit::LaunchAccess;
+  void set_bits(std::size_t index, std::uint64_t bits);
   std::size_t index_of(std::string_view name, SourceLocation where) const;
   void set_scalar(std::size_t index, jit::HostScalar value, SourceLocation where);
   void exchange(std::vector<jit::OwnedArgument> arguments);

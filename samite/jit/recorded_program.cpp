@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/jit/at_once.h"
+#include "samite/jit/launch_access.h"
 
 #include <algorithm>
 
@@ -148,9 +149,9 @@ class RecordedProgram::Replay : public ScheduledProgram::Visitor {
       alike = alike && same_array(edited.arguments[i].buffer, given[i].buffer);
     if (alike) {
       for (std::size_t i = 0; i < given.size(); ++i)
-        if (given[i].scalar != edited.arguments[i].scalar) edited.launch.set_bits(i, given[i].scalar);
+        if (given[i].scalar != edited.arguments[i].scalar) LaunchAccess::set_bits(edited.launch, i, given[i].scalar);
     } else {
-      edited.launch.exchange(extents, given);
+      LaunchAccess::exchange(edited.launch, extents, given);
     }
     edited.arguments = std::move(given);
   }
@@ -219,7 +220,7 @@ void RecordedProgram::launch(Launch &launch, const schedules::KernelLaunch &kern
 void RecordedProgram::set_bits(std::size_t parameter, std::uint64_t bits) {
   arguments_[parameter].scalar = bits;
   for (const Passed &passed : passed_)
-    if (passed.parameter == parameter) launches_[passed.launch].set_bits(passed.index, bits);
+    if (passed.parameter == parameter) LaunchAccess::set_bits(launches_[passed.launch], passed.index, bits);
 }
 
 }  // namespace samite::jit

@@ -5,6 +5,7 @@
 #include "samite/base/trace.h"
 #include "samite/jit/graph_capture.h"
 #include "samite/jit/host_operations.h"
+#include "samite/jit/tape_access.h"
 #include "samite/jit/variant_key.h"
 #include "samite/runtime/host_operation.h"
 #include "samite/runtime/shared_elements.h"
@@ -29,6 +30,21 @@ struct Recording {
   }
 };
 
+// What the thread does in the meantime is not recorded.
+class Unrecorded {
+ public:
+  Unrecorded() : tape_(std::exchange(recording_tape, nullptr)) { end(ThreadMode::records_tape); }
+  Unrecorded(const Unrecorded &) = delete;
+  Unrecorded &operator=(const Unrecorded &) = delete;
+  ~Unrecorded() {
+    recording_tape = tape_;
+    begin(ThreadMode::records_tape);
+  }
+
+ private:
+  Tape *tape_;
+};
+
 std::int64_t bytes_of(const AnyBuffer &buffer) {
   return buffer.count() * static_cast<std::int64_t>(size_of(buffer.type()));
 }
@@ -39,7 +55,18 @@ bool is_whole_storage(const AnyBuffer &buffer) {
 
 }  // namespace
 
-Tape *Tape::recording() { return recording_tape; }
+Tape *jit::TapeAccess::recording() { return recording_tape; }
+
+void jit::TapeAccess::append(Tape &tape, const std::shared_ptr<KernelDefinition> &definition,
+                             const LaunchExtents &extents, const LaunchOptions &options,
+                             std::span<const Argument> arguments, const std::function<void()> &run) {
+  tape.append(definition, extents, options, arguments, run);
+}
+void jit::TapeAccess::append(Tape &tape, const HostOperation &operation) { tape.append(operation); }
+void jit::TapeAccess::append(Tape &tape, const Operation &operation, SourceLocation where,
+                             const std::function<void(bool derived)> &run) {
+  tape.append(operation, where, run);
+}
 
 void Tape::record(const std::function<void()> &work, SourceLocation where) {
   moved_.check("Tape", where);
@@ -94,6 +121,37 @@ void Tape::append(const HostOperation &operation) {
   put_down(std::move(entry), [&] { samite::run(operation); });
 }
 
+// Results that `backward` would change before the adjoint reads them: gradients of arrays on the tape.
+bool Tape::reads_changing_results(const jit::Operation &operation) const {
+  return std::ranges::any_of(operation.arrays, [&](const jit::Operation::Array &result) {
+    const auto is_gradient_of = [&](const jit::Operation::Array &array) {
+      return array.buffer.storage()->gradient_pointer() == result.buffer.storage().get();
+    };
+    return result.written && result.needed &&
+           (is_accumulator(result.buffer) || std::ranges::any_of(operation.arrays, is_gradient_of));
+  });
+}
+
+void Tape::append(const jit::Operation &operation, SourceLocation where, const std::function<void(bool derived)> &run) {
+  moved_.check("Tape", where);
+  if (reads_changing_results(operation)) return run(true);
+  Entry entry;
+  entry.kind = Kind::operation;
+  entry.where = where;
+  entry.options.stream = operation.stream;
+  entry.given.emplace(GivenAdjoint{operation, {}});
+  for (std::uint32_t i = 0; i < operation.arrays.size(); ++i) {
+    const jit::Operation::Array &array = operation.arrays[i];
+    entry.arguments.push_back({array.buffer, 0});
+    if (array.written) entry.written |= std::uint64_t{1} << i;
+    if (array.needed) (array.written ? entry.given->results_read : entry.values_read).push_back(i);
+  }
+  put_down(std::move(entry), [&] {
+    const Unrecorded launches;
+    run(false);
+  });
+}
+
 Tape::Known &Tape::known(const AnyBuffer &buffer) {
   const std::shared_ptr<Storage> &storage = buffer.storage();
   if (const auto found = known_.find(storage.get()); found != known_.end()) return found->second;
@@ -141,6 +199,9 @@ void Tape::put_down(Entry entry, const std::function<void()> &run) {
     else
       known_.at(entry.arguments[i].buffer.storage().get()).needed.emplace_back(number, i);
   }
+  if (entry.given)
+    for (const std::uint32_t i : entry.given->results_read)
+      known_.at(entry.arguments[i].buffer.storage().get()).needed.emplace_back(number, i);
   entries_.push_back(std::move(entry));
 }
 
@@ -158,7 +219,7 @@ Tape::Room Tape::make_room(Entry &entry) {
     if (!buffer.valid()) continue;
     Known &known = known_.at(buffer.storage().get());
     make_room_in(known.own, count);
-    make_room_in(known.needed, entry.values_read.size());
+    make_room_in(known.needed, entry.values_read.size() + (entry.given ? entry.given->results_read.size() : 0));
     room.used[i].emplace(region_of(buffer), entry.before[i]);
     if (const Storage *gradient = buffer.storage()->gradient_pointer()) room.accumulators.insert(gradient);
   }
@@ -190,7 +251,7 @@ void Tape::find_foreign_write(Entry &entry) {
     if (!buffer.valid()) continue;
     Known &known = known_.at(buffer.storage().get());
     known.written_by_others = known.written_by_others || known.version != buffer.version();
-    const bool is_overwritten = entry.kind != Kind::launch && i == 0;
+    const bool is_overwritten = entry.given ? entry.writes(i) : entry.kind != Kind::launch && i == 0;
     if (buffer.tracks_gradient() && !is_overwritten && written_by_others(buffer))
       entry.foreign_write = name_of_argument(entry, i);
   }
@@ -242,9 +303,12 @@ void Tape::keep_overwritten(const AnyBuffer &written) {
 bool Tape::keep(Entry &entry, std::uint32_t argument) {
   jit::OwnedArgument &owned = entry.arguments[argument];
   // Already changed outside of the tape: `backward` reports it.
-  if (owned.values.valid() || written_since(owned.buffer, entry.before[argument])) return false;
+  if (owned.values.valid() || written_since(owned.buffer, entry.version_read(argument))) return false;
   const PlainHostOperations as_they_are;
   owned.values = owned.buffer.clone();
+  // A launch that backward() has recorded reads the array itself.
+  entry.adjoint.reset();
+  if (entry.given) entry.given->planned.clear(), entry.given->launches.clear();
   return true;
 }
 
@@ -267,9 +331,10 @@ std::string Tape::to_string() const {
   std::string text = "Tape of " + std::to_string(entries_.size()) + " launches";
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry &entry = entries_[i];
-    const std::string what = entry.kind == Kind::launch ? entry.definition->name()
-                             : entry.kind == Kind::copy ? "copy"
-                                                        : "values of the host";
+    const std::string what = entry.given                  ? entry.given->operation.name
+                             : entry.kind == Kind::launch ? entry.definition->name()
+                             : entry.kind == Kind::copy   ? "copy"
+                                                          : "values of the host";
     text += "\n  " + std::to_string(i) + ": " + what + " over " + entry.extents.to_string();
   }
   return text;

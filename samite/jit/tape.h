@@ -25,10 +25,13 @@
 // of the tape are refused. Elements that track gradients must not be written between operations of the tape except by
 // them, and arrays between inputs and outputs must track gradients, too. UserError from `backward` names the array.
 //
+// Ready-made operations (ops/) are one entry each. Attention, softmax and layer norm have adjoints of their own there,
+// which take less memory and time than derived ones (jit/operation.h).
+//
 // One thread uses a tape at a time; each thread may record one, and not during the capture of a graph.
 #pragma once
 
-#include "samite/jit/launch.h"
+#include "samite/jit/operation.h"
 #include "samite/runtime/buffer.h"
 #include "samite/runtime/write_log.h"
 
@@ -41,6 +44,9 @@
 namespace samite {
 
 struct HostOperation;
+namespace jit {
+struct TapeAccess;
+}
 
 struct TapeOptions {
   bool keep_values = true;    // copy values before a launch overwrites them; else `backward` refuses by name
@@ -74,18 +80,21 @@ class Tape {
   std::int64_t kept_bytes() const { return kept_bytes_; }  // in copies of overwritten arrays
   std::string to_string() const;                           // one launch or copy a line
 
-  // For the library: the tape that this thread records, or null; records a forward launch, which `run` runs, or a host
-  // operation, which this runs. If that throws, it is not on the tape.
-  static Tape *recording();
-  void append(const std::shared_ptr<jit::KernelDefinition> &definition, const LaunchExtents &extents,
-              const LaunchOptions &options, std::span<const jit::Argument> arguments, const std::function<void()> &run);
-  void append(const HostOperation &operation);
-
  private:
+  friend struct jit::TapeAccess;
+
   enum class Kind {
     launch,
-    copy,      // of argument 1 to argument 0
-    overwrite  // of argument 0 with constants
+    copy,       // of argument 1 to argument 0
+    overwrite,  // of argument 0 with constants
+    operation   // with an adjoint of its own
+  };
+  // That of an entry that is an operation.
+  struct GivenAdjoint {
+    jit::Operation operation;
+    std::vector<std::uint32_t> results_read;       // the arguments whose values after the operation it reads
+    std::vector<jit::AdjointLaunch> planned = {};  // made at the first backward()
+    std::vector<Launch> launches = {};             // and recorded there
   };
   struct Entry {
     Kind kind = Kind::launch;
@@ -97,14 +106,20 @@ class Tape {
     SourceLocation where = {};                    // of the launch
     std::vector<std::uint64_t> before = {};       // versions of each buffer, before the launch
     std::vector<std::uint64_t> after = {};        // and after it
-    std::vector<std::uint32_t> values_read = {};  // the buffers whose elements the adjoint reads
+    std::vector<std::uint32_t> values_read = {};  // the buffers whose elements the adjoint reads, as they were before
     std::optional<Launch> adjoint = {};           // recorded at the first backward()
     // Replaces argument 0 in the adjoint of a copy between two devices, or between overlapping elements.
     AnyBuffer handed_over = {};
     bool overwrites_storage = false;  // with a copy or constants
     std::string foreign_write = {};   // the reason if gradients cannot pass this launch
+    std::optional<GivenAdjoint> given = {};
 
     bool writes(std::size_t argument) const { return (written >> argument & 1) != 0; }
+    // The version of an argument that the adjoint reads: an operation writes only results, which are read as it left
+    // them.
+    std::uint64_t version_read(std::size_t argument) const {
+      return given && writes(argument) ? after[argument] : before[argument];
+    }
   };
   struct Versions {
     std::uint64_t first, last;
@@ -131,6 +146,11 @@ class Tape {
   struct Seed;
 
   Known &known(const AnyBuffer &buffer);
+  void append(const std::shared_ptr<jit::KernelDefinition> &definition, const LaunchExtents &extents,
+              const LaunchOptions &options, std::span<const jit::Argument> arguments, const std::function<void()> &run);
+  void append(const HostOperation &operation);
+  void append(const jit::Operation &operation, SourceLocation where, const std::function<void(bool derived)> &run);
+  bool reads_changing_results(const jit::Operation &operation) const;
   void put_down(Entry entry, const std::function<void()> &run);
   Room make_room(Entry &entry);
   void find_foreign_write(Entry &entry);
@@ -151,8 +171,14 @@ class Tape {
   static std::string name_of_argument(const Entry &entry, std::size_t argument);
   static SourceLocation where_of(const Entry &entry);
   void check_values(const Entry &entry, std::size_t number) const;
+  using Lost = std::unordered_map<const Storage *, std::size_t>;  // by the entry that wrote it
   void check_nothing_is_lost() const;
+  void lose_in_operation(const Entry &entry, std::size_t number, Lost &lost) const;
+  [[noreturn]] void refuse_lost(const Entry &entry, std::size_t number, std::size_t argument, const Lost &lost) const;
   static void prepare_copy(Entry &entry);
+  static void prepare_operation(Entry &entry);
+  static LaunchOptions launch_options(const Entry &entry);
+  static std::vector<Launch> adjoint_launches(const Entry &entry);
   static std::vector<jit::OwnedArgument> adjoint_arguments(const Entry &entry);
   void compile_adjoints() const;
   void prepare_adjoints();

@@ -45,13 +45,17 @@ bool contains(const AnyBuffer &whole, const AnyBuffer &part) {
 
 std::string Tape::name_of(const Entry &entry, std::size_t number) {
   const std::string place = std::to_string(number) + launched_at(entry.where);
+  if (entry.given) return "operation " + place + ", '" + entry.given->operation.name + "'";
   return entry.kind == Kind::launch ? "launch " + place + ", kernel '" + entry.definition->name() + "'"
                                     : "copy " + place;
 }
 
 std::string Tape::name_of_argument(const Entry &entry, std::size_t argument) {
-  return (entry.kind == Kind::launch ? jit::describe(entry.definition->parameters(), argument) : "the source") + ", " +
-         label(entry.arguments[argument].buffer);
+  const auto role = [&]() -> std::string {
+    if (entry.given) return "'" + std::string(entry.given->operation.arrays[argument].name) + "'";
+    return entry.kind == Kind::launch ? jit::describe(entry.definition->parameters(), argument) : "the source";
+  };
+  return role() + ", " + label(entry.arguments[argument].buffer);
 }
 
 SourceLocation Tape::where_of(const Entry &entry) {
@@ -71,12 +75,14 @@ bool Tape::gradients_flow(const Entry &entry) {
 
 void Tape::check_values(const Entry &entry, std::size_t number) const {
   const auto refuse = [&](const std::string &what, std::uint32_t argument, const std::string &why) {
-    throw UserError(entry.definition->where(), "backward: the adjoint of launch " + std::to_string(number) +
-                                                   " on the tape" + launched_at(entry.where) + ", kernel '" +
-                                                   entry.definition->name() + "', " + what + " " +
-                                                   name_of_argument(entry, argument) + ", " + why);
+    const std::string name = entry.given ? "operation " + std::to_string(number) + " on the tape" +
+                                               launched_at(entry.where) + ", '" + entry.given->operation.name + "'"
+                                         : "launch " + std::to_string(number) + " on the tape" +
+                                               launched_at(entry.where) + ", kernel '" + entry.definition->name() + "'";
+    throw UserError(where_of(entry), "backward: the adjoint of " + name + ", " + what + " " +
+                                         name_of_argument(entry, argument) + ", " + why);
   };
-  for (std::uint32_t i : entry.adjoint->variant().values_read) {
+  for (std::uint32_t i : entry.given ? entry.values_read : entry.adjoint->variant().values_read) {
     const AnyBuffer &buffer = entry.arguments[i].buffer;
     if (entry.arguments[i].values.valid()) continue;
     if (written_since(buffer, entry.before[i]))
@@ -88,36 +94,60 @@ void Tape::check_values(const Entry &entry, std::size_t number) const {
              "which is the gradient of an array on the tape, so that backward changes it; let the tape keep values, "
              "or launch the kernel's adjoint() with an array of its own");
   }
-  for (std::uint32_t i : entry.adjoint->variant().values_after)
-    if (written_since(entry.arguments[i].buffer, entry.after[i]))
+  for (std::uint32_t i : entry.given ? entry.given->results_read : entry.adjoint->variant().values_after)
+    if (!entry.arguments[i].values.valid() && written_since(entry.arguments[i].buffer, entry.after[i]))
       refuse("reads what the launch has left in", i,
              "but that was overwritten since; give each launch a buffer of its own");
 }
 
+void Tape::refuse_lost(const Entry &entry, std::size_t number, std::size_t argument, const Lost &lost) const {
+  const AnyBuffer &buffer = entry.arguments[argument].buffer;
+  const std::size_t writer = lost.at(buffer.storage().get());
+  const Entry &wrote = entries_[writer];
+  const char *what = wrote.given ? "operation " : wrote.kind == Kind::launch ? "launch " : "copy ";
+  throw UserError(where_of(entry),
+                  "backward: a gradient would be lost in " + name_of_argument(entry, argument) + ", of " +
+                      name_of(entry, number) + ": " + what + std::to_string(writer) + launched_at(wrote.where) +
+                      " computed it from tracked arrays, but it tracks no gradient itself; " +
+                      (is_accumulator(buffer) ? "it is the gradient of an array: call track_gradient() on that "
+                                                "gradient before the tape is recorded"
+                                              : "construct it with Gradient::tracked"));
+}
+
+// Every result depends on every array that is read.
+void Tape::lose_in_operation(const Entry &entry, std::size_t number, Lost &lost) const {
+  bool depends = false, has_gradient = false;
+  for (std::size_t i = 0; i < entry.arguments.size(); ++i)
+    has_gradient = has_gradient || (entry.writes(i) && entry.arguments[i].buffer.tracks_gradient());
+  for (std::size_t i = 0; i < entry.arguments.size(); ++i) {
+    const AnyBuffer &buffer = entry.arguments[i].buffer;
+    if (entry.writes(i)) continue;
+    const bool is_lost = lost.contains(buffer.storage().get());
+    if (is_lost && !buffer.tracks_gradient() && has_gradient) refuse_lost(entry, number, i, lost);
+    depends = depends || is_lost || buffer.tracks_gradient();
+  }
+  for (std::size_t i = 0; i < entry.arguments.size(); ++i) {
+    const AnyBuffer &buffer = entry.arguments[i].buffer;
+    if (depends && entry.writes(i) && !buffer.tracks_gradient()) lost.emplace(buffer.storage().get(), number);
+  }
+}
+
 // Follows values that depend on a tracked array through untracked arrays: none may flow back into a tracked one.
 void Tape::check_nothing_is_lost() const {
-  std::unordered_map<const Storage *, std::size_t> lost;  // by the entry that wrote it
+  Lost lost;
   const auto is_lost = [&](const AnyBuffer &buffer) { return lost.contains(buffer.storage().get()); };
-  const auto refuse = [&](const Entry &entry, std::size_t number, std::size_t argument) {
-    const AnyBuffer &buffer = entry.arguments[argument].buffer;
-    const std::size_t writer = lost[buffer.storage().get()];
-    throw UserError(where_of(entry),
-                    "backward: a gradient would be lost in " + name_of_argument(entry, argument) + ", of " +
-                        name_of(entry, number) + ": " + (entries_[writer].kind == Kind::launch ? "launch " : "copy ") +
-                        std::to_string(writer) + launched_at(entries_[writer].where) +
-                        " computed it from tracked arrays, but it tracks no gradient itself; " +
-                        (is_accumulator(buffer) ? "it is the gradient of an array: call track_gradient() on that "
-                                                  "gradient before the tape is recorded"
-                                                : "construct it with Gradient::tracked"));
-  };
   for (std::size_t number = 0; number < entries_.size(); ++number) {
     const Entry &entry = entries_[number];
+    if (entry.given) {
+      lose_in_operation(entry, number, lost);
+      continue;
+    }
     if (entry.kind != Kind::launch) {
       const AnyBuffer &target = entry.arguments[0].buffer;
       const bool copies = entry.kind == Kind::copy;
       if (copies && target.tracks_gradient() && !entry.arguments[1].buffer.tracks_gradient() &&
           is_lost(entry.arguments[1].buffer))
-        refuse(entry, number, 1);
+        refuse_lost(entry, number, 1, lost);
       if (target.tracks_gradient()) continue;
       if (copies && (entry.arguments[1].buffer.tracks_gradient() || is_lost(entry.arguments[1].buffer)))
         lost.emplace(target.storage().get(), number);
@@ -135,7 +165,7 @@ void Tape::check_nothing_is_lost() const {
     }
     const autodiff::Activity &to_tracked = entry.definition->activity(tracked);
     for (std::size_t i = 0; i < entry.arguments.size(); ++i)
-      if (((dependent & ~tracked) >> i & 1) && to_tracked.read_for_output[i]) refuse(entry, number, i);
+      if (((dependent & ~tracked) >> i & 1) && to_tracked.read_for_output[i]) refuse_lost(entry, number, i, lost);
     const autodiff::Activity &from_dependent = entry.definition->activity(dependent);
     for (std::size_t i = 0; i < entry.arguments.size(); ++i)
       if (from_dependent.loses[i]) lost.emplace(entry.arguments[i].buffer.storage().get(), number);
@@ -152,10 +182,29 @@ void Tape::prepare_copy(Entry &entry) {
   entry.definition = jit::copy_kernel(source.device(), target.type(), target.rank());
 }
 
+void Tape::prepare_operation(Entry &entry) {
+  GivenAdjoint &given = *entry.given;
+  if (!given.planned.empty()) return;
+  std::vector<AnyBuffer> values;
+  for (const jit::OwnedArgument &argument : entry.arguments)
+    values.push_back(argument.values.valid() ? argument.values : argument.buffer);
+  given.planned = given.operation.adjoint(values);
+}
+
 std::vector<jit::OwnedArgument> Tape::adjoint_arguments(const Entry &entry) {
   std::vector<jit::OwnedArgument> arguments = entry.arguments;
   if (entry.handed_over.valid()) arguments[0].buffer = entry.handed_over;
   return arguments;
+}
+
+// Its own kernels run forward.
+LaunchOptions Tape::launch_options(const Entry &entry) { return {.stream = entry.options.stream}; }
+
+std::vector<Launch> Tape::adjoint_launches(const Entry &entry) {
+  std::vector<Launch> launches;
+  for (const jit::AdjointLaunch &one : entry.given->planned)
+    launches.emplace_back(one.kernel, one.extents, launch_options(entry), one.arguments);
+  return launches;
 }
 
 // Compiles the adjoints of different kernels and variants concurrently.
@@ -166,15 +215,25 @@ void Tape::compile_adjoints() const {
     bool operator==(const Wanted &) const = default;
   };
   std::vector<Wanted> wanted;
+  const auto want = [&](Wanted one) {
+    if (std::find(wanted.begin(), wanted.end(), one) == wanted.end()) wanted.push_back(std::move(one));
+  };
   for (std::size_t i = entries_.size(); i-- > 0;) {
     const Entry &entry = entries_[i];
     if (entry.adjoint || !gradients_flow(entry)) continue;
+    if (entry.given) {
+      if (entry.given->launches.empty())
+        for (const jit::AdjointLaunch &one : entry.given->planned)
+          want({one.kernel.get(),
+                jit::variant_key(*one.kernel, one.extents, launch_options(entry), jit::views(one.arguments))});
+      continue;
+    }
     const std::vector<jit::OwnedArgument> owned = adjoint_arguments(entry);
     const std::vector<jit::Argument> arguments = jit::views(owned);
     Wanted one{entry.definition.get(), jit::variant_key(*entry.definition, entry.extents, entry.options, arguments)};
     const auto &derived = one.definition->derived(one.key.active, one.key.may_alias, one.key.memory_limit);
     jit::add_adjoint_facts(one.key, *entry.definition, derived, entry.extents, arguments);
-    if (std::find(wanted.begin(), wanted.end(), one) == wanted.end()) wanted.push_back(one);
+    want(std::move(one));
   }
   std::vector<std::function<void()>> compiles;
   for (const Wanted &one : wanted) compiles.emplace_back([&one] { one.definition->variant(one.key); });
@@ -188,8 +247,10 @@ void Tape::prepare_adjoints() {
         "backward: an earlier backward() of this tape ended with an error after some of its adjoints had run, so that "
         "the gradients hold a part of it; call zero_gradients() first");
   check_nothing_is_lost();
-  for (Entry &entry : entries_)
+  for (Entry &entry : entries_) {
     if (entry.kind == Kind::copy && gradients_flow(entry)) prepare_copy(entry);
+    if (entry.given && gradients_flow(entry)) prepare_operation(entry);
+  }
   compile_adjoints();
   for (std::size_t i = entries_.size(); i-- > 0;) {
     Entry &entry = entries_[i];
@@ -201,7 +262,11 @@ void Tape::prepare_adjoints() {
               " was written between two launches of the tape by something "
               "that is not on it, so its gradient belongs to no launch; write it with a kernel or a copy on "
               "the tape, or before the first launch that uses it");
-    if (!entry.adjoint) entry.adjoint.emplace(entry.definition, entry.extents, entry.options, adjoint_arguments(entry));
+    if (entry.given) {
+      if (entry.given->launches.empty()) entry.given->launches = adjoint_launches(entry);
+    } else if (!entry.adjoint) {
+      entry.adjoint.emplace(entry.definition, entry.extents, entry.options, adjoint_arguments(entry));
+    }
     check_values(entry, i);
   }
 }
@@ -209,6 +274,13 @@ void Tape::prepare_adjoints() {
 void Tape::run_adjoint(Entry &entry, std::size_t number) {
   if (gradients_flow(entry)) check_values(entry, number);  // again, since a user's adjoint may write
   const SourceLocation unknown{};                          // the callers add the line
+  if (entry.given) {
+    for (Launch &launch : entry.given->launches) launch.launch(unknown);
+    for (std::size_t i = 0; i < entry.arguments.size(); ++i)
+      if (entry.writes(i) && entry.arguments[i].buffer.tracks_gradient())
+        entry.arguments[i].buffer.zero_gradient(unknown);
+    return;
+  }
   if (entry.kind != Kind::launch) {
     AnyBuffer &target = entry.arguments[0].buffer;
     if (!target.tracks_gradient()) return;

@@ -2,7 +2,23 @@
 
 #include "samite/base/error.h"
 
-namespace samite::jit {
+#include <array>
+
+namespace samite {
+
+Extents blocks_over(const Extents &whole, const Extents &tile, SourceLocation where) {
+  bool fits = whole.rank() == tile.rank() && whole.rank() > 0;
+  for (const std::int64_t extent : tile) fits = fits && extent > 0;
+  if (!fits)
+    throw UserError(where, "blocks_over: expected an extent of at least 1 of the tile for each of " +
+                               whole.to_string() + "; a tile of " + tile.to_string() + " given");
+  std::array<std::int64_t, maximum_rank> blocks{};
+  for (int d = 0; d < whole.rank(); ++d)
+    blocks[static_cast<std::size_t>(d)] = whole[d] / tile[d] + (whole[d] % tile[d] != 0 ? 1 : 0);
+  return Extents(std::span(blocks).first(static_cast<std::size_t>(whole.rank())), where);
+}
+
+namespace jit {
 
 int block_threads(const TileOptions &options, const std::string &kernel, SourceLocation where) {
   constexpr int warp = 32, most = 1024;
@@ -13,8 +29,9 @@ int block_threads(const TileOptions &options, const std::string &kernel, SourceL
 }
 
 ir::Kernel with_options(ir::Kernel captured, const TileOptions &options) {
-  captured.sums_in_shared = options.sums == tile::Memory::shared;
+  captured.sums_in_shared = options.sums_in_shared_memory;
   return captured;
 }
 
-}  // namespace samite::jit
+}  // namespace jit
+}  // namespace samite

@@ -13,12 +13,19 @@
 
 namespace samite {
 
+// The blocks of a launch in which each has `tile` of `whole`: each extent's quotient, rounded up.
+//
+//   kernel.launch(blocks_over({rows, columns}, {64, 64}), …)
+//
+// UserError with `where` if the two differ in rank, or if a tile's extent is 0.
+Extents blocks_over(const Extents &whole, const Extents &tile, SourceLocation where = std::source_location::current());
+
 // Options of a TileKernel.
 struct TileOptions {
   int threads = 256;  // threads of a block on CUDA: a multiple of 32, at most 1024
-  // The memory of sums of products on CUDA, between statements: registers if possible, or shared memory, like other
-  // tiles (docs/tiles.md). It matters for kernels that run out of registers.
-  tile::Memory sums = tile::Memory::registers;
+  // On CUDA sums of products are in registers between statements, if possible (docs/tiles.md); with this in shared
+  // memory, like other tiles. It matters for kernels that run out of registers.
+  bool sums_in_shared_memory = false;
 };
 
 namespace jit {

@@ -288,8 +288,8 @@ void set_parts(const KernelDefinition &definition, const Extents &extents, const
                std::span<const Argument> arguments, const CudaDevice &device, VariantKey &key) {
   const driver::LaunchLimits &limits = device.context().limits();
   constexpr std::int64_t most_asked = 1024, most_blocks = std::numeric_limits<std::int32_t>::max();
-  const int asked = options.sum_parts.value_or(0);
-  if (options.sum_parts && (asked < 1 || asked > most_asked))
+  const int asked = options.cuda.sum_parts.value_or(0);
+  if (options.cuda.sum_parts && (asked < 1 || asked > most_asked))
     throw UserError(definition.where(), "LaunchOptions::sum_parts of kernel '" + definition.name() + "' is " +
                                             std::to_string(asked) + "; expected 1 to " + std::to_string(most_asked));
   const std::int64_t blocks = extents.count();
@@ -310,7 +310,7 @@ void set_parts(const KernelDefinition &definition, const Extents &extents, const
   key.sum_parts = static_cast<int>(
       asked == 0 ? passes::parts_of_sums(blocks, iterations, bytes, limits.multiprocessors)
                  : std::clamp<std::int64_t>(std::min<std::int64_t>(iterations, most_blocks / blocks), 1, asked));
-  if (!limits.clusters || options.cluster || definition.factor_reads(key.cuda).empty()) return;
+  if (!limits.clusters || options.cuda.cluster || definition.factor_reads(key.cuda).empty()) return;
   const std::int64_t in_clusters =
       asked == 0 ? passes::parts_of_steps(blocks, iterations, limits.multiprocessors) : asked;
   // Otherwise another kernel reduces the parts.
@@ -328,9 +328,9 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
   const ir::Kernel &kernel = definition.forward();
   const std::int64_t count = extents.count();
   key.cuda = limits.compute_capability;
-  key.workspace_bytes = options.workspace_bytes;
+  key.workspace_bytes = options.cuda.workspace_bytes;
   // An older device refuses the launch; it must not be compiled first.
-  key.programmatic = options.programmatic && limits.compute_capability >= 90;
+  key.programmatic = options.cuda.programmatic && limits.compute_capability >= 90;
   if (count != 0) {
     const std::span counts(extents.begin(), static_cast<std::size_t>(extents.rank()));
     key.grid_stride = !codegen::fits_exact_launch(counts, {.tile_threads = kernel.block_threads});
@@ -349,7 +349,7 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
   const bool multiplies = !key.debug && !definition.factor_reads(key.cuda).empty();
   key.in_rounds = multiplies && count >= std::int64_t{2} * limits.multiprocessors;
   // Clusters take about 3 µs longer to start, which one wave of blocks does not recover.
-  if (key.in_rounds && !options.cluster && limits.clusters && cuda.largest_cluster() > 1)
+  if (key.in_rounds && !options.cuda.cluster && limits.clusters && cuda.largest_cluster() > 1)
     for (int d = std::max(extents.rank() - 2, 0); d < extents.rank(); ++d)
       if (extents[d] % 2 == 0) key.paired |= bit(static_cast<std::size_t>(d));
 }

@@ -79,8 +79,6 @@ namespace tile {
 struct Transposes {
   bool a = false, b = false;
 };
-// Where a block of CUDA's threads has a tile.
-enum class Memory : std::uint8_t { registers, shared };
 // The precision of products of floats: with `tf32`, tensor cores round the factors to 11 digits, and are many times
 // faster.
 enum class Precision : std::uint8_t { full, tf32 };

@@ -1,7 +1,6 @@
 #include "samite/ops/attention.h"
 
 #include "samite/base/error.h"
-#include "samite/jit/tape.h"
 #include "samite/ops/attention_kernels.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/matmul_plan.h"
@@ -13,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <vector>
 
 namespace samite::ops {
 namespace {
@@ -36,6 +36,7 @@ struct Made {
   using Of = AttentionKernels<T>;
   detail::Kernels<AttentionPlan, typename Of::Forward> forward{Of::forward};
   detail::Kernels<detail::RowPlan, typename Of::RowProducts> row_products{Of::row_products};
+  detail::Kernels<detail::RowPlan, typename Of::RowProductsAndSums> row_products_and_sums{Of::row_products_and_sums};
   detail::Kernels<AttentionPlan, typename Of::OfQueries> of_queries{Of::of_queries};
   detail::Kernels<AttentionPlan, typename Of::OfKeys> of_keys{Of::of_keys};
 
@@ -99,8 +100,8 @@ double scale_of(const AttentionOptions &options, const Check &check) {
 }  // namespace
 
 PlannedLaunch attention_launch(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device,
-                               bool taped, SourceLocation where) {
-  const AttentionPart part = taped ? AttentionPart::taped : AttentionPart::forward;
+                               bool derived, SourceLocation where) {
+  const AttentionPart part = derived ? AttentionPart::differentiated : AttentionPart::forward;
   const AttentionPlan plan = plan_of(type, shape, causal, device, part, where);
   return by_type(type, where, [&](auto &made) -> PlannedLaunch {
     return {made.forward.at(plan).definition(), blocks_of(shape, shape.rows, plan.queries)};
@@ -108,32 +109,98 @@ PlannedLaunch attention_launch(ScalarType type, const AttentionShape &shape, boo
 }
 
 AttentionAdjoint attention_adjoint_launches(ScalarType type, const AttentionShape &shape, bool causal,
-                                            const PlanDevice &device, double scale, SourceLocation where) {
+                                            const PlanDevice &device, double scale, const AttentionGradients &gradients,
+                                            SourceLocation where) {
   const auto plan = [&](AttentionPart part) {
     AttentionPlan plan = plan_of(type, shape, causal, device, part, where);
     plan.tiny_scale = detail::is_tiny_scale(type, scale);
+    plan.add_gradients = gradients.add;
     return plan;
   };
   const AttentionPlan queries = plan(AttentionPart::of_queries), keys = plan(AttentionPart::of_keys);
   const detail::RowPlan rows =
       detail::row_plan(shape.size, device, detail::largest_attention_size, detail::many_numbers(type));
   return by_type(type, where, [&](auto &made) -> AttentionAdjoint {
-    return {{made.row_products.at(rows).definition(), blocks_of(shape, shape.rows, rows.rows)},
+    return {{gradients.of_row_sums ? made.row_products_and_sums.at(rows).definition()
+                                   : made.row_products.at(rows).definition(),
+             blocks_of(shape, shape.rows, rows.rows)},
             {made.of_queries.at(queries).definition(), blocks_of(shape, shape.rows, queries.queries)},
             {made.of_keys.at(keys).definition(), blocks_of(shape, shape.terms, keys.keys)}};
   });
 }
+
+namespace {
+
+struct Arrays {
+  AnyBuffer q, k, v, out, row_sums;
+};
+// Gradients; that of row_sums may be missing.
+struct Cotangents {
+  AnyBuffer out, row_sums;
+};
+struct Gradients {
+  AnyBuffer q, k, v;
+};
+
+// The adjoint's three launches. Only their own array of products is new; it tracks a gradient, so that a tape can
+// differentiate them.
+std::vector<jit::AdjointLaunch> launches_of_adjoint(const AttentionAdjoint &planned, const Arrays &a,
+                                                    const Cotangents &of, const Gradients &to, double scale) {
+  const AnyBuffer products(a.q.device(), a.row_sums.type(), a.row_sums.extents(), Gradient::tracked);
+  const jit::Argument number = detail::number(scale, a.row_sums.type());
+  return {
+      of.row_sums.valid()
+          ? detail::adjoint_launch(planned.row_products, {{&a.out}, {&of.out}, {&of.row_sums}, {&products}})
+          : detail::adjoint_launch(planned.row_products, {{&a.out}, {&of.out}, {&products}}),
+      detail::adjoint_launch(planned.of_queries,
+                             {{&a.q}, {&a.k}, {&a.v}, {&a.row_sums}, {&products}, {&of.out}, {&to.q}, number}),
+      detail::adjoint_launch(
+          planned.of_keys, {{&a.q}, {&a.k}, {&a.v}, {&a.row_sums}, {&products}, {&of.out}, {&to.k}, {&to.v}, number})};
+}
+
+// On a tape. Gradients that no array tracks are read as zeros, and go to memory of their own.
+std::vector<jit::AdjointLaunch> taped_adjoint(std::span<const AnyBuffer> values, const Arrays &arrays,
+                                              const AttentionShape &shape, bool causal, double scale,
+                                              SourceLocation where) {
+  const auto gradient = [](const AnyBuffer &array) {
+    return array.tracks_gradient() ? array.gradient() : AnyBuffer(array.device(), array.type(), array.extents());
+  };
+  Cotangents of{gradient(arrays.out), {}};
+  if (arrays.row_sums.tracks_gradient()) of.row_sums = arrays.row_sums.gradient();
+  const AttentionAdjoint planned =
+      attention_adjoint_launches(arrays.q.type(), shape, causal, plan_device(arrays.q.device()), scale,
+                                 {.add = true, .of_row_sums = of.row_sums.valid()}, where);
+  return launches_of_adjoint(planned, {values[0], values[1], values[2], values[3], values[4]}, of,
+                             {gradient(arrays.q), gradient(arrays.k), gradient(arrays.v)}, scale);
+}
+
+}  // namespace
 
 void attention(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &v, const AnyBuffer &out,
                const AnyBuffer &row_sums, const AttentionOptions &options, SourceLocation where) {
   const Check check(q, k, v, where);
   check.expect(out, "out", q.extents(), q.type());
   check.expect(row_sums, "row_sums", check.of_rows(), check.sums());
-  const bool taped = Tape::recording() && (out.tracks_gradient() || row_sums.tracks_gradient());
-  const PlannedLaunch planned =
-      attention_launch(q.type(), check.shape(), options.causal, plan_device(q.device()), taped, where);
-  const jit::Argument scale = detail::number(scale_of(options, check), check.sums());
-  detail::launch_planned(planned, {{&q}, {&k}, {&v}, {&out}, {&row_sums}, scale}, where);
+  const double number = scale_of(options, check);
+  const auto adjoint = [arrays = Arrays{q, k, v, out, row_sums}, shape = check.shape(), causal = options.causal, number,
+                        where](std::span<const AnyBuffer> values) {
+    return taped_adjoint(values, arrays, shape, causal, number, where);
+  };
+  const auto run = [&](bool derived) {
+    const PlannedLaunch planned =
+        attention_launch(q.type(), check.shape(), options.causal, plan_device(q.device()), derived, where);
+    const jit::Argument scale = detail::number(number, check.sums());
+    detail::launch_planned(planned, {{&q}, {&k}, {&v}, {&out}, {&row_sums}, scale}, where, options.stream);
+  };
+  jit::perform({.name = "attention",
+                .arrays = {{.buffer = q, .name = "q", .needed = true},
+                           {.buffer = k, .name = "k", .needed = true},
+                           {.buffer = v, .name = "v", .needed = true},
+                           {.buffer = out, .name = "out", .written = true, .needed = true},
+                           {.buffer = row_sums, .name = "row_sums", .written = true, .needed = true}},
+                .stream = options.stream,
+                .adjoint = adjoint},
+               run, where);
 }
 
 void attention_adjoint(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &v, const AnyBuffer &out,
@@ -156,16 +223,12 @@ void attention_adjoint(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &
                                          "share theirs: give each a buffer, such as a clone()",
                                          what));
   const double number = scale_of(options, check);
-  const AttentionAdjoint planned =
-      attention_adjoint_launches(q.type(), check.shape(), options.causal, plan_device(q.device()), number, where);
-  const AnyBuffer products(q.device(), check.sums(), check.of_rows());
-  const jit::Argument scale = detail::number(number, check.sums());
-  detail::launch_planned(planned.row_products, {{&out}, {&out_gradient}, {&products}}, where);
-  detail::launch_planned(planned.of_queries,
-                         {{&q}, {&k}, {&v}, {&row_sums}, {&products}, {&out_gradient}, {&q_gradient}, scale}, where);
-  detail::launch_planned(
-      planned.of_keys,
-      {{&q}, {&k}, {&v}, {&row_sums}, {&products}, {&out_gradient}, {&k_gradient}, {&v_gradient}, scale}, where);
+  const AttentionAdjoint planned = attention_adjoint_launches(
+      q.type(), check.shape(), options.causal, plan_device(q.device()), number, {.add = options.add_gradients}, where);
+  for (const jit::AdjointLaunch &launch : launches_of_adjoint(planned, {q, k, v, out, row_sums}, {out_gradient, {}},
+                                                              {q_gradient, k_gradient, v_gradient}, number))
+    jit::launch_once(launch.kernel, LaunchExtents(launch.extents, where), {.stream = options.stream},
+                     jit::views(launch.arguments));
 }
 
 }  // namespace samite::ops

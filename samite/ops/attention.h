@@ -10,8 +10,9 @@
 //
 // The adjoint recomputes the weights from the logarithm of each row's sum of exponentials, which the forward run
 // stores. It is three kernels: one for the dot product of each row of out and its gradient, one that iterates over k
-// and v for each block of q, and one over q for each block of k and v, so that no two blocks add to one element. On a
-// tape the forward launch has the derived adjoint, which stores more.
+// and v for each block of q, and one over q for each block of k and v, so that no two blocks add to one element. A tape
+// runs it, too, with the gradient of row_sums, if that is tracked. Only if arrays share memory, or one is broadcast,
+// does a tape use the derived adjoint, which stores more.
 #pragma once
 
 #include "samite/ops/plan_device.h"
@@ -23,8 +24,10 @@
 namespace samite::ops {
 
 struct AttentionOptions {
-  bool causal = false;               // row i of q sees rows 0 to i of k and v
-  std::optional<double> scale = {};  // default: 1 / sqrt(size)
+  bool causal = false;                // row i of q sees rows 0 to i of k and v
+  std::optional<double> scale = {};   // default: 1 / sqrt(size)
+  std::optional<Stream> stream = {};  // default: the standard stream of the arrays' device
+  bool add_gradients = false;  // attention_adjoint adds to the gradients, as tapes do, and does not overwrite them
 };
 
 // Arrays of half, bfloat16, float or double, of one type, with up to 256 numbers in each row of a head. `row_sums` is
@@ -34,8 +37,8 @@ void attention(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &v, const
                const AnyBuffer &row_sums, const AttentionOptions &options = {},
                SourceLocation where = std::source_location::current());
 
-// Overwrites the last three with the gradients of q, k and v for that of out. `out` and `row_sums` are the results of
-// attention() for the same arrays.
+// Overwrites the last three with the gradients of q, k and v for that of out, or adds to them (add_gradients). `out`
+// and `row_sums` are the results of attention() for the same arrays.
 void attention_adjoint(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &v, const AnyBuffer &out,
                        const AnyBuffer &row_sums, const AnyBuffer &out_gradient, const AnyBuffer &q_gradient,
                        const AnyBuffer &k_gradient, const AnyBuffer &v_gradient, const AttentionOptions &options = {},
@@ -49,18 +52,23 @@ struct AttentionShape {
 //
 //   attention_launch        (q, k, v, out, row_sums, scale)
 //   row_products            (out, out_gradient, products), which runs first and overwrites products, an array like
-//                           row_sums
+//                           row_sums; with `of_row_sums` (out, out_gradient, row_sums_gradient, products)
 //   of_queries              (q, k, v, row_sums, products, out_gradient, q_gradient, scale)
 //   of_keys                 (q, k, v, row_sums, products, out_gradient, k_gradient, v_gradient, scale)
-// `taped`: the launch has the derived adjoint, for which its tiles are smaller. `scale` is that of the launches, up to
-// its magnitude: below 1e-30, or 1e-290 in double, other kernels are used.
+// `derived`: the launch has the derived adjoint, for which its tiles are smaller. `scale` is that of the launches, up
+// to its magnitude: below 1e-30, or 1e-290 in double, other kernels are used.
 PlannedLaunch attention_launch(ScalarType type, const AttentionShape &shape, bool causal, const PlanDevice &device,
-                               bool taped = false, SourceLocation where = std::source_location::current());
+                               bool derived = false, SourceLocation where = std::source_location::current());
 struct AttentionAdjoint {
   PlannedLaunch row_products, of_queries, of_keys;
 };
+struct AttentionGradients {
+  bool add = false;          // to the gradients of q, k and v
+  bool of_row_sums = false;  // row_sums has a gradient, too
+};
 AttentionAdjoint attention_adjoint_launches(ScalarType type, const AttentionShape &shape, bool causal,
                                             const PlanDevice &device, double scale = 1,
+                                            const AttentionGradients &gradients = {},
                                             SourceLocation where = std::source_location::current());
 
 }  // namespace samite::ops

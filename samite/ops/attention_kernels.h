@@ -21,6 +21,7 @@ struct AttentionKernels {
   using Number = Traced<S>;
   using Forward = TileKernel<void(In, In, In, Out, Rows, Number)>;
   using RowProducts = TileKernel<void(In, In, Rows)>;
+  using RowProductsAndSums = TileKernel<void(In, In, RowsIn, Rows)>;
   using OfQueries = TileKernel<void(In, In, In, RowsIn, RowsIn, In, Out, Number)>;
   using OfKeys = TileKernel<void(In, In, In, RowsIn, RowsIn, In, Out, Out, Number)>;
 
@@ -41,6 +42,12 @@ struct AttentionKernels {
   }
   static void store_rows(const Out &x, const Block &block, const Tile<S> &values) {
     tile::store(x, {block.batch, block.head, block.tile, 0}, detail::as_type<T>(values));
+  }
+  static void put_gradient(const Out &x, const Block &block, const Tile<S> &values, int rows,
+                           const AttentionPlan &plan) {
+    if (!plan.add_gradients) return store_rows(x, block, values);
+    const Tile<T> before = tile::load(x, {block.batch, block.head, block.tile, 0}, {rows, plan.size});
+    store_rows(x, block, values + detail::as_type<S>(before));
   }
   // A number for each row of q, as a column, or as a row along the rows of k.
   static Tile<S> column_of(const RowsIn &x, const Block &block, const Int &tile, const AttentionPlan &plan) {
@@ -124,11 +131,22 @@ struct AttentionKernels {
             {"out", "out_gradient", "products"},
             [=](In out, In out_gradient, Rows products) {
               const Block block;
-              const auto rows = [&](const In &x) {
-                return detail::as_type<S>(rows_of(x, block, block.tile, plan.rows, plan.columns));
-              };
               tile::store(products, {block.batch, block.head, block.tile},
-                          tile::reshape(tile::sum(rows(out) * rows(out_gradient), {1}), {plan.rows}));
+                          dot_products(out, out_gradient, block, plan));
+            },
+            TileOptions{.threads = plan.threads}};
+  }
+
+  // The derivative of a row's logarithm for a product of the row is that product's weight: its gradient adds to the
+  // cotangent of each product what the dot product is subtracted from.
+  static RowProductsAndSums row_products_and_sums(const RowPlan &plan) {
+    return {"attention_row_products_and_sums",
+            {"out", "out_gradient", "row_sums_gradient", "products"},
+            [=](In out, In out_gradient, RowsIn row_sums_gradient, Rows products) {
+              const Block block;
+              const Tile<S> of_sums = tile::load(row_sums_gradient, {block.batch, block.head, block.tile}, {plan.rows});
+              tile::store(products, {block.batch, block.head, block.tile},
+                          dot_products(out, out_gradient, block, plan) - of_sums);
             },
             TileOptions{.threads = plan.threads}};
   }
@@ -156,7 +174,7 @@ struct AttentionKernels {
             weights = select(seen(k, block.tile, j, plan), logarithms.weights(weights), S(0));
             tile::matmul(detail::as_type<T>(weights * of_weights), keys, gradient);
           }
-          store_rows(q_gradient, block, gradient * scale);
+          put_gradient(q_gradient, block, gradient * scale, plan.queries, plan);
         },
         TileOptions{.threads = plan.threads}};
   }
@@ -187,13 +205,19 @@ struct AttentionKernels {
                 tile::matmul(detail::as_type<T>(weights), cotangent, of_values);
                 tile::matmul(factor, queries, of_keys);
               }
-              store_rows(k_gradient, block, of_keys * scale);
-              store_rows(v_gradient, block, of_values);
+              put_gradient(k_gradient, block, of_keys * scale, plan.keys, plan);
+              put_gradient(v_gradient, block, of_values, plan.keys, plan);
             },
             TileOptions{.threads = plan.threads}};
   }
 
  private:
+  static Tile<S> dot_products(const In &x, const In &y, const Block &block, const RowPlan &plan) {
+    const auto rows = [&](const In &of) {
+      return detail::as_type<S>(rows_of(of, block, block.tile, plan.rows, plan.columns));
+    };
+    return tile::reshape(tile::sum(rows(x) * rows(y), {1}), {plan.rows});
+  }
   // The number of tiles of k and v that the block's rows attend to.
   static Int tiles_seen(const In &k, const Block &block, const AttentionPlan &plan) {
     Int all = tile::ceil_div(k.extent(2), plan.keys);

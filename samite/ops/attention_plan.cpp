@@ -64,7 +64,7 @@ AttentionPlan that_fits(AttentionPlan plan, ScalarType type, int capability, Att
 
 // Measured for the derived adjoint: it holds up to 9 tiles of 16 bits, or 6 of others, as large as the block's own
 // rows.
-AttentionPlan taped_plan(ScalarType type, int size, bool causal, int capability) {
+AttentionPlan differentiated_plan(ScalarType type, int size, bool causal, int capability) {
   const bool of_16_bits = size_of(type) == 2;
   const std::int64_t bytes_of_row = static_cast<std::int64_t>(size_of(type)) * size * (of_16_bits ? 9 : 6);
   int rows = of_16_bits ? 64 : 32;
@@ -84,7 +84,7 @@ AttentionPlan attention_plan(ScalarType type, const AttentionShape &shape, bool 
   const int size = static_cast<int>(round_up(std::max<std::int64_t>(shape.size, 1), 16));
   if (device.is_cpu()) return {queries_on_cpu(shape.rows), keys_on_cpu(shape.terms), size, 32, causal};
   const int threads = threads_of(size);
-  if (part == AttentionPart::taped) return taped_plan(type, size, causal, device.compute_capability);
+  if (part == AttentionPart::differentiated) return differentiated_plan(type, size, causal, device.compute_capability);
   const bool forward = part == AttentionPart::forward;
   if (size_of(type) == 2) {
     // Warp groups multiply rows of whole 128 bytes (passes/sm90/product_loops.h), with one block on a multiprocessor.

@@ -15,12 +15,13 @@ struct AttentionPlan {
   // The adjoint multiplies products by the scale before it subtracts the logarithm of a row's sum, to avoid a division
   // by a scale near zero.
   bool tiny_scale = false;
+  bool add_gradients = false;  // the adjoint adds to the gradients instead of overwriting them
 
   friend auto operator<=>(const AttentionPlan &, const AttentionPlan &) = default;
 };
 
-// `taped`: a forward run with a derived adjoint, which needs more tiles at a time.
-enum class AttentionPart : std::uint8_t { forward, taped, of_queries, of_keys };
+// `differentiated`: a forward run with a derived adjoint, which needs more tiles at a time.
+enum class AttentionPart : std::uint8_t { forward, differentiated, of_queries, of_keys };
 
 // The largest number of elements in a row.
 constexpr std::int64_t largest_attention_size = 256;

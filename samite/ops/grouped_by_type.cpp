@@ -123,7 +123,9 @@ Kernel scaled_kernel(const ScaledGroupedByType &kind, const detail::ScaledGroupe
 PlannedLaunch grouped_matmul_launch(const GroupedByType &kind, const GroupedShape &shape, const PlanDevice &device,
                                     SourceLocation where) {
   lang::check_precision(kind.precision == tile::Precision::tf32, kind.factor, where);
-  const MatmulPlan plan = grouped_plan(shape, {kind.factor, kind.precision, {.b = kind.b_transposed}}, device);
+  const MatmulFactors factors{kind.factor, kind.precision, {.b = kind.b_transposed}};
+  const MatmulPlan plan =
+      kind.differentiated ? differentiated_grouped_plan(shape, factors, device) : grouped_plan(shape, factors, device);
   const auto search = detail::GroupSearch::of(shape.groups, kind.checked);
 #define SAMITE_CASE(T, C)                                                            \
   if (kind.factor == scalar_type_of<T> && kind.epilogue.result == scalar_type_of<C>) \
@@ -133,6 +135,42 @@ PlannedLaunch grouped_matmul_launch(const GroupedByType &kind, const GroupedShap
   throw UserError(where, fmt::format("grouped_mm: expected factors of half or bfloat16 with results of their own type "
                                      "or float, of float or of double; factors of {} with results of {} given",
                                      cpp_name(kind.factor), cpp_name(kind.epilogue.result)));
+}
+
+void grouped_matmul(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &offsets, const AnyBuffer &c,
+                    const MatmulOptions &options, SourceLocation where) {
+  const char *name = "grouped_matmul";
+  refuse_transposed_rows(name, options.transposed, where);
+  const GroupedShape shape = grouped_shape(name, {a, b, offsets, c, options.transposed.b}, where);
+  detail::expect_type(name, b, "b", a.type(), where);
+  const PlannedLaunch planned = grouped_matmul_launch({.factor = a.type(),
+                                                       .epilogue = {.result = c.type()},
+                                                       .b_transposed = options.transposed.b,
+                                                       .precision = options.precision,
+                                                       .checked = checks_offsets({}, a.device()),
+                                                       .differentiated = is_differentiated({}, c)},
+                                                      shape, plan_device(a.device()), where);
+  detail::launch_planned(planned, {{&a}, {&b}, {&offsets}, {&c}}, where, options.stream);
+}
+
+void scaled_grouped_matmul(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &scale_a, const AnyBuffer &scale_b,
+                           const AnyBuffer &offsets, const AnyBuffer &c, const MatmulOptions &options,
+                           SourceLocation where) {
+  const char *name = "scaled_grouped_matmul";
+  refuse_transposed_rows(name, options.transposed, where);
+  lang::check_precision(options.precision == tile::Precision::tf32, a.type(), where);
+  const GroupedShape shape = grouped_shape(name, {a, b, offsets, c, options.transposed.b}, where);
+  const PlannedLaunch planned = scaled_grouped_matmul_launch(
+      {.a = a.type(),
+       .b = b.type(),
+       .scales_of_a = scale_groups(name, "scale_a", scale_a, 0, shape.rows, shape.inner, where, TermsAre::columns),
+       .scales_of_b =
+           scale_groups(name, "scale_b", scale_b, shape.groups, shape.inner, shape.columns, where, TermsAre::rows),
+       .epilogue = {.result = c.type()},
+       .b_transposed = options.transposed.b,
+       .checked = checks_offsets({}, a.device())},
+      shape, plan_device(a.device()), where);
+  detail::launch_planned(planned, {{&a}, {&b}, {&scale_a}, {&scale_b}, {&offsets}, {&c}}, where, options.stream);
 }
 
 void grouped_matmul_adjoint(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &offsets,
@@ -159,13 +197,13 @@ void grouped_matmul_adjoint(const AnyBuffer &a, const AnyBuffer &b, const AnyBuf
   const PlannedLaunch of_a =
       grouped_matmul_launch({a.type(), {a.type()}, !tb, options.precision, checked},
                             {shape.groups, shape.rows, shape.inner, shape.columns}, device, where);
-  detail::launch_planned(of_a, {{&c_gradient}, {&b}, {&offsets}, {&a_gradient}}, where);
+  detail::launch_planned(of_a, {{&c_gradient}, {&b}, {&offsets}, {&a_gradient}}, where, options.stream);
   // If b is transposed, so is its gradient, whose factors are swapped.
   const auto [left, right] = tb ? std::pair(&c_gradient, &a) : std::pair(&a, &c_gradient);
   const PlannedLaunch of_b = grouped_terms_launch(
       {a.type(), a.type(), {.a = true}, options.precision, checked},
       {shape.groups, tb ? shape.columns : shape.inner, tb ? shape.inner : shape.columns, shape.rows}, device, where);
-  detail::launch_planned(of_b, {{left}, {right}, {&offsets}, {&b_gradient}}, where);
+  detail::launch_planned(of_b, {{left}, {right}, {&offsets}, {&b_gradient}}, where, options.stream);
 }
 
 PlannedLaunch scaled_grouped_matmul_launch(const ScaledGroupedByType &kind, const GroupedShape &shape,

@@ -17,7 +17,8 @@ struct GroupedByType {
   LayerEpilogue epilogue;
   bool b_transposed = false;
   tile::Precision precision = tile::Precision::full;
-  bool checked = false;  // checks that the offsets increase
+  bool checked = false;         // checks that the offsets increase
+  bool differentiated = false;  // the plan is to suit the derived adjoint, too
 };
 // UserError if there is no such product.
 PlannedLaunch grouped_matmul_launch(const GroupedByType &kind, const GroupedShape &shape, const PlanDevice &device,

@@ -1,7 +1,7 @@
 #include "samite/ops/grouped_matmul.h"
 
 #include "samite/base/error.h"
-#include "samite/jit/tape.h"
+#include "samite/jit/tape_access.h"
 
 #include <fmt/format.h>
 
@@ -53,7 +53,7 @@ void refuse_transposed_rows(const std::string &name, const tile::Transposes &tra
 }
 
 bool is_differentiated(const LaunchOptions &options, const AnyBuffer &c) {
-  return options.direction == Direction::adjoint || (Tape::recording() && c.tracks_gradient());
+  return options.direction == Direction::adjoint || (jit::TapeAccess::recording() && c.tracks_gradient());
 }
 
 bool checks_offsets(const LaunchOptions &options, Device device) {

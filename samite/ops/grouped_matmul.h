@@ -98,7 +98,7 @@ class GroupedMatmul<Tile<C>(Sums<T>, Extras...)> {
   void launch(const LaunchOptions &options, const First &a, const Buffer<T> &b, const Rows &offsets, const Buffer<C> &c,
               jit::ArgumentFor<Extras>... extras) const {
     with_kernel(options, a, b, offsets, c, [&](const auto &kernel, const LaunchExtents &blocks) {
-      kernel.launch(blocks, options, a.buffer, b, offsets, c, extras...);
+      kernel.launch(blocks, detail::with_stream(options, state_->options), a.buffer, b, offsets, c, extras...);
     });
   }
   Launch record(const First &a, const Buffer<T> &b, const Rows &offsets, const Buffer<C> &c,
@@ -108,7 +108,7 @@ class GroupedMatmul<Tile<C>(Sums<T>, Extras...)> {
   Launch record(const LaunchOptions &options, const First &a, const Buffer<T> &b, const Rows &offsets,
                 const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
     return with_kernel(options, a, b, offsets, c, [&](const auto &kernel, const LaunchExtents &blocks) {
-      return kernel.record(blocks, options, a.buffer, b, offsets, c, extras...);
+      return kernel.record(blocks, detail::with_stream(options, state_->options), a.buffer, b, offsets, c, extras...);
     });
   }
 
@@ -161,19 +161,9 @@ GroupedMatmul(std::string, E) -> GroupedMatmul<Signature>;
 template <class E, class Signature = typename detail::EpilogueOf<E>::type>
 GroupedMatmul(std::string, E, MatmulOptions) -> GroupedMatmul<Signature>;
 
-// Rounded to C.
-template <Scalar T, Scalar C>
-void grouped_matmul(const Buffer<T> &a, const Buffer<T> &b, const Buffer<std::int32_t> &offsets, const Buffer<C> &c,
-                    const MatmulOptions &options = {}, SourceLocation where = std::source_location::current()) {
-  using Plain = GroupedMatmul<Tile<C>(Sums<T>)>;
-  static detail::Kernels<std::array<bool, 3>, Plain> made([](const std::array<bool, 3> &key) {
-    return Plain("grouped_matmul", [](const Sums<T> &s) { return detail::as_type<C>(s.values()); },
-                 {{key[0], key[1]}, key[2] ? tile::Precision::tf32 : tile::Precision::full});
-  });
-  refuse_transposed_rows("grouped_matmul", options.transposed, where);
-  lang::check_precision(options.precision == tile::Precision::tf32, scalar_type_of<T>, where);
-  made.at({options.transposed.a, options.transposed.b, options.precision == tile::Precision::tf32})
-      .launch({a, where}, b, offsets, c);
-}
+// Rounded to c's type, for types as in GroupedByType (ops/grouped_by_type.h). UserError for others, and as for a
+// GroupedMatmul.
+void grouped_matmul(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &offsets, const AnyBuffer &c,
+                    const MatmulOptions &options = {}, SourceLocation where = std::source_location::current());
 
 }  // namespace samite::ops

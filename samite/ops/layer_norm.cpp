@@ -144,6 +144,7 @@ std::shared_ptr<jit::KernelDefinition> layer_norm_kernel(const RowPlan &plan, bo
 struct AdjointPlan {
   RowPlan part;
   int tiles = 1;  // of rows, that a block iterates over
+  bool add_gradients = false;
 
   friend auto operator<=>(const AdjointPlan &, const AdjointPlan &) = default;
 };
@@ -210,7 +211,7 @@ Adjoint<T> adjoint_of(const AdjointPlan &adjoint) {
             if (adjoint.tiles == 1 || plan.in_parts) {
               for (Int tile : range(adjoint.tiles))
                 gradients(first + tile, [&](const Int &k, const Tile<S> &n, const Tile<S> &g, const Tile<S> &of_x) {
-                  detail::store_rows<T>(x_gradient, first + tile, k, of_x);
+                  detail::put_rows<T>(x_gradient, first + tile, k, of_x, plan, adjoint.add_gradients);
                   add_rows(weight_gradient, k, g * n);
                   add_rows(bias_gradient, k, g);
                 });
@@ -220,7 +221,7 @@ Adjoint<T> adjoint_of(const AdjointPlan &adjoint) {
             Tile<S> of_bias = tile::zeros<S>({plan.rows, plan.columns});
             for (Int tile : range(adjoint.tiles))
               gradients(first + tile, [&](const Int &k, const Tile<S> &n, const Tile<S> &g, const Tile<S> &of_x) {
-                detail::store_rows<T>(x_gradient, first + tile, k, of_x);
+                detail::put_rows<T>(x_gradient, first + tile, k, of_x, plan, adjoint.add_gradients);
                 of_weight += g * n;
                 of_bias += g;
               });
@@ -257,8 +258,9 @@ Extents blocks_of(std::int64_t rows, std::int64_t columns, const RowPlan &plan) 
 }  // namespace
 
 PlannedLaunch layer_norm_adjoint_launch(ScalarType type, std::int64_t rows, std::int64_t columns,
-                                        const PlanDevice &device, SourceLocation where) {
-  const AdjointPlan plan = adjoint_plan(type, rows, columns, device);
+                                        const PlanDevice &device, bool add_gradients, SourceLocation where) {
+  AdjointPlan plan = adjoint_plan(type, rows, columns, device);
+  plan.add_gradients = add_gradients;
   const Extents blocks{detail::ceil_div(blocks_of(rows, columns, plan.part)[0], plan.tiles)};
   switch (type) {
 #define SAMITE_CASE(T) \
@@ -282,26 +284,94 @@ PlannedLaunch layer_norm_launch(ScalarType type, bool weighted, std::int64_t row
   }
 }
 
-void layer_norm(const AnyBuffer &x, const AnyBuffer &weight, const AnyBuffer &bias, const AnyBuffer &y, double epsilon,
-                SourceLocation where) {
+namespace {
+
+ScalarType type_of_sums(const AnyBuffer &x) { return x.type() == ScalarType::Float64 ? x.type() : ScalarType::Float32; }
+
+void check_columns(const char *operation, const AnyBuffer &x, const AnyBuffer &numbers, const char *what,
+                   SourceLocation where) {
+  const ScalarType type = type_of_sums(x);
+  if (!numbers.valid() || numbers.type() != type || numbers.extents() != Extents{x.extents()[1]})
+    throw UserError(
+        where, fmt::format("{}: expected a {} of {} numbers of {}, one for each column of x; {} given", operation, what,
+                           x.extents()[1], cpp_name(type), numbers.valid() ? numbers.to_string() : "an empty buffer"));
+}
+
+PlannedLaunch adjoint_for(const AnyBuffer &x, bool add_gradients, SourceLocation where) {
+  return layer_norm_adjoint_launch(x.type(), x.extents()[0], x.extents()[1], plan_device(x.device()), add_gradients,
+                                   where);
+}
+
+// On a tape. Gradients that no array tracks go to memory of their own.
+std::vector<jit::AdjointLaunch> taped_adjoint(std::span<const AnyBuffer> values, std::span<const AnyBuffer> arrays,
+                                              double epsilon, SourceLocation where) {
+  const auto gradient = [](const AnyBuffer &array) {
+    return array.tracks_gradient() ? array.gradient() : AnyBuffer(array.device(), array.type(), array.extents());
+  };
+  const AnyBuffer of_x = gradient(arrays[0]), of_weight = gradient(arrays[1]), of_bias = gradient(arrays[2]),
+                  of_y = gradient(arrays[3]);
+  return {detail::adjoint_launch(adjoint_for(arrays[0], /*add_gradients=*/true, where),
+                                 {{&values[0]},
+                                  {&values[1]},
+                                  {&of_y},
+                                  {&of_x},
+                                  {&of_weight},
+                                  {&of_bias},
+                                  detail::number(epsilon, type_of_sums(arrays[0]))})};
+}
+
+}  // namespace
+
+void layer_norm_adjoint(const AnyBuffer &x, const AnyBuffer &weight, const AnyBuffer &y_gradient,
+                        const AnyBuffer &x_gradient, const AnyBuffer &weight_gradient, const AnyBuffer &bias_gradient,
+                        const LayerNormOptions &options, SourceLocation where) {
+  detail::check_rows("layer_norm_adjoint", x, y_gradient, where);
+  detail::check_rows("layer_norm_adjoint", x, x_gradient, where);
+  check_columns("layer_norm_adjoint", x, weight, "weight", where);
+  check_columns("layer_norm_adjoint", x, weight_gradient, "gradient of the weight", where);
+  check_columns("layer_norm_adjoint", x, bias_gradient, "gradient of the bias", where);
+  detail::launch_planned(adjoint_for(x, options.add_gradients, where),
+                         {{&x},
+                          {&weight},
+                          {&y_gradient},
+                          {&x_gradient},
+                          {&weight_gradient},
+                          {&bias_gradient},
+                          detail::number(options.epsilon, type_of_sums(x))},
+                         where, options.stream);
+}
+
+void layer_norm(const AnyBuffer &x, const AnyBuffer &weight, const AnyBuffer &bias, const AnyBuffer &y,
+                const LayerNormOptions &options, SourceLocation where) {
   detail::check_rows("layer_norm", x, y, where);
   const PlannedLaunch planned =
       layer_norm_launch(x.type(), true, x.extents()[0], x.extents()[1], plan_device(x.device()), where);
-  const ScalarType sums = planned.kernel->parameters()[1].type;
-  for (const auto &[buffer, what] : {std::pair{&weight, "weight"}, std::pair{&bias, "bias"}})
-    if (!buffer->valid() || buffer->type() != sums || buffer->extents() != Extents{x.extents()[1]})
-      throw UserError(where, fmt::format("layer_norm: expected a {} of {} numbers of {}, one for each column of x; {} "
-                                         "given",
-                                         what, x.extents()[1], cpp_name(sums),
-                                         buffer->valid() ? buffer->to_string() : "an empty buffer"));
-  detail::launch_planned(planned, {{&x}, {&weight}, {&bias}, {&y}, detail::number(epsilon, sums)}, where);
+  check_columns("layer_norm", x, weight, "weight", where);
+  check_columns("layer_norm", x, bias, "bias", where);
+  const auto adjoint = [arrays = std::vector{x, weight, bias, y}, epsilon = options.epsilon, where](
+                           std::span<const AnyBuffer> values) { return taped_adjoint(values, arrays, epsilon, where); };
+  jit::perform(
+      {.name = "layer_norm",
+       .arrays = {{.buffer = x, .name = "x", .needed = true},
+                  {.buffer = weight, .name = "weight", .needed = true},
+                  {bias, "bias"},
+                  {.buffer = y, .name = "y", .written = true}},
+       .stream = options.stream,
+       .adjoint = adjoint},
+      [&](bool) {
+        detail::launch_planned(planned,
+                               {{&x}, {&weight}, {&bias}, {&y}, detail::number(options.epsilon, type_of_sums(x))},
+                               where, options.stream);
+      },
+      where);
 }
 
-void layer_norm(const AnyBuffer &x, const AnyBuffer &y, double epsilon, SourceLocation where) {
+void layer_norm(const AnyBuffer &x, const AnyBuffer &y, const LayerNormOptions &options, SourceLocation where) {
   detail::check_rows("layer_norm", x, y, where);
   const PlannedLaunch planned =
       layer_norm_launch(x.type(), false, x.extents()[0], x.extents()[1], plan_device(x.device()), where);
-  detail::launch_planned(planned, {{&x}, {&y}, detail::number(epsilon, planned.kernel->parameters()[2].type)}, where);
+  detail::launch_planned(planned, {{&x}, {&y}, detail::number(options.epsilon, type_of_sums(x))}, where,
+                         options.stream);
 }
 
 }  // namespace samite::ops

@@ -11,14 +11,23 @@
 #include "samite/ops/planned_launch.h"
 #include "samite/runtime/any_buffer.h"
 
+#include <optional>
+
 namespace samite::ops {
 
+struct LayerNormOptions {
+  double epsilon = 1e-5;
+  std::optional<Stream> stream = {};  // default: the standard stream of the arrays' device
+  bool add_gradients = false;         // layer_norm_adjoint adds to the gradient of x, too, as tapes do
+};
+
 // x and y (rows x columns) of half, bfloat16, float or double. The weight and the bias have one number for each column,
-// of float, or of double if x is: their gradients are sums over all rows. All on one device. Tapes can record the
-// launch. UserError if their shapes do not match, DeviceError as for a launch.
+// of float, or of double if x is: their gradients are sums over all rows. All on one device. On a tape the adjoint is
+// layer_norm_adjoint; a derived one without a weight, or if x and y share memory. UserError if their shapes do not
+// match, DeviceError as for a launch.
 void layer_norm(const AnyBuffer &x, const AnyBuffer &weight, const AnyBuffer &bias, const AnyBuffer &y,
-                double epsilon = 1e-5, SourceLocation where = std::source_location::current());
-void layer_norm(const AnyBuffer &x, const AnyBuffer &y, double epsilon = 1e-5,
+                const LayerNormOptions &options = {}, SourceLocation where = std::source_location::current());
+void layer_norm(const AnyBuffer &x, const AnyBuffer &y, const LayerNormOptions &options = {},
                 SourceLocation where = std::source_location::current());
 
 // The launch with arguments (x, weight, bias, y, epsilon), or (x, y, epsilon), for that many rows and columns, planned
@@ -26,11 +35,14 @@ void layer_norm(const AnyBuffer &x, const AnyBuffer &y, double epsilon = 1e-5,
 PlannedLaunch layer_norm_launch(ScalarType type, bool weighted, std::int64_t rows, std::int64_t columns,
                                 const PlanDevice &device, SourceLocation where = std::source_location::current());
 
-// The launch with arguments (x, weight, y_gradient, x_gradient, weight_gradient, bias_gradient, epsilon), which
-// overwrites the gradient of x, and adds to those of the weight and the bias. Tapes do not use it: the derived adjoint
-// of layer_norm_launch adds to all three.
+// The gradients of x, the weight and the bias for that of y. It adds to those of the weight and the bias, and
+// overwrites that of x unless the options say otherwise.
+void layer_norm_adjoint(const AnyBuffer &x, const AnyBuffer &weight, const AnyBuffer &y_gradient,
+                        const AnyBuffer &x_gradient, const AnyBuffer &weight_gradient, const AnyBuffer &bias_gradient,
+                        const LayerNormOptions &options = {}, SourceLocation where = std::source_location::current());
+// The launch with arguments (x, weight, y_gradient, x_gradient, weight_gradient, bias_gradient, epsilon).
 PlannedLaunch layer_norm_adjoint_launch(ScalarType type, std::int64_t rows, std::int64_t columns,
-                                        const PlanDevice &device,
+                                        const PlanDevice &device, bool add_gradients = false,
                                         SourceLocation where = std::source_location::current());
 
 }  // namespace samite::ops

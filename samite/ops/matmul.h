@@ -29,6 +29,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <typeinfo>
@@ -40,9 +41,16 @@ namespace samite::ops {
 struct MatmulOptions {
   tile::Transposes transposed = {};                   // a is (inner x rows), b is (columns x inner)
   tile::Precision precision = tile::Precision::full;  // for products of float: tile::Precision::tf32 rounds the factors
+  // The stream of launches whose own options name none; by default the standard stream of a's device.
+  std::optional<Stream> stream = {};
 };
 
 namespace detail {
+
+inline LaunchOptions with_stream(LaunchOptions launch, const MatmulOptions &options) {
+  if (!launch.stream) launch.stream = options.stream;
+  return launch;
+}
 
 template <class E>
 struct EpilogueOf : EpilogueOf<decltype(&E::operator())> {};
@@ -125,7 +133,7 @@ class Matmul<Tile<C>(Sums<T>, Extras...)> {
   void launch(const LaunchOptions &options, const First &a, const Buffer<T> &b, const Buffer<C> &c,
               jit::ArgumentFor<Extras>... extras) const {
     with_kernel(a, b, c, [&](const auto &kernel, const LaunchExtents &blocks) {
-      kernel.launch(blocks, options, a.buffer, b, c, extras...);
+      kernel.launch(blocks, detail::with_stream(options, state_->options), a.buffer, b, c, extras...);
     });
   }
   Launch record(const First &a, const Buffer<T> &b, const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
@@ -134,7 +142,7 @@ class Matmul<Tile<C>(Sums<T>, Extras...)> {
   Launch record(const LaunchOptions &options, const First &a, const Buffer<T> &b, const Buffer<C> &c,
                 jit::ArgumentFor<Extras>... extras) const {
     return with_kernel(a, b, c, [&](const auto &kernel, const LaunchExtents &blocks) {
-      return kernel.record(blocks, options, a.buffer, b, c, extras...);
+      return kernel.record(blocks, detail::with_stream(options, state_->options), a.buffer, b, c, extras...);
     });
   }
 
@@ -212,18 +220,9 @@ Matmul(std::string, E) -> Matmul<Signature>;
 template <class E, class Signature = typename detail::EpilogueOf<E>::type>
 Matmul(std::string, E, MatmulOptions) -> Matmul<Signature>;
 
-// c = a b, rounded to C.
-template <Scalar T, Scalar C>
-void matmul(const Buffer<T> &a, const Buffer<T> &b, const Buffer<C> &c, const MatmulOptions &options = {},
-            SourceLocation where = std::source_location::current()) {
-  using Plain = Matmul<Tile<C>(Sums<T>)>;
-  static detail::Kernels<std::array<bool, 3>, Plain> made([](const std::array<bool, 3> &key) {
-    return Plain("matmul", [](const Sums<T> &s) { return detail::as_type<C>(s.values()); },
-                 {{key[0], key[1]}, key[2] ? tile::Precision::tf32 : tile::Precision::full});
-  });
-  lang::check_precision(options.precision == tile::Precision::tf32, scalar_type_of<T>, where);
-  made.at({options.transposed.a, options.transposed.b, options.precision == tile::Precision::tf32})
-      .launch({a, where}, b, c);
-}
+// c = a b, rounded to c's type, for types as in MatmulByType (ops/matmul_by_type.h). UserError for others, and as for a
+// Matmul.
+void matmul(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &c, const MatmulOptions &options = {},
+            SourceLocation where = std::source_location::current());
 
 }  // namespace samite::ops

@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/layer_epilogue.h"
+#include "samite/ops/matmul.h"
 #include "samite/ops/product_types.h"
 
 #include <fmt/format.h>
@@ -60,11 +61,12 @@ PlannedLaunch matmul_launch(const MatmulByType &kind, const MatmulShape &shape, 
   check_epilogue("matmul", kind.epilogue, where);
   lang::check_precision(kind.precision == tile::Precision::tf32, kind.factor, where);
   const LayerEpilogue &e = kind.epilogue;
-  const MatmulFactors factors{
-      .type = kind.factor,
-      .precision = kind.precision,
-      .transposed = kind.transposed,
-      .differentiated = is_floating(kind.factor) && (e.activation != Activation::none || e.bias)};
+  const MatmulFactors factors{.type = kind.factor,
+                              .precision = kind.precision,
+                              .transposed = kind.transposed,
+                              .differentiated = kind.differentiated || (is_floating(kind.factor) &&
+                                                                        (e.activation != Activation::none || e.bias)),
+                              .copied_where_that_pays = kind.copied_where_that_pays};
   const MatmulPlan plan = matmul_plan(shape, factors, device);
   const Extents blocks = matmul_blocks(shape, plan, kind.in_batches);
 #define SAMITE_CASE(T, C)                                                            \
@@ -78,6 +80,22 @@ PlannedLaunch matmul_launch(const MatmulByType &kind, const MatmulShape &shape, 
                               "float, of float, of double, or of int8 or uint8 with results of int32; factors of "
                               "{} with results of {} given",
                               cpp_name(kind.factor), cpp_name(kind.epilogue.result)));
+}
+
+void matmul(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &c, const MatmulOptions &options,
+            SourceLocation where) {
+  const MatmulShape shape = matmul_shape("matmul", {a, b, c, options.transposed}, where);
+  detail::expect_type("matmul", b, "b", a.type(), where);
+  const PlannedLaunch planned =
+      matmul_launch({.factor = a.type(),
+                     .epilogue = {.result = c.type()},
+                     .transposed = options.transposed,
+                     .precision = options.precision,
+                     .in_batches = a.rank() == 3,
+                     .differentiated = a.tracks_gradient() || b.tracks_gradient() || c.tracks_gradient(),
+                     .copied_where_that_pays = true},
+                    shape, plan_device(a.device()), where);
+  detail::launch_planned(planned, {{&a}, {&b}, {&c}}, where, options.stream);
 }
 
 }  // namespace samite::ops

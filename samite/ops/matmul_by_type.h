@@ -33,6 +33,8 @@ struct MatmulByType {
   tile::Transposes transposed = {};
   tile::Precision precision = tile::Precision::full;
   bool in_batches = false;
+  bool differentiated = false;          // the plan is to suit the derived adjoint, too
+  bool copied_where_that_pays = false;  // as in MatmulFactors
 };
 // UserError if there is no such product.
 PlannedLaunch matmul_launch(const MatmulByType &kind, const MatmulShape &shape, const PlanDevice &device,
@@ -47,6 +49,7 @@ struct ScaledMatmulByType {
   tile::Transposes transposed = {};
   bool in_batches = false;
   ScalesLie scales = {};
+  bool differentiated = false;
 };
 PlannedLaunch scaled_matmul_launch(const ScaledMatmulByType &kind, const MatmulShape &shape, const PlanDevice &device,
                                    SourceLocation where = std::source_location::current());

@@ -62,6 +62,13 @@ class Check {
 
 }  // namespace
 
+void detail::expect_type(const char *operation, const AnyBuffer &buffer, const char *what, ScalarType type,
+                         SourceLocation where) {
+  if (!buffer.valid() || buffer.type() != type)
+    throw UserError(where, fmt::format("{}: expected {} of {}; {} given", operation, what, cpp_name(type),
+                                       buffer.valid() ? buffer.to_string() : "an empty buffer"));
+}
+
 MatmulShape matmul_shape(const std::string &name, const MatmulOperands &operands, SourceLocation where) {
   return Check(name, operands, where).shape();
 }

@@ -13,6 +13,12 @@ struct MatmulOperands {
   tile::Transposes transposed;
 };
 
+namespace detail {
+// UserError if a buffer's elements are of another type; `what` is its name.
+void expect_type(const char *operation, const AnyBuffer &buffer, const char *what, ScalarType type,
+                 SourceLocation where);
+}  // namespace detail
+
 // a is (rows x inner), b (inner x columns), c (rows x columns); if transposed, a is (inner x rows) and b (columns x
 // inner). Either all three have a leading batch dimension, or none. UserError with `where`, and with what was expected
 // and given, if shapes or devices do not match.

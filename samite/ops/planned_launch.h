@@ -3,12 +3,13 @@
 #pragma once
 
 #include "samite/jit/definition.h"
-#include "samite/jit/launch.h"
+#include "samite/jit/operation.h"
 
 #include <array>
 #include <cstring>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace samite::ops {
@@ -23,8 +24,17 @@ struct PlannedLaunch {
 namespace detail {
 
 inline void launch_planned(const PlannedLaunch &planned, std::initializer_list<jit::Argument> arguments,
-                           SourceLocation where) {
-  jit::launch_once(planned.kernel, LaunchExtents(planned.blocks, where), {}, std::span(arguments));
+                           SourceLocation where, const std::optional<Stream> &stream = {}) {
+  jit::launch_once(planned.kernel, LaunchExtents(planned.blocks, where), {.stream = stream}, std::span(arguments));
+}
+
+// The same as a part of an operation's adjoint.
+inline jit::AdjointLaunch adjoint_launch(const PlannedLaunch &planned, std::initializer_list<jit::Argument> arguments) {
+  jit::AdjointLaunch launch{planned.kernel, planned.blocks, {}};
+  for (const jit::Argument &argument : arguments)
+    launch.arguments.push_back(argument.buffer ? jit::OwnedArgument{*argument.buffer, 0}
+                                               : jit::OwnedArgument{{}, argument.scalar});
+  return launch;
 }
 
 // A number for a parameter of type double, or else float.

@@ -220,19 +220,21 @@ PlannedLaunch dequantise_launch(ScalarType q, ScalarType x, const ScaleGroups &g
   refuse_types("dequantise", x, q, where);
 }
 
-void detail::quantise(const AnyBuffer &x, const AnyBuffer &q, const AnyBuffer &scale, SourceLocation where) {
+void quantise(const AnyBuffer &x, const AnyBuffer &q, const AnyBuffer &scale, const std::optional<Stream> &stream,
+              SourceLocation where) {
   const ScaleGroups groups = groups_of("quantise", x, q, scale, where);
   const QuantiseLaunches planned = quantise_launches(x.type(), q.type(), groups, x.extents()[0], x.extents()[1], where);
-  if (!planned.largest) return launch_planned(planned.quantise, {{&x}, {&q}, {&scale}}, where);
+  if (!planned.largest) return detail::launch_planned(planned.quantise, {{&x}, {&q}, {&scale}}, where, stream);
   const Buffer<float> largest(x.device(), {1, 1});
-  launch_planned(*planned.largest, {{&x}, {&largest}}, where);
-  launch_planned(planned.quantise, {{&x}, {&q}, {&largest}, {&scale}}, where);
+  detail::launch_planned(*planned.largest, {{&x}, {&largest}}, where, stream);
+  detail::launch_planned(planned.quantise, {{&x}, {&q}, {&largest}, {&scale}}, where, stream);
 }
 
-void detail::dequantise(const AnyBuffer &q, const AnyBuffer &scale, const AnyBuffer &x, SourceLocation where) {
+void dequantise(const AnyBuffer &q, const AnyBuffer &scale, const AnyBuffer &x, const std::optional<Stream> &stream,
+                SourceLocation where) {
   const ScaleGroups groups = groups_of("dequantise", q, x, scale, where);
-  launch_planned(dequantise_launch(q.type(), x.type(), groups, q.extents()[0], q.extents()[1], where),
-                 {{&q}, {&scale}, {&x}}, where);
+  detail::launch_planned(dequantise_launch(q.type(), x.type(), groups, q.extents()[0], q.extents()[1], where),
+                         {{&q}, {&scale}, {&x}}, where, stream);
 }
 
 }  // namespace samite::ops

@@ -19,27 +19,14 @@
 
 namespace samite::ops {
 
-namespace detail {
-// Without template parameters: compilers mangle constrained templates differently, and the program's compiler may
-// differ from the library's.
-void quantise(const AnyBuffer &x, const AnyBuffer &q, const AnyBuffer &scale, SourceLocation where);
-void dequantise(const AnyBuffer &q, const AnyBuffer &scale, const AnyBuffer &x, SourceLocation where);
-}  // namespace detail
-
-// x of half, bfloat16 or float and q (both rows x columns), on one device. UserError if their shapes do not match,
-// DeviceError as for a launch.
-template <Scalar T, Scalar Q>
-void quantise(const Buffer<T> &x, const Buffer<Q> &q, const Buffer<float> &scale,
-              SourceLocation where = std::source_location::current()) {
-  detail::quantise(x, q, scale, where);
-}
-
+// x of half, bfloat16 or float, q of f8e4m3 or f8e5m2 (both rows x columns), and scales of float, on one device.
+// `stream`: by default the standard stream of that device. UserError if types or shapes do not match, DeviceError as
+// for a launch.
+void quantise(const AnyBuffer &x, const AnyBuffer &q, const AnyBuffer &scale, const std::optional<Stream> &stream = {},
+              SourceLocation where = std::source_location::current());
 // x = q scale.
-template <Scalar Q, Scalar T>
-void dequantise(const Buffer<Q> &q, const Buffer<float> &scale, const Buffer<T> &x,
-                SourceLocation where = std::source_location::current()) {
-  detail::dequantise(q, scale, x, where);
-}
+void dequantise(const AnyBuffer &q, const AnyBuffer &scale, const AnyBuffer &x,
+                const std::optional<Stream> &stream = {}, SourceLocation where = std::source_location::current());
 
 // The launches for that many rows and columns. A single scale takes two: arguments of the first are (x, largest), with
 // a zero `largest` of (1, 1), and of the second (x, q, largest, scale). Others are one launch of (x, q, scale); for

@@ -54,5 +54,11 @@ template <Scalar T>
 void store_rows(const Array<T, 2> &y, const Int &i, const Int &k, const Tile<RowNumber<T>> &part) {
   tile::store(y, {i, k}, as_type<T>(part));
 }
+// The same, or the sum of this and what is there.
+template <Scalar T>
+void put_rows(const Array<T, 2> &y, const Int &i, const Int &k, const Tile<RowNumber<T>> &part, const RowPlan &plan,
+              bool adds) {
+  store_rows<T>(y, i, k, adds ? part + as_type<RowNumber<T>>(tile::load(y, {i, k}, {plan.rows, plan.columns})) : part);
+}
 
 }  // namespace samite::ops::detail

@@ -2,8 +2,8 @@
 //
 //   ops::scaled_grouped_matmul(a, b, scale_a, scale_b, offsets, c);
 //
-//   const auto experts = ops::scaled_grouped_product<f8e4m3>(
-//       "experts", [](const ops::Sums<float> &s) { return tile::cast<bfloat16>(s.values()); }, {.b = true});
+//   const ops::ScaledGroupedMatmul experts{
+//       "experts", [](const ops::ScaledSums<f8e4m3> &s) { return tile::cast<bfloat16>(s.values()); }, {{.b = true}}};
 //   experts.launch({a, where}, b, scale_a, scale_b, offsets, c);
 //
 // Scales of a are those of a matrix of (rows x inner), except for blocks of rows, which could span several groups: one
@@ -66,11 +66,11 @@ std::vector<ScaledGroupedSums> scaled_grouped_block_sums(const Array<const A, 2>
 
 }  // namespace detail
 
-template <Scalar A, Scalar B, class Epilogue>
+template <class Epilogue>
 class ScaledGroupedMatmul;
 
 template <Scalar A, Scalar B, Scalar C, class... Extras>
-class ScaledGroupedMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
+class ScaledGroupedMatmul<Tile<C>(ScaledSums<A, B>, Extras...)> {
   static_assert((std::same_as<A, f8e4m3> || std::same_as<A, f8e5m2>) &&
                     (std::same_as<B, f8e4m3> || std::same_as<B, f8e5m2>),
                 "a scaled product has factors of f8e4m3 or f8e5m2; ops::GroupedMatmul multiplies other types");
@@ -84,12 +84,14 @@ class ScaledGroupedMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
 
  public:
   template <class E>
-  ScaledGroupedMatmul(std::string name, const E &epilogue, tile::Transposes transposed = {},
+  ScaledGroupedMatmul(std::string name, const E &epilogue, MatmulOptions options = {},
                       SourceLocation where = std::source_location::current())
-      : state_(std::make_shared<State>(
-            name, transposed, detail::first_arrays(5),
-            [=](const detail::ScaledGroupedPlan &plan) { return kernel(name, epilogue, transposed, plan, where); })) {
-    refuse_transposed_rows(name, transposed, where);
+      : state_(
+            std::make_shared<State>(name, options, detail::first_arrays(5), [=](const detail::ScaledGroupedPlan &plan) {
+              return kernel(name, epilogue, options.transposed, plan, where);
+            })) {
+    lang::check_precision(options.precision == tile::Precision::tf32, scalar_type_of<A>, where);
+    refuse_transposed_rows(name, options.transposed, where);
   }
 
   // a (rows x inner), b (groups x inner x columns), or transposed (groups x columns x inner), offsets (groups + 1), c
@@ -101,16 +103,23 @@ class ScaledGroupedMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
   void launch(const LaunchOptions &options, const First &a, const Buffer<B> &b, const Scales &scale_a,
               const Scales &scale_b, const Rows &offsets, const Buffer<C> &c,
               jit::ArgumentFor<Extras>... extras) const {
-    with_kernel(options, {a.buffer, b, offsets, c, state_->options.b}, scale_a, scale_b, a.where,
+    with_kernel(options, {a.buffer, b, offsets, c, state_->options.transposed.b}, scale_a, scale_b, a.where,
                 [&](const auto &kernel, const LaunchExtents &blocks) {
-                  kernel.launch(blocks, options, a.buffer, b, scale_a, scale_b, offsets, c, extras...);
+                  kernel.launch(blocks, detail::with_stream(options, state_->options), a.buffer, b, scale_a, scale_b,
+                                offsets, c, extras...);
                 });
   }
   Launch record(const First &a, const Buffer<B> &b, const Scales &scale_a, const Scales &scale_b, const Rows &offsets,
                 const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
-    return with_kernel({}, {a.buffer, b, offsets, c, state_->options.b}, scale_a, scale_b, a.where,
+    return record(LaunchOptions{}, a, b, scale_a, scale_b, offsets, c, extras...);
+  }
+  Launch record(const LaunchOptions &options, const First &a, const Buffer<B> &b, const Scales &scale_a,
+                const Scales &scale_b, const Rows &offsets, const Buffer<C> &c,
+                jit::ArgumentFor<Extras>... extras) const {
+    return with_kernel(options, {a.buffer, b, offsets, c, state_->options.transposed.b}, scale_a, scale_b, a.where,
                        [&](const auto &kernel, const LaunchExtents &blocks) {
-                         return kernel.record(blocks, a.buffer, b, scale_a, scale_b, offsets, c, extras...);
+                         return kernel.record(blocks, detail::with_stream(options, state_->options), a.buffer, b,
+                                              scale_a, scale_b, offsets, c, extras...);
                        });
   }
 
@@ -118,7 +127,7 @@ class ScaledGroupedMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
   std::vector<KernelOf> kernels() const { return state_->kernels.all(); }
 
  private:
-  using State = detail::OneOperation<tile::Transposes, detail::ScaledGroupedPlan, KernelOf>;
+  using State = detail::OneOperation<MatmulOptions, detail::ScaledGroupedPlan, KernelOf>;
 
   template <class F>
   decltype(auto) with_kernel(const LaunchOptions &launch, const GroupedOperands &operands, const AnyBuffer &scale_a,
@@ -127,7 +136,7 @@ class ScaledGroupedMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
     const Device device = operands.a.device();
     const GroupedShape shape = grouped_shape(name, operands, where);
     const detail::ScaledPlan plan = detail::scaled_grouped_plan(
-        name, shape, {.type = scalar_type_of<A>, .transposed = state_->options},
+        name, shape, {.type = scalar_type_of<A>, .transposed = state_->options.transposed},
         scale_groups(name, "scale_a", scale_a, 0, shape.rows, shape.inner, where, TermsAre::columns),
         scale_groups(name, "scale_b", scale_b, shape.groups, shape.inner, shape.columns, where, TermsAre::rows),
         plan_device(device), where);
@@ -152,7 +161,7 @@ class ScaledGroupedMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
             for (int part = 0; part < p.scaled.parts(); ++part) {
               const Int column = p.scaled.column(j, part);
               const Tile<float> sums = parts[static_cast<std::size_t>(part)].applied(p.scaled);
-              const Sums<float> sum(sums, rows, column, c.extent(1));
+              const ScaledSums<A, B> sum(Sums<float>(sums, rows, column, c.extent(1)));
               const Tile<C> values = epilogue(sum, extras...);
               detail::store_rows_of_group(c, rows, Int(column * p.scaled.columns_of_part()), values, where);
             }
@@ -164,25 +173,15 @@ class ScaledGroupedMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
   std::shared_ptr<State> state_;
 };
 
-// For factors of A and B with an epilogue, for many launches.
-template <Scalar A, Scalar B = A, class E>
-auto scaled_grouped_product(std::string name, const E &epilogue, tile::Transposes transposed = {},
-                            SourceLocation where = std::source_location::current()) {
-  return ScaledGroupedMatmul<A, B, typename detail::EpilogueOf<E>::type>(std::move(name), epilogue, transposed, where);
-}
+template <class E, class Signature = typename detail::EpilogueOf<E>::type>
+ScaledGroupedMatmul(std::string, E) -> ScaledGroupedMatmul<Signature>;
+template <class E, class Signature = typename detail::EpilogueOf<E>::type>
+ScaledGroupedMatmul(std::string, E, MatmulOptions) -> ScaledGroupedMatmul<Signature>;
 
-// Rounded to C.
-template <Scalar A, Scalar B, Scalar C>
-void scaled_grouped_matmul(const Buffer<A> &a, const Buffer<B> &b, const Buffer<float> &scale_a,
-                           const Buffer<float> &scale_b, const Buffer<std::int32_t> &offsets, const Buffer<C> &c,
-                           tile::Transposes transposed = {}, SourceLocation where = std::source_location::current()) {
-  using Plain = ScaledGroupedMatmul<A, B, Tile<C>(Sums<float>)>;
-  static detail::Kernels<std::array<bool, 2>, Plain> made([](const std::array<bool, 2> &key) {
-    return Plain("scaled_grouped_matmul", [](const Sums<float> &s) { return detail::as_type<C>(s.values()); },
-                 {key[0], key[1]});
-  });
-  refuse_transposed_rows("scaled_grouped_matmul", transposed, where);
-  made.at({transposed.a, transposed.b}).launch({a, where}, b, scale_a, scale_b, offsets, c);
-}
+// Rounded to c's type, for types as in ScaledGroupedByType (ops/grouped_by_type.h). UserError for others, and as for a
+// ScaledGroupedMatmul.
+void scaled_grouped_matmul(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &scale_a, const AnyBuffer &scale_b,
+                           const AnyBuffer &offsets, const AnyBuffer &c, const MatmulOptions &options = {},
+                           SourceLocation where = std::source_location::current());
 
 }  // namespace samite::ops

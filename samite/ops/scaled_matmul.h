@@ -2,10 +2,9 @@
 //
 //   ops::scaled_matmul(a, b, scale_a, scale_b, c);
 //
-//   const auto layer = ops::scaled_product<f8e4m3>(
-//       "layer", [](const ops::Sums<float> &s, Array<const float, 1> bias) {
-//         return tile::cast<bfloat16>(s.values() + s.for_columns(bias));
-//       });
+//   const ops::ScaledMatmul layer{"layer", [](const ops::ScaledSums<f8e4m3> &s, Array<const float, 1> bias) {
+//                                   return tile::cast<bfloat16>(s.values() + s.for_columns(bias));
+//                                 }};
 //   layer.launch(a, b, scale_a, scale_b, c, bias);
 //
 // The scales' extents determine which numbers share a scale (ops/scales.h), separately for a and b. Products are summed
@@ -13,7 +12,8 @@
 // One factor may be f8e5m2, as gradients are in training; a product of two such factors would have only two digits, and
 // is refused.
 //
-// The epilogue is that of ops/matmul.h, for scaled sums. A cast to 8 bits rounds to nearest and saturates:
+// The epilogue is that of ops/matmul.h, for scaled sums; its first parameter, ScaledSums<A, B>, sets the types of both
+// factors, ScaledSums<A> one for both. A cast to 8 bits rounds to nearest and saturates:
 // `tile::cast<f8e4m3>(s.values() * scale)`.
 #pragma once
 
@@ -24,7 +24,18 @@
 
 namespace samite::ops {
 
+// The sums of factors of A and B, with their scales.
+template <Scalar A, Scalar B = A>
+struct ScaledSums : Sums<float> {
+  explicit ScaledSums(Sums<float> sums) : Sums<float>(std::move(sums)) {}
+};
+
 namespace detail {
+
+template <class E, Scalar A, Scalar B, Scalar C, class... Ps>
+struct EpilogueOf<Tile<C> (E::*)(const ScaledSums<A, B> &, Ps...) const> {
+  using type = Tile<C>(ScaledSums<A, B>, std::remove_cvref_t<Ps>...);
+};
 
 struct ScaledPlan {
   MatmulPlan plan;
@@ -261,11 +272,11 @@ inline ScaledPlan scaled_plan(const std::string &name, const MatmulShape &shape,
 
 }  // namespace detail
 
-template <Scalar A, Scalar B, class Epilogue>
+template <class Epilogue>
 class ScaledMatmul;
 
 template <Scalar A, Scalar B, Scalar C, class... Extras>
-class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
+class ScaledMatmul<Tile<C>(ScaledSums<A, B>, Extras...)> {
   static_assert((std::same_as<A, f8e4m3> || std::same_as<A, f8e5m2>) &&
                     (std::same_as<B, f8e4m3> || std::same_as<B, f8e5m2>),
                 "a scaled product has factors of f8e4m3 or f8e5m2; ops::Matmul multiplies other types");
@@ -278,29 +289,43 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
 
  public:
   template <class E>
-  ScaledMatmul(std::string name, const E &epilogue, tile::Transposes transposed = {},
+  ScaledMatmul(std::string name, const E &epilogue, MatmulOptions options = {},
                SourceLocation where = std::source_location::current())
       : state_(std::make_shared<State>(
-            name, transposed, detail::first_arrays(4),
+            name, options, detail::first_arrays(4),
             identity_of_operation(name, typeid(void (*)(E, ScaledMatmul)).name()),
-            [=](const detail::ScaledPlan &plan) { return kernel<2>(name, epilogue, transposed, plan, where); },
-            [=](const detail::ScaledPlan &plan) { return kernel<3>(name, epilogue, transposed, plan, where); })) {}
+            [=](const detail::ScaledPlan &plan) { return kernel<2>(name, epilogue, options.transposed, plan, where); },
+            [=](const detail::ScaledPlan &plan) {
+              return kernel<3>(name, epilogue, options.transposed, plan, where);
+            })) {
+    lang::check_precision(options.precision == tile::Precision::tf32, scalar_type_of<A>, where);
+  }
 
   // a (rows x inner), b (inner x columns), c (rows x columns), with scales as in ops/scales.h for matrices of (rows x
   // inner) and (inner x columns), transposed or not; or batches of these in three dimensions. UserError if their shapes
   // do not match, DeviceError as for a launch.
   void launch(const First &a, const Buffer<B> &b, const Buffer<float> &scale_a, const Buffer<float> &scale_b,
               const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
+    launch(LaunchOptions{}, a, b, scale_a, scale_b, c, extras...);
+  }
+  void launch(const LaunchOptions &options, const First &a, const Buffer<B> &b, const Buffer<float> &scale_a,
+              const Buffer<float> &scale_b, const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
     with_kernel(a, b, scale_a, scale_b, c, [&](const auto &kernel, const LaunchExtents &blocks, const auto &scales) {
-      kernel.launch(blocks, a.buffer, b, scales.of_a(scale_a), scales.of_b(scale_b), c, extras...);
+      kernel.launch(blocks, detail::with_stream(options, state_->options), a.buffer, b, scales.of_a(scale_a),
+                    scales.of_b(scale_b), c, extras...);
     });
   }
   Launch record(const First &a, const Buffer<B> &b, const Buffer<float> &scale_a, const Buffer<float> &scale_b,
                 const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
-    return with_kernel(
-        a, b, scale_a, scale_b, c, [&](const auto &kernel, const LaunchExtents &blocks, const auto &scales) {
-          return kernel.record(blocks, a.buffer, b, scales.of_a(scale_a), scales.of_b(scale_b), c, extras...);
-        });
+    return record(LaunchOptions{}, a, b, scale_a, scale_b, c, extras...);
+  }
+  Launch record(const LaunchOptions &options, const First &a, const Buffer<B> &b, const Buffer<float> &scale_a,
+                const Buffer<float> &scale_b, const Buffer<C> &c, jit::ArgumentFor<Extras>... extras) const {
+    return with_kernel(a, b, scale_a, scale_b, c,
+                       [&](const auto &kernel, const LaunchExtents &blocks, const auto &scales) {
+                         return kernel.record(blocks, detail::with_stream(options, state_->options), a.buffer, b,
+                                              scales.of_a(scale_a), scales.of_b(scale_b), c, extras...);
+                       });
   }
 
   // Finds the fastest plan for arrays of these extents by measurement, and keeps it for later launches.
@@ -326,7 +351,7 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
   std::vector<KernelOf<3>> kernels_of_batches() const { return state_->batches.all(); }
 
  private:
-  using State = detail::Operation<tile::Transposes, detail::ScaledPlan, KernelOf<2>, KernelOf<3>>;
+  using State = detail::Operation<MatmulOptions, detail::ScaledPlan, KernelOf<2>, KernelOf<3>>;
 
   struct Product {
     PlannedProduct planned;
@@ -348,7 +373,7 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
   Product planned_product(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &scale_a, const AnyBuffer &scale_b,
                           const AnyBuffer &c, SourceLocation where) const {
     const std::string &name = state_->name;
-    const tile::Transposes transposed = state_->options;
+    const tile::Transposes transposed = state_->options.transposed;
     const MatmulShape shape = matmul_shape(name, {a, b, c, transposed}, where);
     const std::int64_t count = a.rank() == 3 ? shape.batches : 0;
     MatmulFactors factors{
@@ -393,8 +418,8 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
           for (int part = 0; part < p.parts(); ++part) {
             std::array<Int, Rank> own = block;
             own[Rank - 1] = p.column(block[Rank - 1], part);
-            Sums<float> sum(std::move(sums[static_cast<std::size_t>(part)]), i, own[Rank - 1], c.extent(Rank - 2),
-                            c.extent(Rank - 1));
+            const ScaledSums<A, B> sum(Sums<float>(std::move(sums[static_cast<std::size_t>(part)]), i, own[Rank - 1],
+                                                   c.extent(Rank - 2), c.extent(Rank - 1)));
             detail::store_part<Rank>(c, own, Tile<C>(epilogue(sum, extras...)), where);
           }
         },
@@ -404,24 +429,15 @@ class ScaledMatmul<A, B, Tile<C>(Sums<float>, Extras...)> {
   std::shared_ptr<State> state_;
 };
 
-// For factors of A and B with an epilogue, for many launches.
-template <Scalar A, Scalar B = A, class E>
-auto scaled_product(std::string name, const E &epilogue, tile::Transposes transposed = {},
-                    SourceLocation where = std::source_location::current()) {
-  return ScaledMatmul<A, B, typename detail::EpilogueOf<E>::type>(std::move(name), epilogue, transposed, where);
-}
+template <class E, class Signature = typename detail::EpilogueOf<E>::type>
+ScaledMatmul(std::string, E) -> ScaledMatmul<Signature>;
+template <class E, class Signature = typename detail::EpilogueOf<E>::type>
+ScaledMatmul(std::string, E, MatmulOptions) -> ScaledMatmul<Signature>;
 
-// Rounded to C.
-template <Scalar A, Scalar B, Scalar C>
-void scaled_matmul(const Buffer<A> &a, const Buffer<B> &b, const Buffer<float> &scale_a, const Buffer<float> &scale_b,
-                   const Buffer<C> &c, tile::Transposes transposed = {},
-                   SourceLocation where = std::source_location::current()) {
-  using Plain = ScaledMatmul<A, B, Tile<C>(Sums<float>)>;
-  static detail::Kernels<std::array<bool, 2>, Plain> made([](const std::array<bool, 2> &key) {
-    return Plain("scaled_matmul", [](const Sums<float> &s) { return detail::as_type<C>(s.values()); },
-                 {key[0], key[1]});
-  });
-  made.at({transposed.a, transposed.b}).launch({a, where}, b, scale_a, scale_b, c);
-}
+// Rounded to c's type, for types as in ScaledMatmulByType (ops/matmul_by_type.h). UserError for others, and as for a
+// ScaledMatmul.
+void scaled_matmul(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &scale_a, const AnyBuffer &scale_b,
+                   const AnyBuffer &c, const MatmulOptions &options = {},
+                   SourceLocation where = std::source_location::current());
 
 }  // namespace samite::ops

@@ -41,9 +41,9 @@ std::shared_ptr<jit::KernelDefinition> scaled_kernel(const ScaledMatmulByType &k
 
 PlannedLaunch scaled_matmul_launch(const ScaledMatmulByType &kind, const MatmulShape &shape, const PlanDevice &device,
                                    SourceLocation where) {
-  const detail::ScaledPlan plan =
-      detail::scaled_plan("scaled_mm", shape, {.type = kind.a, .transposed = kind.transposed}, kind.scales_of_a,
-                          kind.scales_of_b, kind.scales, device, where);
+  const detail::ScaledPlan plan = detail::scaled_plan(
+      "scaled_mm", shape, {.type = kind.a, .transposed = kind.transposed, .differentiated = kind.differentiated},
+      kind.scales_of_a, kind.scales_of_b, kind.scales, device, where);
   const Extents blocks = matmul_blocks(shape, plan.plan, kind.in_batches);
 #define SAMITE_RESULT(A, B, C)                                                                                 \
   if (kind.a == scalar_type_of<A> && kind.b == scalar_type_of<B> && kind.epilogue.result == scalar_type_of<C>) \
@@ -62,6 +62,37 @@ PlannedLaunch scaled_matmul_launch(const ScaledMatmulByType &kind, const MatmulS
                               "of float, half or bfloat16; factors of {} and {} with results of {} given. Of two "
                               "factors of f8e5m2 a product would have two digits: quantise one to f8e4m3",
                               cpp_name(kind.a), cpp_name(kind.b), cpp_name(kind.epilogue.result)));
+}
+
+void scaled_matmul(const AnyBuffer &a, const AnyBuffer &b, const AnyBuffer &scale_a, const AnyBuffer &scale_b,
+                   const AnyBuffer &c, const MatmulOptions &options, SourceLocation where) {
+  const char *name = "scaled_matmul";
+  const MatmulShape shape = matmul_shape(name, {a, b, c, options.transposed}, where);
+  const bool in_batches = a.rank() == 3;
+  const std::int64_t count = in_batches ? shape.batches : 0;
+  lang::check_precision(options.precision == tile::Precision::tf32, a.type(), where);
+  const ScaleGroups of_a =
+      scale_groups(name, "scale_a", scale_a, count, shape.rows, shape.inner, where, TermsAre::columns);
+  const ScaleGroups of_b =
+      scale_groups(name, "scale_b", scale_b, count, shape.inner, shape.columns, where, TermsAre::rows);
+  const PlannedLaunch planned = scaled_matmul_launch(
+      {.a = a.type(),
+       .b = b.type(),
+       .scales_of_a = of_a,
+       .scales_of_b = of_b,
+       .epilogue = {.result = c.type()},
+       .transposed = options.transposed,
+       .in_batches = in_batches,
+       .scales = scales_lie(scale_a, scale_b),
+       .differentiated = scale_a.tracks_gradient() || scale_b.tracks_gradient() || c.tracks_gradient()},
+      shape, plan_device(a.device()), where);
+  const auto as_read = [&](const AnyBuffer &scales, bool exchanged) {
+    if (!exchanged) return scales;
+    return in_batches ? scales.permute({0, 2, 1}) : scales.permute({1, 0});
+  };
+  const AnyBuffer read_a = as_read(scale_a, planned.exchanged_scales[0]),
+                  read_b = as_read(scale_b, planned.exchanged_scales[1]);
+  detail::launch_planned(planned, {{&a}, {&b}, {&read_a}, {&read_b}, {&c}}, where, options.stream);
 }
 
 }  // namespace samite::ops

@@ -10,21 +10,30 @@
 #include "samite/ops/planned_launch.h"
 #include "samite/runtime/any_buffer.h"
 
+#include <optional>
+
 namespace samite::ops {
 
-// x and y (rows x columns) of half, bfloat16, float or double, on one device. Tapes can record the launch. UserError if
-// their shapes do not match, DeviceError as for a launch.
-void softmax(const AnyBuffer &x, const AnyBuffer &y, SourceLocation where = std::source_location::current());
+struct SoftmaxOptions {
+  std::optional<Stream> stream = {};  // default: the standard stream of the arrays' device
+  bool add_gradients = false;         // softmax_adjoint adds to the gradient, as tapes do, instead of overwriting it
+};
+
+// x and y (rows x columns) of half, bfloat16, float or double, on one device. On a tape its adjoint is softmax_adjoint,
+// unless x and y share memory. UserError if their shapes do not match, DeviceError as for a launch.
+void softmax(const AnyBuffer &x, const AnyBuffer &y, const SoftmaxOptions &options = {},
+             SourceLocation where = std::source_location::current());
 
 // The launch with arguments (x, y) for that many rows and columns, planned for that device.
 PlannedLaunch softmax_launch(ScalarType type, std::int64_t rows, std::int64_t columns, const PlanDevice &device,
                              SourceLocation where = std::source_location::current());
 
-// x_gradient = y (y_gradient - the row's sum of y y_gradient), overwriting it: the gradient of x for that of y, without
-// recomputing exponentials. All three are like y.
+// x_gradient = y (y_gradient - the row's sum of y y_gradient): the gradient of x for that of y, without recomputing
+// exponentials. All three are like y.
 void softmax_adjoint(const AnyBuffer &y, const AnyBuffer &y_gradient, const AnyBuffer &x_gradient,
-                     SourceLocation where = std::source_location::current());
+                     const SoftmaxOptions &options = {}, SourceLocation where = std::source_location::current());
 PlannedLaunch softmax_adjoint_launch(ScalarType type, std::int64_t rows, std::int64_t columns, const PlanDevice &device,
+                                     bool add_gradients = false,
                                      SourceLocation where = std::source_location::current());
 
 }  // namespace samite::ops

@@ -209,7 +209,11 @@ void AnyBuffer::read(const Index &index, void *value, SourceLocation where) cons
     given[count] = *index[count];
     ++count;
   }
-  element(std::span(given).first(count), where).read_all(value, where);
+  read(std::span(given).first(count), value, where);
+}
+
+void AnyBuffer::read(std::span<const std::int64_t> index, void *value, SourceLocation where) const {
+  element(index, where).read_all(value, where);
 }
 
 void AnyBuffer::write(std::span<const std::int64_t> index, const void *value, SourceLocation where) {

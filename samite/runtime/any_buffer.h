@@ -134,6 +134,7 @@ class AnyBuffer {
   using Index = std::array<std::optional<std::int64_t>, maximum_rank>;
 
   void read(const Index &index, void *value, SourceLocation where) const;
+  void read(std::span<const std::int64_t> index, void *value, SourceLocation where) const;
   void write(std::span<const std::int64_t> index, const void *value, SourceLocation where);
   void require_valid(SourceLocation where) const;
   void require_writable(SourceLocation where) const;

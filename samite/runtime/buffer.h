@@ -99,6 +99,12 @@ class Buffer : public AnyBuffer {
     read(Index{i, j, k, l}, &value, where);
     return value;
   }
+  // The same with the indices in braces, as for set().
+  T at(std::initializer_list<std::int64_t> index, SourceLocation where = Here::current()) const {
+    T value;
+    read(std::span(index.begin(), index.size()), &value, where);
+    return value;
+  }
   void set(std::initializer_list<std::int64_t> index, T value, SourceLocation where = Here::current()) {
     write(std::span(index.begin(), index.size()), &value, where);
   }

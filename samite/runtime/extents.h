@@ -8,6 +8,7 @@
 #include "samite/base/source_location.h"
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -19,11 +20,19 @@ namespace samite {
 
 inline constexpr int maximum_rank = 4;
 
+// One of them, from an integer of any type: values.size(), say. One beyond 64 bits counts as negative.
+struct Extent {
+  template <std::integral N>
+  constexpr Extent(N value) noexcept : value(static_cast<std::int64_t>(value)) {}
+
+  std::int64_t value;
+};
+
 class Extents {
  public:
   Extents() = default;
-  Extents(std::initializer_list<std::int64_t> extents, SourceLocation where = std::source_location::current())
-      : Extents(std::span(extents.begin(), extents.size()), where) {}
+  Extents(std::initializer_list<Extent> extents, SourceLocation where = std::source_location::current())
+      : Extents(values(extents), where) {}
   explicit Extents(std::span<const std::int64_t> extents, SourceLocation where = std::source_location::current());
 
   int rank() const noexcept { return rank_; }
@@ -45,6 +54,11 @@ class Extents {
   friend bool operator==(const Extents &, const Extents &) = default;
 
  private:
+  static std::span<const std::int64_t> values(std::initializer_list<Extent> extents) noexcept {
+    static_assert(sizeof(Extent) == sizeof(std::int64_t));
+    return extents.size() == 0 ? std::span<const std::int64_t>() : std::span(&extents.begin()->value, extents.size());
+  }
+
   std::array<std::int64_t, maximum_rank> values_{};  // zero beyond rank_, so that == may compare all
   int rank_ = 0;
 };

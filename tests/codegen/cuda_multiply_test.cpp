@@ -15,7 +15,7 @@ struct How {
   tile::Transposes transposed = {};
   tile::Precision precision = tile::Precision::full;
   int threads = 64, stages = 1;
-  tile::Memory sums = tile::Memory::registers;
+  bool sums_in_shared_memory = false;
 };
 
 template <class T, class C>
@@ -110,8 +110,7 @@ TEST(CudaMultiply, TF32InPairs) {
     expect_product<float>({24, 32, 20}, {30, 64, 43}, how, 2e-2);
     expect_product<float>({10, 48, 13}, {12, 90, 20}, how, 2e-2);
     expect_product<float>({32, 32, 32}, {32, 32, 64}, {how.transposed, how.precision, 64, 3}, 2e-2);
-    expect_product<float>({32, 32, 16}, {40, 64, 32}, {how.transposed, how.precision, 64, 1, tile::Memory::shared},
-                          2e-2);
+    expect_product<float>({32, 32, 16}, {40, 64, 32}, {how.transposed, how.precision, 64, 1, true}, 2e-2);
   }
 }
 
@@ -220,8 +219,8 @@ TEST(CudaMultiply, AddedTogether) {
 }
 
 TEST(CudaMultiply, SumsInSharedMemory) {
-  expect_product<float>({33, 20, 16}, {40, 40, 32}, {.sums = tile::Memory::shared});
-  expect_product<half>({33, 20, 16}, {40, 40, 32}, {.sums = tile::Memory::shared});
+  expect_product<float>({33, 20, 16}, {40, 40, 32}, {.sums_in_shared_memory = true});
+  expect_product<half>({33, 20, 16}, {40, 40, 32}, {.sums_in_shared_memory = true});
 }
 
 TEST(CudaMultiply, LoadedAhead) {

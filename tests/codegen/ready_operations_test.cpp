@@ -108,6 +108,22 @@ TEST(ReadyOperations, LayerNormAdjointOnCuda) {
   }
 }
 
+// Kernels of a tape add to the gradients; one of attention's also has that of the rows' logarithms.
+TEST(ReadyOperations, AdjointsThatAddOnCuda) {
+  const ops::AttentionShape shape{1, 2, 70, 16, 40};
+  const Extents64 q{1, 2, 70, 16}, k{1, 2, 40, 16}, rows{1, 2, 70};
+  const auto adjoint = ops::attention_adjoint_launches(ScalarType::Float16, shape, true, hopper, 0.25,
+                                                       {.add = true, .of_row_sums = true});
+  expect_same_on_cuda<half, float>(kernel_of(adjoint.row_products), blocks_of(adjoint.row_products), {q, q, rows, rows},
+                                   {}, 1e-5);
+  expect_same_on_cuda<half, float>(kernel_of(adjoint.of_queries), blocks_of(adjoint.of_queries),
+                                   {q, k, k, rows, rows, q, q}, 0.25f, 4e-2);
+  expect_same_on_cuda<half, float>(kernel_of(adjoint.of_keys), blocks_of(adjoint.of_keys),
+                                   {q, k, k, rows, rows, q, k, k}, 0.25f, 4e-2);
+  const auto softmax = ops::softmax_adjoint_launch(ScalarType::Float32, 3, 100, hopper, true);
+  expect_same_on_cuda<float, double>(kernel_of(softmax), blocks_of(softmax), {{3, 100}, {3, 100}, {3, 100}}, {}, 1e-3);
+}
+
 TEST(ReadyOperations, AttentionAndItsAdjointOnCuda) {
   const ops::AttentionShape shape{1, 2, 70, 16, 40};
   const Extents64 q{1, 2, 70, 16}, k{1, 2, 40, 16}, rows{1, 2, 70};
@@ -134,7 +150,7 @@ std::int64_t planned_bytes(const ir::Kernel &kernel, int capability) {
   return codegen::emit_cuda(planned, options).tile_memory.bytes;
 }
 
-// For heads of each size and type, both directions, and the adjoint that a tape has.
+// For heads of each size and type, both directions, as called and on a tape, and the derived adjoint.
 TEST(ReadyOperations, AttentionFitsIntoSharedMemory) {
   for (const int capability : {80, 86, 90})
     for (const ScalarType type : {ScalarType::Float16, ScalarType::Float32, ScalarType::Float64})
@@ -144,11 +160,12 @@ TEST(ReadyOperations, AttentionFitsIntoSharedMemory) {
         const ops::PlanDevice device{capability, 100};
         const std::int64_t most = passes::gpu_architecture(capability).shared_bytes;
         const auto adjoint = ops::attention_adjoint_launches(type, shape, true, device);
-        for (const ops::PlannedLaunch &planned :
-             {ops::attention_launch(type, shape, true, device), adjoint.of_queries, adjoint.of_keys})
+        const auto taped = ops::attention_adjoint_launches(type, shape, true, device, 1, {.add = true});
+        for (const ops::PlannedLaunch &planned : {ops::attention_launch(type, shape, true, device), adjoint.of_queries,
+                                                  adjoint.of_keys, taped.of_queries, taped.of_keys})
           EXPECT_LE(planned_bytes(kernel_of(planned), capability), most) << planned.kernel->name();
-        const auto taped = ops::attention_launch(type, shape, true, device, true);
-        EXPECT_TRUE(jit::fitted(taped.kernel->adjoint(0b11111, false).kernel, capability));
+        const auto derived = ops::attention_launch(type, shape, true, device, true);
+        EXPECT_TRUE(jit::fitted(derived.kernel->adjoint(0b11111, false).kernel, capability));
       }
 }
 
@@ -318,9 +335,12 @@ TEST_F(ReadyOperationsCompiled, AttentionOfHeadsOf64And128) {
     for (const bool causal : {false, true}) {
       const ops::AttentionShape shape{1, 2, 1024, size, 1024};
       expect_multiplied_by_groups(kernel_of(ops::attention_launch(ScalarType::BFloat16, shape, causal, hopper)));
-      const auto adjoint = ops::attention_adjoint_launches(ScalarType::BFloat16, shape, causal, hopper);
-      expect_multiplied_by_groups(kernel_of(adjoint.of_queries));
-      expect_multiplied_by_groups(kernel_of(adjoint.of_keys));
+      for (const bool adds : {false, true}) {
+        const auto adjoint =
+            ops::attention_adjoint_launches(ScalarType::BFloat16, shape, causal, hopper, 1, {.add = adds});
+        expect_multiplied_by_groups(kernel_of(adjoint.of_queries));
+        expect_multiplied_by_groups(kernel_of(adjoint.of_keys));
+      }
     }
 }
 

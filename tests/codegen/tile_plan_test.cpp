@@ -53,7 +53,7 @@ TEST(TilePlan, ProductsInTF32AreTurned) {
 }
 
 TEST(TilePlan, OrWhereTheUserSays) {
-  const passes::TileMemoryPlan own = plan(gemm<float>(128, 128, 16, 1, {.sums = tile::Memory::shared}));
+  const passes::TileMemoryPlan own = plan(gemm<float>(128, 128, 16, 1, {.sums_in_shared_memory = true}));
   EXPECT_TRUE(own.in_registers.empty());
   EXPECT_EQ(own.bytes, (2 * 128 * 16 + 128 * 128) * 4);
 }
@@ -198,7 +198,7 @@ TEST(TilePlan, PrecisionOfOtherTypes) {
 // What is read is what was written.
 TEST(TilePlan, LoweredTextIsParsed) {
   const ir::Kernel lowered = passes::lower_tiles(
-      gemm<float>(32, 32, 16, 3, {.sums = tile::Memory::shared}, tile::Precision::tf32), passes::gpu_architecture(90));
+      gemm<float>(32, 32, 16, 3, {.sums_in_shared_memory = true}, tile::Precision::tf32), passes::gpu_architecture(90));
   const std::string text = ir::to_string(lowered);
   EXPECT_NE(text.find("tile_load"), text.npos) << text;
   EXPECT_NE(text.find(" stages 3"), text.npos) << text;

@@ -1,5 +1,6 @@
 // Programs that use the library as its users do.
 #include "samite/jit/cuda_launch.h"
+#include "samite/jit/launch_access.h"
 #include "tests/faults/setting.h"
 
 #include <gmock/gmock.h>
@@ -90,7 +91,7 @@ void recorded_launches_that_are_edited(FakeDriver &fake, const Steps &step) {
   const Stream stream = step([] { return Stream{device}; });
   auto in = step([] { return Buffer<float>{device, {6}, {1, 2, 3, 4, 5, 6}}; });
   auto out = step([] { return Buffer<float>{device, {3}}; }), other = step([] { return Buffer<float>{device, {3}}; });
-  auto launch = step([&] { return scale.record({3}, {.cluster = 2, .priority = -1}, out, in, 2.0f); });
+  auto launch = step([&] { return scale.record({3}, {.cuda = {.cluster = 2, .priority = -1}}, out, in, 2.0f); });
   step([&] { launch.launch(); });
   step([&] { launch.set("factor", 3.0f); });
   step([&] { launch.set("out", other); });
@@ -147,7 +148,7 @@ void graphs_that_are_edited(FakeDriver &fake, const Steps &step) {
   const Stream stream = step([] { return Stream{device}; }), elsewhere = step([] { return Stream{device}; });
   auto a = step([] { return Buffer<float>{device, {2}, {1, 2}}; });
   auto b = step([] { return Buffer<float>{device, {2}}; }), c = step([] { return Buffer<float>{device, {2}}; });
-  auto first = step([&] { return scale.record({2}, {.stream = stream, .cluster = 2}, b, a, 2.0f); });
+  auto first = step([&] { return scale.record({2}, {.stream = stream, .cuda = {.cluster = 2}}, b, a, 2.0f); });
   auto second = step([&] { return scale.record({2}, {.stream = stream}, c, b, 5.0f); });
   auto graph = step([&] {
     return capture(stream, [&] {
@@ -194,7 +195,7 @@ void a_graph_is_edited_or_not(FakeDriver &fake, const Steps &step) {
     return step([&] { return sums.record({2}, {.direction = Direction::adjoint, .stream = stream}, of_next, of_now); });
   };
   auto launch = record(next, now), other = record(other_next, other_now);
-  EXPECT_EQ(launch.cuda()->kernel_count(), 2);
+  EXPECT_EQ(jit::LaunchAccess::cuda(launch)->kernel_count(), 2);
   auto graph = step([&] { return capture(stream, [&] { launch.launch(); }); });
 
   // What a launch makes of ones in the gradients of `next`, in both pairs of arrays.

@@ -216,9 +216,9 @@ TEST_P(CudaBadInput, NoMemoryForLocalArraysIsSaidWithFigures) {
                   out(i) = values(n - 1);
                 }};
   Buffer<float> out{device(), {4096}};
-  EXPECT_THAT(
-      message_of<DeviceError>([&] { sorted.launch({4096}, {.workspace_bytes = std::int64_t{1} << 40}, out, 3); }),
-      AllOf(HasSubstr("kernel \"sorted\""), HasSubstr("out of memory on cuda:0")));
+  EXPECT_THAT(message_of<DeviceError>(
+                  [&] { sorted.launch({4096}, {.cuda = {.workspace_bytes = std::int64_t{1} << 40}}, out, 3); }),
+              AllOf(HasSubstr("kernel \"sorted\""), HasSubstr("out of memory on cuda:0")));
 }
 
 }  // namespace

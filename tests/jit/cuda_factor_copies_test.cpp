@@ -291,7 +291,8 @@ TEST_P(CudaFactorCopies, NotWhereTheyDoNotPay) {
   const auto copies = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
     const auto kernel = product<half>("plain");
     Buffer<float> c{device(), {m, n}};
-    return kernel.record(grid(c), {.sum_parts = 1}, Buffer<half>(device(), {m, k}), Buffer<half>(device(), {k, n}), c)
+    return kernel
+        .record(grid(c), {.cuda = {.sum_parts = 1}}, Buffer<half>(device(), {m, k}), Buffer<half>(device(), {k, n}), c)
         .variant()
         .factor_copies.size();
   };

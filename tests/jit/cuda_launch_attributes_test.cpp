@@ -51,7 +51,7 @@ TEST_P(CudaLaunchAttributes, ClustersCoverEveryInstanceOnce) {
   if (!has_clusters()) GTEST_SKIP() << "the device has no clusters";
   const std::int64_t n = 1'000'003;
   Buffer<float> out{device(), {n}};
-  add.launch({n}, {.cluster = 4}, out, 1.0f);
+  add.launch({n}, {.cuda = {.cluster = 4}}, out, 1.0f);
 
   EXPECT_EQ(out.to_vector(), std::vector<float>(n, 1));
   if (!fake()) return;
@@ -65,7 +65,7 @@ TEST_P(CudaLaunchAttributes, ALaunchThatBeginsEarlySeesWhatTheOneBeforeItWrote) 
   if (!has_clusters()) GTEST_SKIP() << "the device has no programmatic launches";
   const std::int64_t n = 1 << 20;
   Buffer<float> out{device(), {n}};
-  Launch step = add.record({n}, {.programmatic = true}, out, 1.0f);
+  Launch step = add.record({n}, {.cuda = {.programmatic = true}}, out, 1.0f);
   for (int i = 0; i < 100; ++i) step.launch();
 
   EXPECT_EQ(out.to_vector(), std::vector<float>(n, 100));
@@ -78,7 +78,7 @@ TEST_P(CudaLaunchAttributes, ALaunchThatBeginsEarlySeesWhatTheOneBeforeItWrote) 
 
 TEST_P(CudaLaunchAttributes, ALaunchHasAPriority) {
   Buffer<float> out{device(), {10}};
-  add.launch({10}, {.priority = -1}, out, 1.0f);
+  add.launch({10}, {.cuda = {.priority = -1}}, out, 1.0f);
 
   EXPECT_EQ(out.at(9), 1);
   if (fake()) {
@@ -91,7 +91,7 @@ TEST_P(CudaLaunchAttributes, ALaunchHasAPriority) {
 // A launch says what its stream would otherwise say for it; neither is in the code.
 TEST_P(CudaLaunchAttributes, APriorityIsOfTheLaunchOrOfItsStream) {
   Buffer<float> out{device(), {10}};
-  Launch by_option = add.record({10}, {.priority = -1}, out, 1.0f),
+  Launch by_option = add.record({10}, {.cuda = {.priority = -1}}, out, 1.0f),
          by_stream = add.record({10}, {.stream = Stream(device(), -1)}, out, 1.0f);
   by_option.launch();
   by_option.stream().synchronize();
@@ -109,7 +109,7 @@ TEST_P(CudaLaunchAttributes, ThatWereCapturedStay) {
   if (!has_clusters()) GTEST_SKIP() << "the device has no clusters";
   Stream stream{device()};
   Buffer<float> out{device(), {1000}};
-  Launch launch = add.record({1000}, {.stream = stream, .cluster = 2}, out, 1.0f);
+  Launch launch = add.record({1000}, {.stream = stream, .cuda = {.cluster = 2}}, out, 1.0f);
   Graph graph = capture(stream, [&] { launch.launch(); });
   launch.set("amount", 3.0f);
   graph.set(0, launch);
@@ -124,7 +124,7 @@ TEST_P(CudaLaunchAttributes, AClusterThatCannotBeIsRefused) {
   if (!has_clusters()) GTEST_SKIP() << "the device has no clusters";
   Buffer<float> out{device(), {10}};
   for (const int cluster : {0, -1, 17})
-    EXPECT_THAT(message_of<UserError>([&] { add.launch({10}, {.cluster = cluster}, out, 1.0f); }),
+    EXPECT_THAT(message_of<UserError>([&] { add.launch({10}, {.cuda = {.cluster = cluster}}, out, 1.0f); }),
                 AllOf(HasSubstr("kernel"), HasSubstr("cluster")))
         << cluster;
 }
@@ -135,10 +135,10 @@ TEST_P(CudaLaunchAttributes, AClusterTheDeviceHasNoRoomForIsRefused) {
   understand_add();
   Buffer<float> out{device(), {1 << 16}};
 
-  EXPECT_THAT(message_of<UserError>([&] { add.launch({1 << 16}, {.cluster = 16}, out, 1.0f); }),
+  EXPECT_THAT(message_of<UserError>([&] { add.launch({1 << 16}, {.cuda = {.cluster = 16}}, out, 1.0f); }),
               AllOf(HasSubstr("a cluster of 16x1x1 has 16 blocks"), HasSubstr("cuda:0 has room for 8"),
                     HasSubstr("smaller cluster")));
-  EXPECT_NO_THROW(add.launch({1 << 16}, {.cluster = 8}, out, 1.0f));
+  EXPECT_NO_THROW(add.launch({1 << 16}, {.cuda = {.cluster = 8}}, out, 1.0f));
 }
 
 TEST_P(CudaLaunchAttributes, AnOlderDeviceRefusesWhatItCannot) {
@@ -147,16 +147,16 @@ TEST_P(CudaLaunchAttributes, AnOlderDeviceRefusesWhatItCannot) {
   understand_add();
   Buffer<float> out{device(), {10}};
 
-  EXPECT_THAT(message_of<UserError>([&] { add.launch({10}, {.cluster = 2}, out, 1.0f); }),
+  EXPECT_THAT(message_of<UserError>([&] { add.launch({10}, {.cuda = {.cluster = 2}}, out, 1.0f); }),
               AllOf(HasSubstr("clusters need a GPU of compute capability 9.0"), HasSubstr("cuda:0 has 8.0")));
-  EXPECT_THAT(message_of<UserError>([&] { add.launch({10}, {.programmatic = true}, out, 1.0f); }),
+  EXPECT_THAT(message_of<UserError>([&] { add.launch({10}, {.cuda = {.programmatic = true}}, out, 1.0f); }),
               AllOf(HasSubstr("programmatic dependent launch needs"), HasSubstr("cuda:0 has 8.0")));
 }
 
 TEST(LaunchAttributes, MeanNothingOnTheCpu) {
   Kernel fill{"fill", [](Array<float, 1> out) { out(thread_index()) = 1; }};
   Buffer<float> out{Device::cpu(), {3}};
-  fill.launch({3}, {.cluster = 4, .programmatic = true, .priority = 2}, out);
+  fill.launch({3}, {.cuda = {.cluster = 4, .programmatic = true, .priority = 2}}, out);
 
   EXPECT_EQ(out.to_vector(), std::vector<float>(3, 1));
 }

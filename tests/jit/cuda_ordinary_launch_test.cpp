@@ -79,8 +79,9 @@ TEST_P(CudaOrdinaryLaunch, AsksForWhatARecordedOneAsks) {
   const Buffer<float> large(device(), {200'000}), other(device(), {200'000});
   for (const std::int64_t n : {0, 1, 3, 100, 65'535, 65'537, 199'999})
     for (const LaunchOptions &options :
-         {LaunchOptions{}, LaunchOptions{.stream = Stream(device())}, LaunchOptions{.debug = false, .cluster = 2},
-          LaunchOptions{.programmatic = true}, LaunchOptions{.priority = -1}, LaunchOptions{.deterministic = true}}) {
+         {LaunchOptions{}, LaunchOptions{.stream = Stream(device())},
+          LaunchOptions{.debug = false, .cuda = {.cluster = 2}}, LaunchOptions{.cuda = {.programmatic = true}},
+          LaunchOptions{.cuda = {.priority = -1}}, LaunchOptions{.deterministic = true}}) {
       expect_alike(scale, {n}, options, large, other, 2.0f);
       expect_alike(scale, {n}, options, large, large, 2.0f);  // aliased
     }

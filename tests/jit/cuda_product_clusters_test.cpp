@@ -125,7 +125,7 @@ TEST_P(CudaProductClusters, NotOfOneRoundOfBlocks) {
 TEST_P(CudaProductClusters, NotWhereTheLaunchAsksForItsOwn) {
   const Matrices m(even(), 4);
   for (const int own : {1, 2, 4}) {
-    Launch launch = record(m, {.cluster = own});
+    Launch launch = record(m, {.cuda = {.cluster = own}});
     EXPECT_EQ(clusters(launch), 0);
     launch.launch();
     if (fake())

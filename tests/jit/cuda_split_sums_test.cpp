@@ -97,7 +97,7 @@ class CudaSplitSums : public CudaKernelTest {
   }
   // Added up by a further kernel, since a launch has the clusters that it asks for.
   Launch record_apart(const Matrices &m, LaunchOptions options = {}) const {
-    options.cluster = 1;
+    options.cuda.cluster = 1;
     return record(m, std::move(options));
   }
   static int parts(const Launch &launch) { return launch.variant().parts(); }
@@ -126,7 +126,7 @@ TEST_P(CudaSplitSums, FewBlocksOfLongSums) {
   Launch launch = record_apart(m);
   EXPECT_EQ(parts(launch), expected);
   launch.launch();
-  product.launch(m.tiles, LaunchOptions{.cluster = 1}, m.a, m.b, m.c);  // which records nothing
+  product.launch(m.tiles, LaunchOptions{.cuda = {.cluster = 1}}, m.a, m.b, m.c);  // which records nothing
   if (fake()) {
     EXPECT_EQ(plain_.times, 0);
     EXPECT_EQ(parts_.times, 2);
@@ -203,8 +203,8 @@ TEST_P(CudaSplitSums, InAsManyPartsAsAClusterHasRoomForWhereTheyAreAskedFor) {
   start_fake({.largest_cluster = 3});
   understand_kernels();
   const Matrices m(1, 2, 70);
-  EXPECT_EQ(record(m, {.sum_parts = 3}).variant().form.step_parts, 3);
-  Launch more = record(m, {.sum_parts = 4});
+  EXPECT_EQ(record(m, {.cuda = {.sum_parts = 3}}).variant().form.step_parts, 3);
+  Launch more = record(m, {.cuda = {.sum_parts = 4}});
   EXPECT_EQ(parts(more), 4);
   EXPECT_EQ(more.variant().form.step_parts, 0);
 }
@@ -212,31 +212,32 @@ TEST_P(CudaSplitSums, InAsManyPartsAsAClusterHasRoomForWhereTheyAreAskedFor) {
 TEST_P(CudaSplitSums, InAsManyPartsAsAreAskedFor) {
   Matrices m(2, 2, 70), few(1, 1, 3);
   for (const int asked : {1, 2, 3, 7}) {
-    Launch launch = record(m, {.sum_parts = asked});
+    Launch launch = record(m, {.cuda = {.sum_parts = asked}});
     EXPECT_EQ(parts(launch), asked);
     m.c.fill(-1.0f);
     launch.launch();
     if (!fake()) m.expect_product();
-    Launch apart = record_apart(m, {.sum_parts = asked});
+    Launch apart = record_apart(m, {.cuda = {.sum_parts = asked}});
     EXPECT_EQ(parts(apart), asked);
     m.c.fill(-1.0f);
     apart.launch();
     if (!fake()) m.expect_product();
   }
-  Launch more = record(m, {.sum_parts = 9});
+  Launch more = record(m, {.cuda = {.sum_parts = 9}});
   EXPECT_EQ(parts(more), 9) << "than a cluster has blocks";
   EXPECT_EQ(more.variant().form.step_parts, 0);
   m.c.fill(-1.0f);
   more.launch();
   if (!fake()) m.expect_product();
-  EXPECT_EQ(parts(record(few, {.sum_parts = 16})), 3) << "each has a step";
-  Launch some_have_none = record(few, {.sum_parts = 7});
+  EXPECT_EQ(parts(record(few, {.cuda = {.sum_parts = 16}})), 3) << "each has a step";
+  Launch some_have_none = record(few, {.cuda = {.sum_parts = 7}});
   EXPECT_EQ(parts(some_have_none), 7);
   some_have_none.launch();
   if (!fake()) few.expect_product();
   EXPECT_EQ(parts(record(few)), 1);
   for (const int wrong : {0, -1, 1025})
-    EXPECT_THAT(message_of<UserError>([&] { record(m, {.sum_parts = wrong}); }), HasSubstr("expected 1 to 1024"));
+    EXPECT_THAT(message_of<UserError>([&] { record(m, {.cuda = {.sum_parts = wrong}}); }),
+                HasSubstr("expected 1 to 1024"));
   EXPECT_EQ(parts(record(m, {.debug = true})), 1);
 }
 
@@ -255,7 +256,7 @@ TEST_P(CudaSplitSums, OfKernelsThatAddUpProductsAlone) {
       },
       TileOptions{.threads = 64}};
   const Buffer<float> x(device(), {64}), y(device(), {64});
-  const std::string message = message_of<UserError>([&] { doubled.record({1}, {.sum_parts = 2}, x, y); });
+  const std::string message = message_of<UserError>([&] { doubled.record({1}, {.cuda = {.sum_parts = 2}}, x, y); });
   EXPECT_THAT(message, testing::AllOf(HasSubstr("'doubled'"), HasSubstr("sum_parts"),
                                       HasSubstr("no loop at its outermost level that adds up products")));
 }
@@ -304,7 +305,7 @@ TEST_P(CudaSplitSums, InGraphs) {
   // Of rows that bulk copies cannot read, so that no cluster adds up the parts.
   Matrices odd(1, 2, 70, 7);
   for (const std::optional<int> cluster : {std::optional<int>(), std::optional(1)}) {
-    const auto of = [&](const Matrices &m) { return record(m, {.stream = stream, .cluster = cluster}); };
+    const auto of = [&](const Matrices &m) { return record(m, {.stream = stream, .cuda = {.cluster = cluster}}); };
     EXPECT_GT(parts(of(split)), 1);
     EXPECT_EQ(parts(of(whole)), 1);
     EXPECT_GT(parts(of(odd)), 1);

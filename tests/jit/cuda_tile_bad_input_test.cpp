@@ -88,10 +88,10 @@ TEST(TileFailureReport, NoRoomForKeptTiles) {
   EXPECT_THAT(text(), AllOf(HasSubstr("kernel 'gemm' (adjoint)"),
                             HasSubstr("what the adjoint keeps of the loop, at gemm.cpp:17"),
                             HasSubstr("more than the 65536 bytes for each of the block's 128 threads"),
-                            HasSubstr("raise LaunchOptions::workspace_bytes to 70000 or more"),
+                            HasSubstr("raise LaunchOptions::cuda.workspace_bytes to 70000 or more"),
                             HasSubstr("LaunchOptions::memory_limit of less than")));
   failure.index = std::numeric_limits<std::int64_t>::max();
-  EXPECT_THAT(text(), HasSubstr("raise LaunchOptions::workspace_bytes; with a"));
+  EXPECT_THAT(text(), HasSubstr("raise LaunchOptions::cuda.workspace_bytes; with a"));
 }
 
 }  // namespace

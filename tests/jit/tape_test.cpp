@@ -1,4 +1,4 @@
-#include "samite/jit/tape.h"
+#include "samite/jit/tape_access.h"
 
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"
@@ -222,7 +222,7 @@ TEST(TapeRefuses, ToRecordInsideOfAnother) {
   Tape outer, inner;
   EXPECT_THAT(message_of<UserError>([&] { outer.record([&] { inner.record([] {}); }); }),
               HasSubstr("records a tape already"));
-  EXPECT_EQ(Tape::recording(), nullptr) << "an exception ends the recording";
+  EXPECT_EQ(jit::TapeAccess::recording(), nullptr) << "an exception ends the recording";
 }
 
 const Kernel squares_of_elements{"squares_of_elements", {"y", "x"}, [](Array<double, 2> y, Array<const double, 2> x) {

@@ -193,6 +193,80 @@ TEST(Attention, OnATapeHasTheSameGradients) {
   }
 }
 
+template <class T>
+void check_taped(const Shape &shape, double tolerance, const ops::AttentionOptions &options) {
+  const Arrays<T> a(shape, Gradient::tracked);
+  a.q.gradient().fill(1);
+  Tape tape;
+  tape.record([&] { ops::attention(a.q, a.k, a.v, a.out, a.row_sums, options); });
+  EXPECT_EQ(tape.size(), 1u);
+  EXPECT_THAT(tape.to_string(), HasSubstr("0: attention"));
+  const auto cotangent = Arrays<T>::make(a.q.extents(), 5);
+  using S = typename Arrays<T>::S;
+  const auto of_sums = buffer<S>(a.row_sums.extents(), numbers(a.row_sums.count(), 6));
+  tape.backward({{a.out, cotangent}, {a.row_sums, of_sums}});
+  const std::vector<S> sums = of_sums.to_vector();
+  for (std::int64_t number = 0; number < shape.batches * shape.heads; ++number) {
+    const Head head{part(a.q, number), part(a.k, number), part(a.v, number), *options.scale, options.causal};
+    Head::Gradients expected = head.gradients(part(cotangent, number));
+    // The derivative of a row's logarithm for each product of it is the weight.
+    const Matrix p = head.weights();
+    const Matrix of_products(p.rows, p.columns, [&](std::int64_t i, std::int64_t j) {
+      return p(i, j) * static_cast<double>(sums[static_cast<std::size_t>(number * p.rows + i)]) * head.scale;
+    });
+    const Matrix of_q = product(of_products, head.k), of_k = product(turned(of_products), head.q);
+    for (std::size_t i = 0; i < of_q.values.size(); ++i) expected.q.values[i] += of_q.values[i] + 1;
+    for (std::size_t i = 0; i < of_k.values.size(); ++i) expected.k.values[i] += of_k.values[i];
+    expect_close(part(a.q.gradient(), number), expected.q, tolerance);
+    expect_close(part(a.k.gradient(), number), expected.k, tolerance);
+    expect_close(part(a.v.gradient(), number), expected.v, tolerance);
+  }
+}
+
+TEST(Attention, OnATapeAddsItsOwnAdjointAndThatOfItsRowSums) {
+  check_taped<double>({2, 2, 40, 50, 16}, 1e-11, {.causal = true, .scale = 0.3});
+  check_taped<half>({1, 2, 70, 40, 64}, 3e-2, {.scale = 0.3});
+  check_taped<float>({1, 1, 20, 30, 16}, 1e-4, {.scale = 1e-36});
+}
+
+TEST(Attention, WithOneArrayForTwoOperandsHasTheDerivedAdjoint) {
+  const Arrays<double> a({1, 1, 20, 20, 16}, Gradient::tracked);
+  Tape tape;
+  tape.record([&] { ops::attention(a.q, a.q, a.v, a.out, a.row_sums); });
+  const auto cotangent = Arrays<double>::make(a.q.extents(), 5);
+  tape.backward({{a.out, cotangent}});
+  const Head head{part(a.q, 0), part(a.q, 0), part(a.v, 0), 0.25, false};
+  Head::Gradients expected = head.gradients(part(cotangent, 0));
+  for (std::size_t i = 0; i < expected.q.values.size(); ++i) expected.q.values[i] += expected.k.values[i];
+  expect_close(part(a.q.gradient(), 0), expected.q, 1e-11);
+}
+
+TEST(Attention, AdjointAddsIfAsked) {
+  const Arrays<double> a({1, 1, 20, 30, 16});
+  ops::attention(a.q, a.k, a.v, a.out, a.row_sums);
+  const auto cotangent = Arrays<double>::make(a.q.extents(), 5);
+  Buffer<double> dq = a.q.clone(), dk = a.k.clone(), dv = a.v.clone();
+  ops::attention_adjoint(a.q, a.k, a.v, a.out, a.row_sums, cotangent, dq, dk, dv, {.add_gradients = true});
+  const Head head{part(a.q, 0), part(a.k, 0), part(a.v, 0), 0.25, false};
+  const Head::Gradients expected = head.gradients(part(cotangent, 0));
+  const auto sum = [](Matrix x, const Matrix &y) {
+    for (std::size_t i = 0; i < x.values.size(); ++i) x.values[i] += y.values[i];
+    return x;
+  };
+  expect_close(part(dq, 0), sum(head.q, expected.q), 1e-11);
+  expect_close(part(dk, 0), sum(head.k, expected.k), 1e-11);
+  expect_close(part(dv, 0), sum(head.v, expected.v), 1e-11);
+}
+
+TEST(Attention, InAStream) {
+  const Arrays<double> a({1, 1, 20, 30, 16}), b({1, 1, 20, 30, 16});
+  const Stream stream(device());
+  ops::attention(a.q, a.k, a.v, a.out, a.row_sums);
+  ops::attention(b.q, b.k, b.v, b.out, b.row_sums, {.stream = stream});
+  stream.synchronize();
+  EXPECT_EQ(a.out.to_vector(), b.out.to_vector());
+}
+
 TEST(Attention, NamesWhatDoesNotFit) {
   const Buffer<float> q(device(), {1, 2, 5, 16}), k(device(), {1, 1, 7, 16}), matrix(device(), {5, 16});
   const Buffer<float> sums(device(), {1, 2, 5});

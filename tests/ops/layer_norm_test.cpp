@@ -50,7 +50,7 @@ void check_layer_norm(std::int64_t rows, std::int64_t columns, double tolerance)
   const auto bias = buffer<S>({columns}, biases, Gradient::tracked);
   const auto y = poisoned<T>(values.extents(), Gradient::tracked);
   Tape tape;
-  tape.record([&] { ops::layer_norm(x, weight, bias, y, epsilon); });
+  tape.record([&] { ops::layer_norm(x, weight, bias, y, {.epsilon = epsilon}); });
   tape.backward({{y, buffer<T>(values.extents(), cotangents.values)}});
 
   std::vector<double> expected, of_x;
@@ -93,6 +93,34 @@ void check_layer_norm(std::int64_t rows, std::int64_t columns, double tolerance)
   expect_near(of_bias_alone, of_bias, of_sums);
 }
 
+TEST(LayerNorm, OnATapeAddsItsOwnAdjoint) {
+  const Matrix values(6, 50, 3), cotangents(6, 50, 4);
+  const std::vector<double> weights = numbers(50, 5), ones(50, 1), of_x(300, 1);
+  const auto x = buffer<double>(values.extents(), values.values, Gradient::tracked);
+  const auto weight = buffer<double>({50}, weights), bias = buffer<double>({50}, ones, Gradient::tracked);
+  const auto y = poisoned<double>(values.extents(), Gradient::tracked);
+  x.gradient().fill(1);
+  Tape tape;
+  tape.record([&] { ops::layer_norm(x, weight, bias, y, {.epsilon = epsilon}); });
+  EXPECT_THAT(tape.to_string(), HasSubstr("0: layer_norm"));
+  const auto cotangent = buffer<double>(values.extents(), cotangents.values);
+  tape.backward({{y, cotangent}});
+  const auto x_alone = buffer<double>(values.extents(), of_x), of_weight = buffer<double>({50}, ones),
+             of_bias = buffer<double>({50}, std::vector<double>(50, 0));
+  ops::layer_norm_adjoint(x, weight, cotangent, x_alone, of_weight, of_bias,
+                          {.epsilon = epsilon, .add_gradients = true});
+  const std::vector<double> expected = x_alone.to_vector(), expected_bias = of_bias.to_vector();
+  expect_near(x.gradient(), expected, 1e-12);
+  expect_near(bias.gradient(), expected_bias, 1e-12);
+  EXPECT_FALSE(weight.tracks_gradient());
+}
+
+TEST(LayerNorm, AdjointNamesWhatDoesNotFit) {
+  const Buffer<float> x(device(), {3, 4}), row(device(), {4}), short_row(device(), {3});
+  EXPECT_THAT(message_of<UserError>([&] { ops::layer_norm_adjoint(x, row, x, x.clone(), short_row, row); }),
+              HasSubstr("layer_norm_adjoint: expected a gradient of the weight of 4 numbers of float"));
+}
+
 TEST(LayerNorm, OfRowsOfAnyLength) {
   for (const std::int64_t columns : {2, 7, 32, 100, 700}) check_layer_norm<double, double>(5, columns, 1e-11);
   check_layer_norm<double, double>(130, 40, 1e-11);
@@ -115,7 +143,7 @@ TEST(LayerNorm, KeepsWhatIsNoNumberInItsRow) {
   values.values[3 * 257 + 256] = std::numeric_limits<double>::infinity();
   const auto x = buffer<float>(values.extents(), values.values);
   const auto y = poisoned<float>(values.extents());
-  ops::layer_norm(x, y, epsilon);
+  ops::layer_norm(x, y, {.epsilon = epsilon});
   const std::vector<float> result = y.to_vector();
   for (std::int64_t i = 0; i < 5; ++i) {
     const std::vector<double> expected = Row(values, i).normalised;
@@ -143,7 +171,7 @@ void check_far_from_zero(std::int64_t columns, double mean, double deviation, do
     as_stored.values[i] = static_cast<double>(static_cast<S>(as<T>({values[i]})[0]));
   const Matrix cotangents(3, columns, 2);
   Tape tape;
-  tape.record([&] { ops::layer_norm(x, y, epsilon); });
+  tape.record([&] { ops::layer_norm(x, y, {.epsilon = epsilon}); });
   tape.backward({{y, buffer<T>({3, columns}, cotangents.values)}});
   std::vector<double> expected, of_x;
   double inverse = 1;
@@ -193,7 +221,7 @@ TEST(LayerNorm, OfARowWhoseFirstElementIsFarFromTheOthers) {
     values.values[0] = 1e4;
     const auto x = buffer<float>(values.extents(), values.values);
     const auto y = poisoned<float>(values.extents());
-    ops::layer_norm(x, y, epsilon);
+    ops::layer_norm(x, y, {.epsilon = epsilon});
     const std::vector<double> expected = Row(values, 0).normalised;
     const std::vector<float> result = y.to_vector();
     for (std::size_t j = 0; j < result.size(); ++j)
@@ -203,15 +231,15 @@ TEST(LayerNorm, OfARowWhoseFirstElementIsFarFromTheOthers) {
 
 TEST(LayerNorm, OfRowsOfNothing) {
   const Buffer<float> x(device(), {3, 0}), y(device(), {3, 0}), none(device(), {0, 5});
-  ops::layer_norm(x, y, epsilon);
-  ops::layer_norm(none, none.clone(), epsilon);
+  ops::layer_norm(x, y, {.epsilon = epsilon});
+  ops::layer_norm(none, none.clone(), {.epsilon = epsilon});
 }
 
 TEST(LayerNorm, OfAView) {
   const Matrix values(257, 6, 3);
   const auto x = buffer<float>(values.extents(), values.values);
   const auto y = poisoned<float>({6, 257});
-  ops::layer_norm(x.transpose(), y, epsilon);
+  ops::layer_norm(x.transpose(), y, {.epsilon = epsilon});
   const Matrix rows = turned(values);
   std::vector<double> expected;
   for (std::int64_t i = 0; i < 6; ++i)
@@ -229,7 +257,7 @@ TEST(LayerNorm, WithoutWeightAndBias) {
   const Matrix values(3, 50, 1);
   const auto x = buffer<float>(values.extents(), values.values);
   const auto y = poisoned<float>(values.extents());
-  ops::layer_norm(x, y, epsilon);
+  ops::layer_norm(x, y, {.epsilon = epsilon});
   std::vector<double> expected;
   for (std::int64_t i = 0; i < 3; ++i)
     for (const double value : Row(values, i).normalised) expected.push_back(value);

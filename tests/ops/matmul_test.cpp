@@ -180,6 +180,26 @@ TEST(Matmul, NamesWhatDoesNotFit) {
               HasSubstr("expected as many matrices in each array"));
 }
 
+TEST(Matmul, ArraysOfAnyTypeInAStream) {
+  const AnyBuffer a = buffer<float>({3, 4}, numbers(12, 1)), b = buffer<float>({4, 2}, numbers(8, 2)),
+                  c(device(), ScalarType::Float32, {3, 2}), expected = c.clone();
+  const Stream stream(device());
+  ops::matmul(a, b, expected);
+  ops::matmul(a, b, c, {.stream = stream});
+  stream.synchronize();
+  EXPECT_EQ(Buffer<float>(c).to_vector(), Buffer<float>(expected).to_vector());
+  const ops::Matmul plain{"plain", [](const ops::Sums<float> &s) { return s.values(); }, {.stream = stream}};
+  EXPECT_EQ(plain.record(Buffer<float>(a), Buffer<float>(b), Buffer<float>(c)).stream(), stream);
+}
+
+TEST(Matmul, NamesTypesThatDoNotFit) {
+  const Buffer<float> a(device(), {3, 4}), b(device(), {4, 2}), c(device(), {3, 2});
+  EXPECT_THAT(message_of<UserError>([&] { ops::matmul(a, Buffer<half>(device(), {4, 2}), c); }),
+              HasSubstr("matmul: expected b of float"));
+  EXPECT_THAT(message_of<UserError>([&] { ops::matmul(a, b, Buffer<double>(device(), {3, 2})); }),
+              HasSubstr("factors of float with results of double given"));
+}
+
 TEST(Matmul, OnlyFloatIsRoundedToTf32) {
   EXPECT_THAT(message_of<UserError>([] {
                 ops::Matmul plain{

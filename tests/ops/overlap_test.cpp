@@ -26,7 +26,7 @@ TEST(Overlap, OfAProductAndItsFactors) {
   const auto a = square(), b = square();
   const int here = __LINE__ + 1;
   const std::string message = message_of<UserError>([&] { ops::matmul(a, b, a); });
-  EXPECT_THAT(message, AllOf(HasSubstr("argument 2 ('p2') is written, and shares memory with argument 0 ('p0')"),
+  EXPECT_THAT(message, AllOf(HasSubstr("argument 2 ('c') is written, and shares memory with argument 0 ('a')"),
                              HasSubstr("such as a clone()"), HasSubstr(line(here)), Not(HasSubstr("samite/ops/"))));
   EXPECT_THAT(message_of<UserError>([&] { ops::matmul(a, b, b); }), HasSubstr("shares memory with argument 1"));
   // Of one storage, by rows that both have, and by none.

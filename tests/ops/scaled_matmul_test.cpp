@@ -69,7 +69,8 @@ void check_scaled(const Extents &scales_of_a, const Extents &scales_of_b, std::i
   const Matrix expected = product(meaning(a, scale_a), meaning(b, scale_b));
   auto c = poisoned<float>({rows, columns});
   ops::scaled_matmul(transposed.a ? Buffer<A>(a.transpose().clone()) : a,
-                     transposed.b ? Buffer<B>(b.transpose().clone()) : b, scale_a, scale_b, c, transposed);
+                     transposed.b ? Buffer<B>(b.transpose().clone()) : b, scale_a, scale_b, c,
+                     {.transposed = transposed});
   double largest = 0;
   for (const double value : expected.values) largest = std::max(largest, std::abs(value));
   expect_near(c, expected.values, 1e-5 * largest);
@@ -103,7 +104,7 @@ TEST(ScaledMatmul, ScalesThatLieInEachWay) {
     };
     const auto result = [&](Lie lie_of_a, Lie lie_of_b) {
       auto c = poisoned<float>({rows, columns});
-      ops::scaled_matmul(a, b, in(lie_of_a, scale_a), in(lie_of_b, scale_b), c, {.b = true});
+      ops::scaled_matmul(a, b, in(lie_of_a, scale_a), in(lie_of_b, scale_b), c, {.transposed = {.b = true}});
       return c.to_vector();
     };
     const std::vector<float> expected = result(Lie::behind_a_number, Lie::by_rows);
@@ -188,7 +189,7 @@ void check_groups(const std::vector<std::int32_t> &heights, std::int64_t scales_
   }
   auto c = poisoned<float>({rows, columns});
   ops::scaled_grouped_matmul(a, transposed.b ? Buffer<B>(b.permute({0, 2, 1}).clone()) : b, scale_a, scale_b,
-                             Buffer<std::int32_t>(device(), {groups + 1}, offsets), c, transposed);
+                             Buffer<std::int32_t>(device(), {groups + 1}, offsets), c, {.transposed = transposed});
   expect_near(c, expected, 1e-5 * largest);
 }
 
@@ -210,10 +211,9 @@ TEST(ScaledMatmul, ScalesOfBlocksOfRowsMayBelongToSeveralGroups) {
 }
 
 TEST(ScaledMatmul, EpilogueToEightBitsStaysInItsRange) {
-  const auto layer =
-      ops::scaled_product<f8e4m3>("layer", [](const ops::Sums<float> &s, Array<const float, 1> bias, Float scale) {
-        return tile::cast<f8e4m3>((s.values() + s.for_columns(bias)) * scale);
-      });
+  const ops::ScaledMatmul layer{"layer", [](const ops::ScaledSums<f8e4m3> &s, Array<const float, 1> bias, Float scale) {
+                                  return tile::cast<f8e4m3>((s.values() + s.for_columns(bias)) * scale);
+                                }};
   const Buffer<f8e4m3> a(device(), {1, 2}, {448, 448}), b(device(), {2, 2}, {448, 1, 448, 1});
   const Buffer<float> one(device(), {1, 1}, {1.0f}), bias(device(), {2}, {0.0f, 4.0f});
   Buffer<f8e4m3> c(device(), {1, 2});

@@ -75,6 +75,38 @@ TEST(Softmax, OfLargeNumbersAndOfThoseBelowZero) {
   check_softmax<float>(3, 70, 1e-6, -1000);
 }
 
+TEST(Softmax, OnATapeAddsItsOwnAdjoint) {
+  const Matrix values(6, 50, 3), cotangents(6, 50, 4);
+  const auto x = buffer<double>(values.extents(), values.values, Gradient::tracked);
+  const auto y = poisoned<double>(values.extents(), Gradient::tracked);
+  const auto by_adjoint = buffer<double>(values.extents(), std::vector<double>(300, 1));
+  x.gradient().fill(1);
+  Tape tape;
+  tape.record([&] { ops::softmax(x, y); });
+  EXPECT_THAT(tape.to_string(), HasSubstr("0: softmax"));
+  const auto cotangent = buffer<double>(values.extents(), cotangents.values);
+  tape.backward({{y, cotangent}});
+  ops::softmax_adjoint(y, cotangent, by_adjoint, {.add_gradients = true});
+  EXPECT_EQ(x.gradient().to_vector(), by_adjoint.to_vector());
+  EXPECT_EQ(y.gradient().to_vector(), std::vector<double>(300, 0));
+}
+
+// The derived adjoint reads x, which is overwritten: the tape keeps it.
+TEST(Softmax, InPlaceOnATape) {
+  const Matrix values(6, 50, 3), cotangents(6, 50, 4);
+  const auto x = buffer<double>(values.extents(), values.values, Gradient::tracked);
+  const auto apart = buffer<double>(values.extents(), values.values, Gradient::tracked);
+  const auto y = poisoned<double>(values.extents(), Gradient::tracked);
+  const auto cotangent = buffer<double>(values.extents(), cotangents.values);
+  Tape in_place, ordinary;
+  in_place.record([&] { ops::softmax(x, x); });
+  in_place.backward({{x, cotangent}});
+  ordinary.record([&] { ops::softmax(apart, y); });
+  ordinary.backward({{y, cotangent}});
+  const std::vector<double> expected = apart.gradient().to_vector();
+  expect_near(x.gradient(), expected, 1e-12);
+}
+
 TEST(Softmax, OfAView) {
   const Matrix values(6, 50, 3);
   const auto x = buffer<float>(values.extents(), values.values);

@@ -179,7 +179,7 @@ TEST_F(Tune, TellsItsProgress) {
 TEST_F(Tune, MeasuresByItself) {
   const Buffer<f8e4m3> a(device(), {16, 128}), b(device(), {128, 32});
   const Buffer<float> one(device(), {1, 1}, {1.0f}), c(device(), {16, 32});
-  const auto scaled = ops::scaled_product<f8e4m3>("scaled", [](const ops::Sums<float> &s) { return s.values(); });
+  const ops::ScaledMatmul scaled{"scaled", [](const ops::ScaledSums<f8e4m3> &s) { return s.values(); }};
   const ops::TunedPlan tuned = scaled.tune(a, b, one, one, c);
   for (const ops::MeasuredPlan &measured : tuned.measured) EXPECT_GT(measured.seconds, 0);
   scaled.launch(a, b, one, one, c);

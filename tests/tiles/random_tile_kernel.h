@@ -1107,9 +1107,8 @@ inline RandomTileKernel random_tile_kernel(const Recipe &recipe) {
     const Int &count = std::get<sizeof...(parameters) - 1>(std::tie(parameters...));
     RandomTileBody(recipe, count).run();
   };
-  return RandomTileKernel(
-      "random_tile_kernel", body,
-      {.threads = recipe.threads, .sums = recipe.sums_in_shared ? tile::Memory::shared : tile::Memory::registers});
+  return RandomTileKernel("random_tile_kernel", body,
+                          {.threads = recipe.threads, .sums_in_shared_memory = recipe.sums_in_shared});
 }
 
 }  // namespace samite::test::tiles

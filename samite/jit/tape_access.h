@@ -1,0 +1,26 @@
+// What the library does with tapes, and users do not.
+#pragma once
+
+#include "samite/jit/operation.h"
+#include "samite/jit/tape.h"
+
+namespace samite::jit {
+
+struct TapeAccess {
+  // The tape that this thread records, or null.
+  static Tape *recording();
+  // Whether the tape runs adjoints that operations bring, and does not look into them for gradients that are not
+  // finite.
+  static bool takes_given_adjoints(const Tape &tape) { return !tape.options_.check_finite; }
+
+  // Records a forward launch, which `run` runs; a host operation, which this runs; an operation with an adjoint of its
+  // own, whose launches `run` makes. If one throws, it is not on the tape.
+  static void append(Tape &tape, const std::shared_ptr<KernelDefinition> &definition, const LaunchExtents &extents,
+                     const LaunchOptions &options, std::span<const Argument> arguments,
+                     const std::function<void()> &run);
+  static void append(Tape &tape, const HostOperation &operation);
+  static void append(Tape &tape, const Operation &operation, SourceLocation where,
+                     const std::function<void(bool derived)> &run);
+};
+
+}  // namespace samite::jit
