@@ -8,9 +8,8 @@
 #include "bench/support/alternate.h"
 #include "bench/support/cache_folder.h"
 #include "bench/support/report.h"
-#include "samite/codegen/prelude.h"
 #include "samite/jit/at_once.h"
-#include "samite/jit/cuda_architecture.h"
+#include "samite/jit/target.h"
 #include "samite/ops/attention.h"
 #include "samite/ops/attention_kernels.h"
 #include "samite/ops/matmul_by_type.h"
@@ -209,7 +208,7 @@ int child_of_text(int cuda) {
   std::size_t bytes = 0;
   const double seconds = bench::seconds([&] {
     const CudaSource source{.name = "one", .text = text.str()};
-    bytes = compile_cuda(source, codegen::cuda_prelude(source.text), jit::cuda_architecture(cuda)).report.image_bytes;
+    bytes = jit::Target::of(cuda).compile(source).report.image_bytes;
   });
   answer(seconds, bytes, 0);
   return 0;

@@ -1,9 +1,7 @@
 #include "samite/jit/array_copies.h"
 
 #include "samite/base/error.h"
-#include "samite/codegen/prelude.h"
-#include "samite/jit/cuda_architecture.h"
-#include "samite/toolchain/cuda_compiler.h"
+#include "samite/jit/target.h"
 
 #include <fmt/format.h>
 
@@ -62,8 +60,7 @@ ArrayCopy array_copy(const passes::FactorCopy &copy, ScalarType type, bool by_ro
       "namespace samite {{\nextern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ ArrayCopy "
       "copy) {{\n  {}<{}>(copy);\n}}\n}}  // namespace samite\n",
       array_copy_threads, entry, function, size_of(type));
-  CompiledCuda compiled =
-      compile_cuda({.name = entry, .text = text}, codegen::cuda_prelude(text), cuda_architecture(compute_capability));
+  CompiledCuda compiled = Target::of(compute_capability).compile({.name = entry, .text = text});
   return {copy, by_rows, std::make_shared<CudaCode>(std::move(compiled.image), entry)};
 }
 

@@ -8,6 +8,7 @@
 #include "samite/jit/definition.h"
 #include "samite/jit/pipeline.h"
 #include "samite/jit/progress.h"
+#include "samite/jit/target.h"
 #include "samite/jit/variant_facts.h"
 #include "samite/passes/tiles/factor_copies.h"
 #include "samite/toolchain/archives.h"
@@ -63,7 +64,7 @@ class Compiles {
 std::vector<passes::FactorCopy> factor_copies(std::span<const ir::Kernel *const> kernels, const Variant &variant) {
   const VariantKey &key = variant.key;
   if ((key.worth_padding | key.worth_swapping) == 0) return {};
-  const passes::Architecture &architecture = passes::gpu_architecture(key.cuda);
+  const passes::Architecture &architecture = Target::of(key.cuda).architecture();
   Variant trial;
   trial.key = key;
   trial.copies = variant.copies;
@@ -117,7 +118,7 @@ std::optional<std::vector<passes::FactorCopy>> copies_for_shared_steps(const ir:
   trial.parameters = kernel.parameters;
   const ir::Kernel planned =
       plan(lower(passes::with_copies(kernel, factors), trial),
-           {passes::gpu_architecture(key.cuda), emit_options(trial).arrays, {.step_parts = key.step_parts}});
+           {Target::of(key.cuda).architecture(), emit_options(trial).arrays, {.step_parts = key.step_parts}});
   return planned.step_parts != 0 ? std::optional(std::move(factors)) : std::nullopt;
 }
 
@@ -125,7 +126,7 @@ std::shared_ptr<const Variant> make_variant(KernelDefinition &definition, const 
   auto variant = std::make_shared<Variant>();
   variant->key = key;
   const LongWork work(fmt::format("compiling '{}' ({}, {})", definition.name(), name(key.direction),
-                                  key.cuda == 0 ? "cpu" : fmt::format("sm_{}", key.cuda)));
+                                  Target::of(key.cuda).name()));
 
   const TraceSpan traced("compile", fmt::format("compile {} ({})", definition.name(), name(key.direction)));
 
@@ -158,7 +159,7 @@ std::shared_ptr<const Variant> make_variant(KernelDefinition &definition, const 
         if (run->copies) variant->copies = run->copies->copies;
       }
     }
-    if (!run && key.cuda != 0 && is_tile_kernel(*kernel))
+    if (!run && Target::of(key.cuda).is_gpu() && is_tile_kernel(*kernel))
       if (const auto &scattered = derived.scattered(key.cuda)) kernel = &*scattered;
   } else if (key.direction == Direction::tangent) {
     const autodiff::Tangent &tangent = definition.tangent(key.active);

@@ -5,10 +5,10 @@
 #include "samite/codegen/cuda_launch_shape.h"
 #include "samite/codegen/prelude.h"
 #include "samite/ir/visit.h"
-#include "samite/jit/cuda_architecture.h"
 #include "samite/jit/elapsed.h"
 #include "samite/jit/estimate.h"
 #include "samite/jit/pipeline.h"
+#include "samite/jit/target.h"
 #include "samite/jit/user_lines.h"
 #include "samite/jit/variant_facts.h"
 #include "samite/passes/threads/instances_per_thread.h"
@@ -206,7 +206,7 @@ constexpr std::int64_t of_driver = 1024;  // bytes of a block's shared memory re
 // each other. Two blocks fit if each thread needs at most half.
 bool room_for_two(const ir::Kernel &planned, const codegen::EmitOptions &options, const VariantKey &key) {
   constexpr int many_threads = 512;
-  const passes::Architecture &architecture = passes::gpu_architecture(key.cuda);
+  const passes::Architecture &architecture = Target::of(key.cuda).architecture();
   const int threads = options.cuda.tile_threads;
   if (options.debug || options.cuda.stays || threads <= many_threads ||
       std::int64_t{2} * threads > architecture.threads)
@@ -219,7 +219,7 @@ bool room_for_two(const ir::Kernel &planned, const codegen::EmitOptions &options
 // assembler does not know it: it would rather spill some registers than leave room for one more block.
 int blocks_of_memory(const ir::Kernel &planned, const VariantKey &key) {
   constexpr std::int64_t most_registers = 255;
-  const passes::Architecture &architecture = passes::gpu_architecture(key.cuda);
+  const passes::Architecture &architecture = Target::of(key.cuda).architecture();
   const passes::TileMemoryPlan plan = passes::plan_tile_memory(planned);
   if (key.debug || !is_tile_kernel(planned) || planned.resident_blocks != 0 || plan.sized_at_launch()) return 0;
   const std::int64_t blocks = (architecture.shared_bytes + of_driver) / (plan.bytes + of_driver);
@@ -241,8 +241,8 @@ CompiledCuda compile_emitted(const codegen::EmittedSource &emitted, const std::s
                           .debug_info = variant.key.debug,
                           .variant = description(variant.key, variant.parameters),
                           .facts = making.facts};
-  const std::string &architecture =
-      making.architecture.empty() ? cuda_architecture(variant.key.cuda) : making.architecture;
+  const std::string architecture =
+      making.architecture.empty() ? Target::of(variant.key.cuda).name() : making.architecture;
   const std::string prelude = codegen::cuda_prelude(source.text);
   if (!making.from_archive)
     return compile_cuda(debug_info_wanted() ? with_debug_info(source, emitted) : source, prelude, architecture);
@@ -256,7 +256,7 @@ void note_recorded(const codegen::EmittedSource &emitted, const std::string &nam
   if (!records_archive() || !making.recorded) return;
   const codegen::CudaForm &form = variant.form;
   const std::string architecture =
-      making.architecture.empty() ? cuda_architecture(variant.key.cuda) : making.architecture;
+      making.architecture.empty() ? Target::of(variant.key.cuda).name() : making.architecture;
   const std::string prelude = codegen::cuda_prelude(emitted.text);
   const shipped::FormPart part{
       .image = archived_cuda_key({name, emitted.text, prelude, architecture, variant.key.debug}),
@@ -295,7 +295,7 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant, const Making 
                             .in_rounds = variant.key.in_rounds && !variant.one_thread,
                             .paired = variant.one_thread ? 0 : variant.key.paired,
                             .step_parts = variant.step_parts};
-  const ir::Kernel planned = plan(lowered, {passes::gpu_architecture(variant.key.cuda), options.arrays, choices});
+  const ir::Kernel planned = plan(lowered, {Target::of(variant.key.cuda).architecture(), options.arrays, choices});
   options.cuda.march = passes::marched(planned);
   variant.products = passes::ways_of_products(planned);
   if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
@@ -393,7 +393,7 @@ ir::Kernel lower(const ir::Kernel &kernel, Variant &variant) {
                        .cuda = variant.key.cuda,
                        .wide_arrays = wide_arrays(variant),
                        .in_order = variant.key.deterministic};
-  if (variant.key.cuda != 0 && !variant.key.debug) choices.arrays = emit_options(variant).arrays;
+  if (Target::of(variant.key.cuda).is_gpu() && !variant.key.debug) choices.arrays = emit_options(variant).arrays;
   if (variant.key.races) choices.may_share = may_share(variant);
   Lowered lowered = jit::lower(kernel, choices);
   if (variant.key.races) variant.layout = codegen::argument_layout(lowered.kernel.parameters);
@@ -431,7 +431,7 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant, const Making &ma
   variant.times.lower = milliseconds_since(start);
 
   const std::size_t before = peak_memory();
-  if (variant.key.cuda != 0)
+  if (Target::of(variant.key.cuda).is_gpu())
     compile_for_cuda(lowered, variant, making);
   else
     compile_for_cpu(lowered, variant, making);

@@ -6,7 +6,7 @@
 #include "samite/jit/elapsed.h"
 #include "samite/jit/estimate.h"
 #include "samite/jit/pipeline.h"
-#include "samite/passes/analysis/architecture.h"
+#include "samite/jit/target.h"
 #include "samite/passes/analysis/common_writes.h"
 #include "samite/passes/simplify/rename.h"
 #include "samite/passes/threads/lower_threads.h"
@@ -139,7 +139,7 @@ void KernelDefinition::refuse_derivatives_of_schedules() const {
 
 const std::vector<passes::FactorRead> &KernelDefinition::factor_reads(int capability) const {
   return factor_reads_.get(capability,
-                           [&] { return passes::factor_reads(forward_, passes::gpu_architecture(capability)); });
+                           [&] { return passes::factor_reads(forward_, Target::of(capability).architecture()); });
 }
 
 const std::optional<passes::SplitSums> &KernelDefinition::split_sums(std::int64_t parts) const {

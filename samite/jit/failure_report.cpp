@@ -3,6 +3,7 @@
 #include "samite/autodiff/adjoint.h"
 #include "samite/base/error.h"
 #include "samite/codegen/cuda_channel.h"
+#include "samite/jit/target.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -59,13 +60,13 @@ void throw_failure(const Variant &variant, const std::string &kernel, const std:
                                  : "";
     // An overflowed number of bytes is no help.
     constexpr std::int64_t countable = std::int64_t{1} << 40;
-    if (variant.key.cuda != 0 && failure.dimension == codegen::memory_of_block)
+    if (Target::of(variant.key.cuda).is_gpu() && failure.dimension == codegen::memory_of_block)
       throw DeviceError(
           opening + "allocating " + array + " in the memory of a block on " + device,
           "its tiles take more than the " + std::to_string(failure.extent) + " bytes for each of the block's " +
               std::to_string(variant.form.tile_threads) + " threads: raise LaunchOptions::cuda.workspace_bytes" +
               (failure.index < countable ? " to " + std::to_string(failure.index) + " or more" : "") + mend);
-    if (variant.key.cuda != 0)
+    if (Target::of(variant.key.cuda).is_gpu())
       throw DeviceError(opening + "allocating " + array + " on a thread of " + device,
                         "it takes more than the " + std::to_string(failure.extent) +
                             " bytes that a thread has: raise LaunchOptions::cuda.workspace_bytes" + mend);

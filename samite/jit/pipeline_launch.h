@@ -34,10 +34,6 @@ struct PipelineOptions {
   CudaOptions cuda = {};  // cluster and sum_parts are for single kernels: UserError
 };
 
-namespace jit {
-struct LaunchAccess;
-}
-
 class PipelineLaunch {
  public:
   // Pipeline::record makes these.

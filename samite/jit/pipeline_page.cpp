@@ -5,9 +5,9 @@
 #include "samite/codegen/emit.h"
 #include "samite/ir/visit.h"
 #include "samite/jit/at_once.h"
-#include "samite/jit/cuda_architecture.h"
 #include "samite/jit/pipeline.h"
 #include "samite/jit/pipeline_launch.h"
+#include "samite/jit/target.h"
 #include "samite/runtime/cuda_device.h"
 #include "samite/toolchain/host_target.h"
 
@@ -36,7 +36,7 @@ VariantKey usual_key(const KernelDefinition &kernel, int capability) {
   key.cuda = capability;
   for (std::size_t i = 0; i < kernel.parameters().size(); ++i)
     if (kernel.parameters()[i].is_array()) key.unit_stride |= std::uint64_t{1} << i;
-  if (capability != 0) key.unaliased = key.aligned = key.unit_stride;
+  if (Target::of(capability).is_gpu()) key.unaliased = key.aligned = key.unit_stride;
   return key;
 }
 
@@ -51,8 +51,7 @@ ir::Kernel planned(const KernelDefinition &kernel, const VariantKey &key) {
                       .aligned_rows = (key.aligned & bit) != 0});
   }
   ir::Kernel lowered = lower(kernel.forward(), {.cuda = key.cuda}).kernel;
-  return plan(std::move(lowered),
-              {key.cuda == 0 ? passes::cpu_architecture() : passes::gpu_architecture(key.cuda), arrays});
+  return plan(std::move(lowered), {Target::of(key.cuda).architecture(), arrays});
 }
 
 // The variant that was launched last, or a newly compiled one.
@@ -66,7 +65,7 @@ std::shared_ptr<const Variant> variant_of(KernelDefinition &kernel, int capabili
 PageKernel kernel_of(KernelDefinition &definition, const schedules::KernelLaunch &launch, int capability) {
   PageKernel kernel;
   kernel.name = definition.name();
-  if (capability != 0) kernel.threads = definition.forward().block_threads;
+  if (Target::of(capability).is_gpu()) kernel.threads = definition.forward().block_threads;
   VariantKey key = usual_key(definition, capability);
   try {
     const std::shared_ptr<const Variant> variant = variant_of(definition, capability);
@@ -77,7 +76,7 @@ PageKernel kernel_of(KernelDefinition &definition, const schedules::KernelLaunch
   } catch (const DeviceError &error) {
     kernel.problem = error.what();
   }
-  kernel.memory = schedules::memory_of(planned(definition, key), launch, capability != 0);
+  kernel.memory = schedules::memory_of(planned(definition, key), launch, Target::of(capability).is_gpu());
   for (const schedules::KernelLaunch::Kept &kept : launch.kept) {
     if (kernel.arrays.size() <= kept.array) kernel.arrays.resize(kept.array + 1);
     kernel.arrays[kept.array] = kept.func;
@@ -141,7 +140,7 @@ Page page_of(PipelineDefinition &definition, Device device, const std::string &s
   page.schedule = definition.schedule_for(device.kind(), schedule);
   int capability = 0;
   const std::shared_ptr<const ScheduledProgram> program = program_for(definition, device, page.schedule, capability);
-  page.target = capability == 0 ? "cpu" : cuda_architecture(capability);
+  page.target = Target::of(capability).name();
   if (definition.captured()) page.functions = schedules::text_of(*definition.captured(), page.schedule);
   page.nest = program->program().nest;
   Timeline timeline(program->program().steps);

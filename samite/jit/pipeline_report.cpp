@@ -1,7 +1,7 @@
 #include "samite/jit/pipeline_report.h"
 
-#include "samite/jit/cuda_architecture.h"
 #include "samite/jit/pipeline_launch.h"
+#include "samite/jit/target.h"
 #include "samite/runtime/cuda_device.h"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ PipelineReport jit::report(const PipelineDefinition &definition) {
   PipelineReport report{.pipeline = definition.name(), .programs = {}};
   for (const PipelineDefinition::Made &made : definition.programs()) {
     ReportedProgram program;
-    program.target = made.target.device == DeviceKind::cuda ? cuda_architecture(made.target.compute_capability) : "cpu";
+    program.target = Target::of(made.target.compute_capability).name();
     program.schedule = made.schedule;
     program.steps = schedules::to_string(made.program->program(), {.kernels = false});
     for (const auto &kernel : made.program->kernels()) program.kernels.push_back(jit::report(*kernel));

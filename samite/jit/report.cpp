@@ -1,6 +1,6 @@
 #include "samite/jit/report.h"
 
-#include "samite/jit/cuda_architecture.h"
+#include "samite/jit/target.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -43,7 +43,7 @@ void add_steps(const jit::Variant &variant, ReportedVariant &report) {
   const auto add = [&](const char *name, double milliseconds) {
     if (milliseconds > 0) report.steps.push_back({name, milliseconds});
   };
-  if (variant.key.cuda != 0) {
+  if (jit::Target::of(variant.key.cuda).is_gpu()) {
     add("open", variant.cuda_compile.open_ms);
     add("compile", variant.cuda_compile.compile_ms);
   } else {
@@ -94,10 +94,10 @@ void add_needs(const jit::Variant &variant, ReportedVariant &report) {
 ReportedVariant jit::report(const Variant &variant, const std::vector<ir::Parameter> &parameters) {
   ReportedVariant report{};
   report.direction = variant.key.direction;
-  report.target = variant.key.cuda != 0 ? jit::cuda_architecture(variant.key.cuda) : "cpu";
+  report.target = jit::Target::of(variant.key.cuda).name();
   for (std::size_t i = 0; i < parameters.size(); ++i)
     if (variant.key.active >> i & 1) report.active.push_back(parameters[i].name);
-  if (variant.key.cuda != 0)
+  if (jit::Target::of(variant.key.cuda).is_gpu())
     add_image(variant.cuda_compile, report);
   else
     add_image(variant.compile, report);

@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/jit/add_to_archive.h"
 #include "samite/jit/definition.h"
+#include "samite/jit/target.h"
 #include "samite/toolchain/cuda_target.h"
 
 #include <fmt/format.h>
@@ -122,7 +123,7 @@ VariantKey for_cuda(KernelDefinition &definition, const VariantKey &key, int cap
   if (assume.aligned) {
     result.aligned = arrays;
     if (of_tiles) result.whole_rows = arrays;
-    if (of_tiles && !passes::gpu_architecture(capability).of_groups.empty()) result.tensor_maps = key.unit_stride;
+    if (of_tiles && Target::of(capability).has_warp_groups()) result.tensor_maps = key.unit_stride;
   }
   if (assume.large && !of_tiles) result.neighbours = most_neighbours;
   if (key.direction != Direction::adjoint || key.may_alias || key.memory_limit) return result;
@@ -207,7 +208,7 @@ bool serves(const VariantKey &archived, const VariantKey &key) {
                          archived.races == key.races && archived.overlapping == key.overlapping &&
                          archived.memory_limit == key.memory_limit && archived.active == key.active &&
                          archived.programmatic == key.programmatic && archived.deterministic == key.deterministic;
-  if (!same_kind || (archived.cuda == 0) != (key.cuda == 0)) return false;
+  if (!same_kind || Target::of(archived.cuda).is_cpu() != Target::of(key.cuda).is_cpu()) return false;
   // The result's bits may depend on it.
   if (key.deterministic && archived.gather != key.gather) return false;
   if (archived.gather && !(key.gather && archived.wide_windows == key.wide_windows)) return false;
@@ -229,7 +230,7 @@ std::vector<ArchivedKey> archived_keys(const std::string &kernel, const VariantK
     if (!archived || !serves(*archived, key)) continue;
     ArchivedKey candidate{*archived, ""};
     candidate.key.workspace_bytes = key.workspace_bytes;
-    if (key.cuda != 0) {
+    if (Target::of(key.cuda).is_gpu()) {
       const auto target = cuda_target(form.target);
       if (!target || !target->runs_on(key.cuda)) continue;
       candidate.architecture = form.target;
@@ -254,9 +255,9 @@ std::vector<ArchivedKey> keys_to_record(KernelDefinition &definition, const Vari
   const auto add = [&](const VariantKey &one, const std::string &architecture) {
     if (!(one == key)) keys.push_back({one, architecture});
   };
-  if (key.cuda == 0) add(conservative(key), "");
+  if (Target::of(key.cuda).is_cpu()) add(conservative(key), "");
   // A schedule's kernels are for one kind of device.
-  if (definition.forward().scheduled || key.cuda != 0) return keys;
+  if (definition.forward().scheduled || Target::of(key.cuda).is_gpu()) return keys;
   const RecordedAssumptions assume = recorded_assumptions();
   for (const std::string &name : recorded_architectures()) {
     const int capability = cuda_target(name)->capability;

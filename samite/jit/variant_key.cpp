@@ -2,8 +2,8 @@
 
 #include "samite/codegen/cuda_launch_shape.h"
 #include "samite/jit/launch_copies.h"
+#include "samite/jit/target.h"
 #include "samite/passes/adjoint/gather_tiles.h"
-#include "samite/passes/analysis/architecture.h"
 #include "samite/passes/sm90/share_steps.h"
 #include "samite/passes/threads/instances_per_thread.h"
 #include "samite/passes/threads/march.h"
@@ -206,7 +206,7 @@ bool is_gathered(const KernelDefinition &definition, const KernelDefinition::Der
   if (key.may_alias || key.memory_limit) return false;
   // On the CPU a launch is divided among threads, which a gathered tile kernel does not allow.
   const bool of_tiles = ir::is_tile_kernel(definition.forward());
-  if (of_tiles && key.cuda == 0) return false;
+  if (of_tiles && Target::of(key.cuda).is_cpu()) return false;
   // Debug mode names the original access, unless the scattering form exceeds memory.
   if (key.debug && (!of_tiles || key.wide_windows || derived.scattered(key.cuda))) return false;
   if (key.wide_windows && !of_tiles) return false;
@@ -330,7 +330,7 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
   key.cuda = limits.compute_capability;
   key.workspace_bytes = options.cuda.workspace_bytes;
   // An older device refuses the launch; it must not be compiled first.
-  key.programmatic = options.cuda.programmatic && limits.compute_capability >= 90;
+  key.programmatic = options.cuda.programmatic && Target::of(key.cuda).launches_early();
   if (count != 0) {
     const std::span counts(extents.begin(), static_cast<std::size_t>(extents.rank()));
     key.grid_stride = !codegen::fits_exact_launch(counts, {.tile_threads = kernel.block_threads});
@@ -340,7 +340,7 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
   }
   if (!ir::is_tile_kernel(kernel) || kernel.scheduled) return;
   set_parts(definition, extents, options, arguments, cuda, key);
-  if (passes::gpu_architecture(key.cuda).of_groups.empty()) return;
+  if (!Target::of(key.cuda).has_warp_groups()) return;
   for_each(key.aligned, [&](std::size_t i) {
     const bool has_map = has_tensor_map(*arguments[i].buffer);
     if (has_map && (!arguments[i].values || has_tensor_map(*arguments[i].values))) key.tensor_maps |= bit(i);
@@ -404,7 +404,7 @@ void add_adjoint_facts(VariantKey &key, const KernelDefinition &definition, cons
   }
   // No two blocks of a gathered adjoint add to one element.
   if (key.gather) key.races = false, key.overlapping = 0;
-  if (key.cuda == 0 && !key.may_alias) {
+  if (Target::of(key.cuda).is_cpu() && !key.may_alias) {
     const std::uint64_t summed = key.gather ? derived.gathered(key.gathering()).summed : derived.summed;
     key.summed = summed_apart(definition, extents, arguments, summed, true);
   }

@@ -91,7 +91,7 @@ Kernel kernel(const GroupedTermsByType &kind, const MatmulPlan &plan, bool one_l
 
 // Whether bulk copies can load windows that begin at any term, which are rows of both factors.
 bool copies_bring_terms(const GroupedTermsByType &kind, const PlanDevice &device) {
-  return device.compute_capability / 10 == 9 && size_of(kind.factor) == 2 && kind.transposed.a && !kind.transposed.b;
+  return device.has_warp_groups() && size_of(kind.factor) == 2 && kind.transposed.a && !kind.transposed.b;
 }
 
 }  // namespace

@@ -1,8 +1,15 @@
 #include "samite/ops/plan_device.h"
 
+#include "samite/jit/target.h"
 #include "samite/runtime/cuda_device.h"
 
 namespace samite::ops {
+
+bool PlanDevice::has_warp_groups() const { return jit::Target::of(compute_capability).has_warp_groups(); }
+
+std::int64_t PlanDevice::shared_bytes() const {
+  return jit::Target::of(compute_capability).architecture().shared_bytes;
+}
 
 PlanDevice plan_device(Device device) {
   if (device.kind() == DeviceKind::cpu) return {};

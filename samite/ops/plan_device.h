@@ -10,6 +10,10 @@ struct PlanDevice {
   int compute_capability = 0, multiprocessors = 1;
 
   bool is_cpu() const { return compute_capability == 0; }
+  // Whether bulk copies feed main loops that warp groups multiply there.
+  bool has_warp_groups() const;
+  // The most shared memory of a block; 0 for the CPU.
+  std::int64_t shared_bytes() const;
 };
 
 // DeviceError if the device does not exist.

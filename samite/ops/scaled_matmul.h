@@ -263,7 +263,7 @@ inline ScaledPlan scaled_plan(const std::string &name, const MatmulShape &shape,
   // For blocks of terms on both sides, and of b's columns: scales of single columns would be one more tile in
   // registers.
   const bool of_blocks = of_a.columns == ScaleGroup::block && of_b == ScaleGroups{ScaleGroup::block, ScaleGroup::block};
-  const bool beside = of_blocks && device.compute_capability / 10 == 9;
+  const bool beside = of_blocks && device.has_warp_groups();
   ScaledPlan plan{{}, of_a, of_b, beside ? lie : ScalesLie{}};
   plan.describe(factors);
   plan.plan = matmul_plan(shape, factors, device);

@@ -71,6 +71,16 @@ TEST_F(SamiteInfo, ListsWhatIsThere) {
   EXPECT_THAT(output, Not(HasSubstr("Missing")));
 }
 
+TEST_F(SamiteInfo, SaysThatKernelsHaveNotBeenRunOnSuchAGpu) {
+  have_driver();
+  have_compiler();
+  EXPECT_THAT(run(), Not(HasSubstr("have not been run")));
+  const std::string output =
+      run({}, {{"SAMITE_FAKE_CUDA_CAPABILITY", "100"}, {"SAMITE_FAKE_NVRTC_ARCHITECTURE", "100"}});
+  EXPECT_THAT(output, ContainsRegex("cuda:0 .*compute capability 10.0.*; kernels for sm_100a compile, but have not "
+                                    "been run\n"));
+}
+
 TEST_F(SamiteInfo, SaysInALineEachWhatIsMissingAndWhatItTakes) {
   if (void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL)) {
     dlclose(driver);

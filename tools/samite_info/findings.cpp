@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/driver/device_info.h"
+#include "samite/jit/target.h"
 #include "samite/runtime/device.h"
 #include "samite/toolchain/clang_plugin_loader.h"
 #include "samite/toolchain/host_target.h"
@@ -48,7 +49,10 @@ void add_cuda(std::vector<Finding> &all) {
   }));
   for (const driver::DeviceInfo &device : devices) {
     const std::string text = device.to_string();
-    all.push_back({text.substr(0, text.find(' ')), text.substr(text.find(' ') + 1), ""});
+    const jit::Target target = jit::Target::of(device.compute_capability);
+    const std::string untried =
+        target.has_been_run() ? "" : fmt::format("; kernels for {} compile, but have not been run", target.name());
+    all.push_back({text.substr(0, text.find(' ')), text.substr(text.find(' ') + 1) + untried, ""});
   }
   all.push_back(finding("NVRTC", [] { return nvrtc().version.text() + ", " + nvrtc().path; }));
   if (!nvrtc_is_open() || devices.empty()) return;

@@ -23,7 +23,9 @@ int fake_version() { return from_environment("SAMITE_FAKE_CUDA_VERSION", 12040);
 
 // Lives until the process ends, as a driver does.
 const EntryPoints &entry_points() {
-  static FakeDriver fake({.version = fake_version(), .devices = from_environment("SAMITE_FAKE_CUDA_DEVICES", 1)});
+  static FakeDriver fake({.version = fake_version(),
+                          .devices = from_environment("SAMITE_FAKE_CUDA_DEVICES", 1),
+                          .compute_capability = from_environment("SAMITE_FAKE_CUDA_CAPABILITY", 90)});
   static const EntryPoints table = fake.table();
   return table;
 }
