@@ -273,11 +273,8 @@ class Factoring {
             extents.at(loop)};
   }
 
-  void define_partial() {
-    std::vector<std::optional<Variable>> variables;
-    for (std::size_t i = 1; i < rfactor_.names.size(); i += 2)
-      variables.emplace_back(Variable{rfactor_.names[i], algorithm_.local_count++, rfactor_.where});
-
+  // Its values before any step.
+  Definition pure_partial(const std::vector<std::optional<Variable>> &variables) const {
     Definition pure;
     pure.where = rfactor_.where;
     pure.indices = function_.definitions[0].indices;
@@ -289,6 +286,13 @@ class Factoring {
     if (joint_) pure.values = *identity_of(*joint_, function_.types);
     for (std::size_t v = 0; v < steps_.size(); ++v)
       pure.values.push_back(*identity_of(steps_[v].op, function_.types[v]));
+    return pure;
+  }
+
+  void define_partial() {
+    std::vector<std::optional<Variable>> variables;
+    for (std::size_t i = 1; i < rfactor_.names.size(); i += 2)
+      variables.emplace_back(Variable{rfactor_.names[i], algorithm_.local_count++, rfactor_.where});
 
     Definition update;
     update.where = old_.where;
@@ -357,7 +361,7 @@ class Factoring {
           combined(update.body, op, partial_.array + v, update.indices, body(steps_[v].value), function_.types[v]));
     }
     if (old_.predicate) update.predicate = body(*old_.predicate);
-    partial_.definitions = {std::move(pure), std::move(update)};
+    partial_.definitions = {pure_partial(variables), std::move(update)};
   }
 
   // All values of an element.

@@ -43,6 +43,38 @@ Stmt with_array(const Stmt &stmt, std::uint32_t array) {
   return {copy, stmt.where()};
 }
 
+void number_locals_densely(Kernel &kernel) {
+  std::map<LocalId, LocalId> dense;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    for_each_definition(stmt,
+                        [&](LocalId local, const Type &) { dense.emplace(local, static_cast<LocalId>(dense.size())); });
+  });
+  kernel.body =
+      passes::rewrite(map_operands(kernel.body,
+                                   [&](const Value &value) {
+                                     return value.is_local() ? Value::local(value.type(), dense.at(value.id())) : value;
+                                   }),
+                      [&](const Stmt &stmt) -> Stmt {
+                        if (const Let *let = stmt.as<Let>()) {
+                          Let copy = *let;
+                          copy.local = dense.at(copy.local);
+                          return {copy, stmt.where()};
+                        }
+                        if (const For *loop = stmt.as<For>()) {
+                          For copy = *loop;
+                          copy.index = dense.at(copy.index);
+                          return {copy, stmt.where()};
+                        }
+                        if (const If *branch = stmt.as<If>(); branch && !branch->results.empty()) {
+                          If copy = *branch;
+                          for (BranchResult &result : copy.results) result.local = dense.at(result.local);
+                          return {copy, stmt.where()};
+                        }
+                        return stmt;
+                      });
+  kernel.local_count = static_cast<LocalId>(dense.size());
+}
+
 }  // namespace
 
 std::vector<LoadAhead> order_kernel(Kernel &kernel, bool gpu) {
@@ -112,37 +144,7 @@ std::vector<KernelArgument> finish_kernel(Kernel &kernel, const std::vector<Para
     const std::uint32_t *array = array_of(stmt);
     return array ? with_array(stmt, new_number.at(*array)) : stmt;
   });
-
-  // Numbers of locals are dense.
-  std::map<LocalId, LocalId> dense;
-  for_each_statement(kernel.body, [&](const Stmt &stmt) {
-    for_each_definition(stmt,
-                        [&](LocalId local, const Type &) { dense.emplace(local, static_cast<LocalId>(dense.size())); });
-  });
-  kernel.body =
-      passes::rewrite(map_operands(kernel.body,
-                                   [&](const Value &value) {
-                                     return value.is_local() ? Value::local(value.type(), dense.at(value.id())) : value;
-                                   }),
-                      [&](const Stmt &stmt) -> Stmt {
-                        if (const Let *let = stmt.as<Let>()) {
-                          Let copy = *let;
-                          copy.local = dense.at(copy.local);
-                          return {copy, stmt.where()};
-                        }
-                        if (const For *loop = stmt.as<For>()) {
-                          For copy = *loop;
-                          copy.index = dense.at(copy.index);
-                          return {copy, stmt.where()};
-                        }
-                        if (const If *branch = stmt.as<If>(); branch && !branch->results.empty()) {
-                          If copy = *branch;
-                          for (BranchResult &result : copy.results) result.local = dense.at(result.local);
-                          return {copy, stmt.where()};
-                        }
-                        return stmt;
-                      });
-  kernel.local_count = static_cast<LocalId>(dense.size());
+  number_locals_densely(kernel);
   return arguments;
 }
 
