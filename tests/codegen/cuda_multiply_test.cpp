@@ -34,7 +34,7 @@ auto product_kernel(Shape tile, std::int64_t inner, How how) {
         }
         tile::store(c, {i, j}, sum);
       },
-      TileOptions{.threads = how.threads, .sums = how.sums}};
+      TileOptions{.threads = how.threads, .sums_in_shared_memory = how.sums_in_shared_memory}};
 }
 
 template <class T>
