@@ -220,6 +220,7 @@ shipped::LaunchForm launch_form(const KernelDefinition &definition, const Varian
                            .argument_bytes = variant.layout.bytes,
                            .active = key.active,
                            .written = definition.written(),
+                           .narrow = definition.narrow_dimensions(),
                            .distinct = definition.distinct(),
                            .unit_stride = key.unit_stride,
                            .unaliased = key.unaliased,
@@ -230,15 +231,21 @@ shipped::LaunchForm launch_form(const KernelDefinition &definition, const Varian
                            .workspace_bytes = key.workspace_bytes};
   if (definition.read_elsewhere()) form.distinct |= definition.written();
   for (const std::uint32_t read : variant.values_read) form.values_read |= std::uint64_t{1} << read;
+  const std::size_t own = variant.parameters.size() - variant.gradient_of.size();
   for (std::size_t i = 0; i < variant.parameters.size(); ++i) {
     const ir::Parameter &parameter = variant.parameters[i];
-    const std::size_t own = variant.parameters.size() - variant.gradient_of.size();
+    std::uint32_t narrow = 0;
+    for (std::size_t d = 0; i < own && d < static_cast<std::size_t>(parameter.rank); ++d) {
+      const KernelDefinition::NarrowIndices &indices = definition.narrow_indices(i);
+      if (indices.indexed[d] || indices.extent[d]) narrow |= std::uint32_t{1} << d;
+    }
     form.parameters.push_back({.name = parameter.name,
                                .type = parameter.type,
                                .rank = parameter.rank,
                                .offset = variant.layout.offsets[i],
                                .last_extent = parameter.last_extent,
-                               .primal = i < own ? -1 : static_cast<int>(variant.gradient_of[i - own])});
+                               .primal = i < own ? -1 : static_cast<int>(variant.gradient_of[i - own]),
+                               .narrow = narrow});
   }
   return form;
 }

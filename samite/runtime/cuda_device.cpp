@@ -4,6 +4,7 @@
 #include "samite/driver/device_info.h"
 #include "samite/driver/launch.h"
 #include "samite/runtime/cuda_ptx.h"
+#include "samite/runtime/forgotten_devices.h"
 
 #include <fmt/format.h>
 
@@ -23,6 +24,16 @@ struct Registry {
   std::shared_ptr<const driver::Driver> driver;  // the driver of `devices`
   std::vector<std::shared_ptr<const CudaDevice>> devices;
 };
+
+struct Releases {
+  std::mutex mutex;
+  std::vector<void (*)() noexcept> functions;
+};
+
+Releases &releases() {
+  static Releases releases;
+  return releases;
+}
 
 // Never destroyed: at process exit the driver may be unloaded before this library's statics.
 Registry &registry() {
@@ -63,7 +74,16 @@ int CudaDevice::count() noexcept {
   }
 }
 
+void when_devices_are_forgotten(void (*release)() noexcept) {
+  const std::lock_guard lock(releases().mutex);
+  releases().functions.push_back(release);
+}
+
 void CudaDevice::forget_all() noexcept {
+  {
+    const std::lock_guard lock(releases().mutex);
+    for (void (*const release)() noexcept : releases().functions) release();
+  }
   Registry &known = registry();
   std::lock_guard lock(known.mutex);
   known.devices.clear();

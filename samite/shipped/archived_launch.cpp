@@ -109,6 +109,11 @@ void check_array(const LaunchForm &form, std::size_t index, const AnyBuffer &buf
                        name(parameter.type), parameter.rank,
                        parameter.last_extent ? fmt::format(" whose last extent is {}", parameter.last_extent) : "",
                        buffer.valid() ? buffer.to_string() : "none"));
+  for (int d = 0; d < buffer.rank(); ++d)
+    if ((parameter.narrow >> d & 1) != 0 && buffer.extents()[d] > narrow_limit)
+      refuse(form.kernel, fmt::format("{}{} has an extent of {} in dimension {}, where the kernel indexes with Int: at "
+                                      "most 2147483647 is possible",
+                                      name_of(form, index), what, buffer.extents()[d], d));
 }
 
 // Against the parameters, which all forms of a kernel share.
@@ -118,6 +123,11 @@ void check(const LaunchForm &form, const Extents &extents, std::span<const Launc
            fmt::format("it has {} parameters, and {} arguments are given", form.own_parameters(), arguments.size()));
   if (extents.rank() != form.rank)
     refuse(form.kernel, fmt::format("it is launched over {} dimensions, and {} are given", form.rank, extents.rank()));
+  for (int d = 0; d < extents.rank(); ++d)
+    if ((form.narrow >> d & 1) != 0 && extents[d] > narrow_limit)
+      refuse(form.kernel, fmt::format("it is launched over {} in dimension {}, and counts with Int: at most 2147483647 "
+                                      "is possible",
+                                      extents[d], d));
   const AnyBuffer *first = nullptr;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const AnyBuffer &buffer = arguments[i].buffer, &gradient = arguments[i].gradient;

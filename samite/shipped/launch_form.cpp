@@ -86,12 +86,14 @@ class Line {
 constexpr auto see_form = [](auto &line, auto &form) {
   line.read(form.kernel), line.read(form.direction), line.read(form.target), line.read(form.rank);
   line.read(form.argument_bytes), line.read(form.active), line.read(form.written), line.read(form.values_read);
-  line.read(form.distinct), line.read(form.unit_stride), line.read(form.unaliased), line.read(form.aligned);
+  line.read(form.narrow), line.read(form.distinct), line.read(form.unit_stride), line.read(form.unaliased),
+      line.read(form.aligned);
   line.read(form.whole_rows), line.read(form.wide_index), line.read(form.may_alias), line.read(form.workspace_bytes);
 };
 constexpr auto see_parameter = [](auto &line, auto &parameter) {
   line.read(parameter.name), line.read(parameter.type), line.read(parameter.rank), line.read(parameter.offset);
   line.read(parameter.last_extent), line.read(parameter.primal);
+  line.read(parameter.narrow);
 };
 constexpr auto see_cover = [](auto &line, auto &cover) {
   line.read(cover.array), line.read(cover.dimension), line.read(cover.launch_dimension);

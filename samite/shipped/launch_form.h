@@ -25,6 +25,8 @@ struct FormParameter {
   std::size_t offset = 0;        // in the block of arguments
   std::int64_t last_extent = 0;  // of an array of structs: the scalars of an element; otherwise 0
   int primal = -1;               // of a gradient: its array
+  // Of an array, as bits: the dimensions whose extents must be below 2^31, since the kernel indexes with Int.
+  std::uint32_t narrow = 0;
   friend bool operator==(const FormParameter &, const FormParameter &) = default;
 };
 
@@ -57,6 +59,7 @@ struct LaunchForm {
   std::uint64_t active = 0;       // arrays with gradients
   std::uint64_t written = 0;      // arrays that the forward kernel writes
   std::uint64_t values_read = 0;  // adjoint: arrays whose elements it reads
+  std::uint64_t narrow = 0;       // dimensions of the launch whose extents must be below 2^31
   std::uint64_t distinct = 0;     // arrays that share memory with no other
   // What the code relies on, as in jit/variant.h's VariantKey.
   std::uint64_t unit_stride = 0, unaliased = 0, aligned = 0, whole_rows = 0;

@@ -4,6 +4,7 @@
 #include "samite/driver/device_memory.h"
 #include "samite/driver/launch.h"
 #include "samite/runtime/cuda_device.h"
+#include "samite/runtime/forgotten_devices.h"
 #include "samite/shipped/run.h"
 #include "samite/toolchain/archives.h"
 #include "samite/toolchain/packed_cuda_image.h"
@@ -24,13 +25,27 @@ namespace {
 constexpr int blocks_of_multiprocessor = 8, blocks_with_workspace = 2;
 
 // The kernels that are loaded, by image; few devices have each.
-using Loaded = std::map<Hash128, std::vector<driver::Kernel>>;
+struct LoadedKernels {
+  std::mutex mutex;
+  std::map<Hash128, std::vector<driver::Kernel>> by_image;
+};
+
+// Never destroyed: at process exit the driver may be unloaded before this library's statics.
+LoadedKernels &loaded_kernels() {
+  static LoadedKernels &loaded = *new LoadedKernels;
+  return loaded;
+}
+
+void forget_kernels() noexcept {
+  const std::lock_guard lock(loaded_kernels().mutex);
+  loaded_kernels().by_image.clear();
+}
 
 driver::Kernel cuda_kernel_of(const LaunchForm &form, const FormPart &part, const driver::Context &context) {
-  static std::mutex mutex;
-  static Loaded loaded;
-  const std::lock_guard lock(mutex);
-  std::vector<driver::Kernel> &kernels = loaded[part.image];
+  static const bool releases = (when_devices_are_forgotten(forget_kernels), true);
+  (void)releases;
+  const std::lock_guard lock(loaded_kernels().mutex);
+  std::vector<driver::Kernel> &kernels = loaded_kernels().by_image[part.image];
   for (const driver::Kernel &kernel : kernels)
     if (kernel.context() == context) return kernel;
   const auto found = find_archived(part.image);

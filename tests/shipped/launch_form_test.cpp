@@ -15,7 +15,7 @@ LaunchForm some_form() {
   form.rank = 2;
   form.argument_bytes = 128;
   form.parameters = {{"y", ScalarType::Float32, 2, 0},
-                     {"x", ScalarType::Float64, 2, 40, 3},
+                     {"x", ScalarType::Float64, 2, 40, 3, -1, 2},
                      {"n", ScalarType::Int32, 0, 80},
                      {"", ScalarType::Float32, 2, 88, 0, 0}};
   form.active = 1;

@@ -37,12 +37,15 @@ Result check(const LaunchConfig &config, const Kernel &kernel) {
   return Result::success;
 }
 
+// The library's own PTX begins with the directive, NVRTC's with a comment.
+bool is_ptx(const char *image) { return std::strncmp(image, ".version", 8) == 0 || std::strncmp(image, "//", 2) == 0; }
+
 // The fake's own image that stands for PTX or machine code of which the fake was told; else nothing.
 std::string understood(const char *image) {
   if (state().understood.empty()) return "";  // images of other tests need not be whole
   std::string_view content;
   std::string before = ".entry ", after = "(";
-  if (std::strncmp(image, ".version", 8) == 0) {
+  if (is_ptx(image)) {
     content = image;
   } else if (std::strncmp(image, "\177ELF", 4) == 0) {
     Elf64_Ehdr header;
@@ -65,7 +68,7 @@ Result LibraryLoadData(CUlibrary *handle, const void *image, JitOption *options,
   const char *text = static_cast<const char *>(image);
   const std::string known = understood(text);
   if (!known.empty()) text = known.c_str();
-  if (std::strncmp(text, ".version", 8) == 0) {  // PTX, which the fake cannot compile
+  if (is_ptx(text)) {  // which the fake cannot compile
     for (unsigned i = 0; i < count; ++i)
       if (options[i] == JitOption::error_log_buffer)
         std::strcpy(static_cast<char *>(values[i]), "ptxas fatal: the fake compiles no PTX");
