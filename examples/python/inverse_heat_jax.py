@@ -1,6 +1,6 @@
 """What was the picture, before heat had diffused it? Found by JAX, which differentiates all steps as one program.
 
-    python inverse_heat_jax.py --size 128 --steps 16 --iterations 200
+python inverse_heat_jax.py --size 128 --steps 16 --iterations 200
 """
 
 import argparse
@@ -29,7 +29,8 @@ def run(guess):
 
 # %% A disc and a bar, and what is left of them after some steps.
 y, x = np.mgrid[0 : 1 : 1j * options.size, 0 : 1 : 1j * options.size]
-truth = jnp.asarray(((x - 0.35) ** 2 + (y - 0.4) ** 2 < 0.04) | ((abs(x - 0.75) < 0.05) & (abs(y - 0.5) < 0.3)), "float32")
+disc, bar = (x - 0.35) ** 2 + (y - 0.4) ** 2 < 0.04, (abs(x - 0.75) < 0.05) & (abs(y - 0.5) < 0.3)
+truth = jnp.asarray(disc | bar, jnp.float32)
 seen = run(truth)
 
 

@@ -83,8 +83,8 @@ __all__ = [
 ]
 
 for _kind in (Kernel, Pipeline):
-    _kind.__doc__ = OfKernel(documentation, _kind.__doc__)
-    _kind.__signature__ = OfKernel(signature, None)
+    setattr(_kind, "__doc__", OfKernel(documentation, _kind.__doc__))
+    setattr(_kind, "__signature__", OfKernel(signature, None))
 
 
 def cmake_dir() -> str:

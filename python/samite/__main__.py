@@ -1,5 +1,5 @@
-"""python -m samite: the version, the devices, the compilers, and how to install one that is missing; with --cmake-dir the
-folder for find_package(samite)."""
+"""python -m samite: the version, the devices, the compilers, and how to install one that is missing; with --cmake-dir
+the folder for find_package(samite)."""
 
 import argparse
 

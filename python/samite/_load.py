@@ -86,6 +86,7 @@ def _source_of(path: str | PathLike[str] | None, source: str | None) -> tuple[st
         raise TypeError("samite.load() expects the path of a C++ source, or its text as source=...")
     if source is not None:
         return "<source>", source, os.getcwd()
+    assert path is not None
     name = os.fspath(path)
     try:
         with open(name, encoding="utf-8") as file:
@@ -154,8 +155,8 @@ def _compiler(chosen: str | None) -> list[str]:
         if shutil.which(each):
             return [each]
     raise user_error(
-        f"samite.load() needs a C++20 compiler, and none of {', '.join(_COMPILERS)} is installed: on Debian or Ubuntu "
-        "`apt install g++`, on Fedora `dnf install gcc-c++`, with conda `conda install -c conda-forge gxx`; or name one "
+        f"samite.load() needs a C++20 compiler, and none of {', '.join(_COMPILERS)} is installed: on Debian or "
+        "Ubuntu `apt install g++`, on Fedora `dnf install gcc-c++`, with conda `conda install -c conda-forge gxx`; or name one "
         "by compiler= or by CXX"
     )
 

@@ -21,8 +21,8 @@ class Tape(_samite.Tape):
         tape.backward(loss)
         tape.gradient(now)
 
-    All floating arrays of the recorded calls have a gradient, but those that constant() names. The tape keeps the arrays,
-    and copies values before a later call overwrites them, unless `keep_values` is false; backward() is then refused. It
+    All floating arrays of the recorded calls have a gradient, but those that constant() names. The tape keeps the
+    arrays, and copies values before a later call overwrites them, unless `keep_values` is false; backward() is then refused. It
     sees calls of kernels and ready operations alone: nothing else may write to an array between the calls that use it
     and backward(). `check_finite` names the first cause of a gradient that is infinite or not a number.
     """

@@ -4,9 +4,9 @@
     loss = lambda now: (step(now, rate=0.2) ** 2).sum()
     gradient = jax.jit(jax.grad(loss))(now)
 
-A function changes none of its arguments. What the kernel writes is what it returns: new arrays, which begin as zeros
-where they are named in `outputs`, and else as the argument, whose memory XLA gives to the result where it can. XLA calls
-the kernel itself, on the CPU and on CUDA, without Python. Its gradient is the kernel's adjoint, which is derived when a
+A function changes none of its arguments. What the kernel writes is what it returns: new arrays, which begin as
+zeros where they are named in `outputs`, and else as the argument, whose memory XLA gives to the result where it can.
+XLA calls the kernel itself, on the CPU and on CUDA, without Python. Its gradient is the kernel's adjoint, which is derived when a
 gradient is asked for; the gradient of that is the adjoint's. Under vmap the kernel is launched once for each element.
 """
 
@@ -82,7 +82,8 @@ class _Operation:
         given, shapes = iter(operands), iter(form.shapes)
         described = [self.id, form.debug, form.deterministic, len(form.extents), *form.extents]
         arguments: list[_Array] = []
-        results, aliases = [], {}
+        results: list[jax.ShapeDtypeStruct] = []
+        aliases: dict[int, int] = {}
         for each in self.parameters:
             bits = form.numbers[each.index]
             if bits is not None:
@@ -118,8 +119,8 @@ class _Operation:
             for parameter, primal in zip(self.operands(form), primals):
                 if primal.perturbed and not parameter.is_array:
                     raise user_error(
-                        f"{self.kernel.name}(): argument {parameter.name!r} is a number, which has no gradient, and one "
-                        "with respect to it is asked for: make it an array of one element in the kernel"
+                        f"{self.kernel.name}(): argument {parameter.name!r} is a number, which has no gradient, and "
+                        "one with respect to it is asked for: make it an array of one element in the kernel"
                     )
             values = tuple(primal.value for primal in primals)
             # Which of them want a gradient is a part of the tree, so that it is known in backward().

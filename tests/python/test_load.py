@@ -107,9 +107,7 @@ def test_errors_name_the_users_lines(tmp_path, cache):
 
 def test_errors_of_a_kernel_name_the_users_lines(tmp_path, cache):
     path = tmp_path / "throws.cpp"
-    path.write_text(
-        IMPORTS + 'SAMITE_PYTHON_MODULE(throws, module) { throw samite::UserError("not today"); }\n'
-    )
+    path.write_text(IMPORTS + 'SAMITE_PYTHON_MODULE(throws, module) { throw samite::UserError("not today"); }\n')
     assert "not today" in message(lambda: samite.load(path), ImportError)
 
 
