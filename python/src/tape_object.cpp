@@ -18,9 +18,13 @@ bool has_gradient(ScalarType type) { return is_floating(type) && !is_float8(type
 
 }  // namespace
 
+void TapeObject::require_free() const {
+  if (busy_) throw UserError("another thread uses this tape: one uses it at a time");
+}
+
 template <class F>
 void TapeObject::alone(const F &work) {
-  if (busy_) throw UserError("another thread uses this tape: one uses it at a time");
+  require_free();
   struct Busy {
     explicit Busy(bool &flag) : flag(flag) { flag = true; }
     ~Busy() { flag = false; }
@@ -29,6 +33,16 @@ void TapeObject::alone(const F &work) {
   const Busy busy(busy_);
   const Unlocked unlocked;
   work();
+}
+
+Hash128 TapeObject::Array::hash_now() const {
+  const AnyBuffer packed = buffer.is_contiguous() ? buffer : buffer.clone(Gradient::untracked, SourceLocation());
+  const auto bytes = static_cast<std::size_t>(packed.count()) * size_of(packed.type());
+  return hash_of({{static_cast<const char *>(packed.data()), bytes}});
+}
+
+void TapeObject::Array::find_write() {
+  if (hash && !(hash_now() == *hash)) buffer.mark_written();
 }
 
 TapeObject::Array *TapeObject::find(const ArrayKey &key) {
@@ -60,8 +74,10 @@ TapeObject::Array &TapeObject::add(ArrayView view, PyObject *object, const std::
 }
 
 void TapeObject::call(const Signature &signature, Bound bound, const std::vector<PyObject *> &given) {
+  require_free();
   signature.check(bound, given);
   std::vector<jit::OwnedArgument> arguments;
+  std::vector<Array *> used;  // of which the addresses stay
   std::size_t array = 0;
   for (std::size_t i = 0; i < given.size(); ++i) {
     const Parameter &parameter = signature.parameters()[i];
@@ -78,6 +94,7 @@ void TapeObject::call(const Signature &signature, Bound bound, const std::vector
     }
     if (!known) known = &add(std::move(view), given[i], bound.stream, parameter.what, false);
     arguments.push_back({known->buffer, 0});
+    if (check_writes_ && !known->key.on_cuda) used.push_back(known);
   }
   const SourceLocation where = python_line();
   const auto launch = [&] {
@@ -87,12 +104,17 @@ void TapeObject::call(const Signature &signature, Bound bound, const std::vector
       jit::launch_once(signature.definition(), LaunchExtents(bound.extents, where), bound.options(),
                        jit::views(arguments));
   };
-  alone([&] { tape_.record(launch, where); });
+  alone([&] {
+    for (Array *each : used) each->find_write();
+    tape_.record(launch, where);
+    for (Array *each : used) each->hash = each->hash_now();
+  });
 }
 
 void TapeObject::call(LaunchObject &launch) { launch.call_again(*this); }
 
 void TapeObject::constant(const nb::args &arrays) {
+  require_free();
   for (const nb::handle object : arrays) {
     const std::string what = "Tape.constant(): an argument";
     const std::optional<Stream> stream = stream_of(object.ptr());
@@ -117,9 +139,15 @@ AnyBuffer TapeObject::known(PyObject *object, const std::string &what) {
 
 void TapeObject::backward(const nb::object &objective, const nb::object &cotangent) {
   const SourceLocation where = python_line();
+  const auto find_writes = [&] {
+    for (auto &[data, each] : arrays_) each.find_write();
+  };
   if (!nb::isinstance<nb::list>(objective) && cotangent.is_none()) {
     const AnyBuffer buffer = known(objective.ptr(), "Tape.backward(): the objective");
-    return alone([&] { tape_.backward(buffer, where); });
+    return alone([&] {
+      find_writes();
+      tape_.backward(buffer, where);
+    });
   }
   std::vector<Tape::Cotangent> cotangents;
   std::vector<Loan> loans;
@@ -140,7 +168,10 @@ void TapeObject::backward(const nb::object &objective, const nb::object &cotange
   } else {
     take(objective.ptr(), cotangent.ptr());
   }
-  alone([&] { tape_.backward(cotangents, where); });
+  alone([&] {
+    find_writes();
+    tape_.backward(cotangents, where);
+  });
 }
 
 void TapeObject::copy_gradient(const nb::object &array, const nb::object &to) {
@@ -163,7 +194,8 @@ void TapeObject::clear() {
 
 void define_tape(nb::module_ &module) {
   nb::class_<TapeObject>(module, "Tape")
-      .def(nb::init<bool, bool>(), nb::kw_only(), nb::arg("keep_values") = true, nb::arg("check_finite") = false)
+      .def(nb::init<bool, bool, bool>(), nb::kw_only(), nb::arg("keep_values") = true, nb::arg("check_finite") = false,
+           nb::arg("check_writes") = true)
       .def("__enter__",
            [](const nb::object &self) {
              at_python_line([&] { nb::cast<TapeObject &>(self).enter(self); });

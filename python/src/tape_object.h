@@ -2,9 +2,13 @@
 //
 // Each array is borrowed once, so that all launches on the tape share its gradient, and is kept until the tape is
 // cleared. Arrays that share memory and are not the same are refused: their gradients would be apart.
+//
+// The tape in C++ knows of writes by launches alone. Those by other code in Python are found by hashes of the elements,
+// on the CPU, and told to the tape, which then refuses gradients that need what was overwritten.
 #pragma once
 
 #include "recorder.h"
+#include "samite/base/hash.h"
 #include "samite/jit/tape.h"
 
 #include <unordered_map>
@@ -13,7 +17,8 @@ namespace samite::python {
 
 class TapeObject final : public Recorder {
  public:
-  TapeObject(bool keep_values, bool check_finite) : tape_({.keep_values = keep_values, .check_finite = check_finite}) {}
+  TapeObject(bool keep_values, bool check_finite, bool check_writes)
+      : tape_({.keep_values = keep_values, .check_finite = check_finite}), check_writes_(check_writes) {}
 
   void enter(const nb::object &self) { begin(*this, self, "a tape"); }
   void exit() noexcept { end(); }
@@ -39,11 +44,17 @@ class TapeObject final : public Recorder {
     AnyBuffer buffer;
     nb::object object;
     Loan loan;
+    std::optional<Hash128> hash = {};  // of the elements after the last launch that used them
+
+    Hash128 hash_now() const;
+    // Tells the tape if something else has written to it since.
+    void find_write();
   };
 
   // Runs without Python's lock, and one at a time.
   template <class F>
   void alone(const F &work);
+  void require_free() const;
   // The array of this memory; null if the tape has none.
   Array *find(const ArrayKey &key);
   Array &add(ArrayView view, PyObject *object, const std::optional<Stream> &stream, const std::string &what,
@@ -52,6 +63,7 @@ class TapeObject final : public Recorder {
   AnyBuffer known(PyObject *object, const std::string &what);
 
   Tape tape_;
+  bool check_writes_;
   std::unordered_multimap<void *, Array> arrays_;  // by their address
   bool busy_ = false;
 };

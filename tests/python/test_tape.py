@@ -134,6 +134,33 @@ def test_what_is_refused():
     assert len(tape) == 1
 
 
+def test_values_that_something_else_overwrites_are_refused():
+    y = np.linspace(1, 2, 5)
+    for x in (np.linspace(0.1, 1, 5), np.linspace(0.1, 1, 10)[::2]):
+        z, outside = np.zeros(5), [
+            lambda x=x: x.__setitem__(2, 7.0),
+            lambda x=x: kernels.axpy(x, y, 1.0),
+        ]
+        for write in outside:
+            with samite.Tape() as tape:
+                kernels.multiply(z, x, y)
+            write()
+            text = message(lambda tape=tape, z=z: tape.backward(z, np.ones(5)))
+            assert "argument 1 ('x')" in text and "test_tape.py" in text, text
+    with samite.Tape() as tape:
+        kernels.multiply(z, x, y)
+        x[:] = 1  # between two calls
+        kernels.axpy(z, x, 1.0)
+    assert "argument 1 ('x')" in message(lambda: tape.backward(z, np.ones(5)))
+    with samite.Tape() as tape:
+        kernels.axpy(z, x, 3.0)  # whose adjoint needs no values
+        x[:] = 2
+    with samite.Tape(check_writes=False) as tape:
+        kernels.multiply(z, x, y)
+    x[:] = 1
+    tape.backward(z, np.ones(5))  # of the values of now
+
+
 def test_other_threads_are_not_recorded():
     y, x = np.zeros(3), np.ones(3)
     with samite.Tape() as tape:
