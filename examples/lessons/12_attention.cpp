@@ -12,7 +12,9 @@ constexpr int rows = 192, size = 32, block = 64;
 
 // Each block has 64 rows of q, and goes through k and v with a running maximum and a running sum (online softmax).
 const TileKernel attention{
-    "attention", [](Array<float, 2> out, Array<const float, 2> q, Array<const float, 2> k, Array<const float, 2> v) {
+    "attention",
+    {"out", "q", "k", "v"},
+    [](Array<float, 2> out, Array<const float, 2> q, Array<const float, 2> k, Array<const float, 2> v) {
       Int i = block_index();
       Tile<float> mine = tile::load(q, {i, 0}, {block, size}) / std::sqrt(static_cast<float>(size));
       Tile<float> most = tile::full<float>({block, 1}, -1e30f), sum = tile::zeros<float>({block, 1});

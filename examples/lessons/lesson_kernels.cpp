@@ -2,6 +2,8 @@
 #include <samite/python/module.h>
 #include <samite/samite.h>
 
+#include <cmath>
+
 using namespace samite;
 
 namespace {
@@ -157,6 +159,69 @@ Kernel pendulum{"pendulum",
                   after(n + i) = speed;
                 }};
 
+constexpr int rows = 192, size = 32, block = 64;
+
+// Each block has 64 rows of q, and goes through k and v with a running maximum and a running sum (online softmax).
+TileKernel attention{
+    "attention",
+    {"out", "q", "k", "v"},
+    [](Array<float, 2> out, Array<const float, 2> q, Array<const float, 2> k, Array<const float, 2> v) {
+      Int i = block_index();
+      Tile<float> mine = tile::load(q, {i, 0}, {block, size}) / std::sqrt(static_cast<float>(size));
+      Tile<float> most = tile::full<float>({block, 1}, -1e30f), sum = tile::zeros<float>({block, 1});
+      Tile<float> weighted = tile::zeros<float>({block, size});
+      for (Int j : range(rows / block)) {
+        Tile<float> scores = tile::matmul(mine, tile::transpose(tile::load(k, {j, 0}, {block, size})));
+        Tile<float> larger = max(most, tile::max(scores, {1}));
+        Tile<float> weights = exp(scores - larger), rescale = exp(most - larger);
+        sum = sum * rescale + tile::sum(weights, {1});
+        weighted = weighted * rescale + tile::matmul(weights, tile::load(v, {j, 0}, {block, size}));
+        most = larger;
+      }
+      tile::store(out, {i, 0}, weighted / sum);
+    }};
+
+Pipeline sharpen{
+    "sharpen", {"out", "in", "amount"}, [](Array<float, 2> out, Array<const float, 2> in, Float amount) {
+      Var y{"y"}, x{"x"};
+      Func image = repeat_edge(in);  // may be called beyond the edge
+      Func rows{"rows"}, blurred{"blurred"}, result{"result", out};
+      rows(y, x) =
+          (image(y, x - 2) + 4 * image(y, x - 1) + 6 * image(y, x) + 4 * image(y, x + 1) + image(y, x + 2)) / 16;
+      blurred(y, x) = (rows(y - 2, x) + 4 * rows(y - 1, x) + 6 * rows(y, x) + 4 * rows(y + 1, x) + rows(y + 2, x)) / 16;
+      result(y, x) = clamp(image(y, x) + amount * (image(y, x) - blurred(y, x)), 0, 1);
+    }};
+
+Pipeline blur{"blur", {"out", "in"}, [](Array<float, 2> out, Array<const float, 2> in) {
+                Var y{"y"}, x{"x"}, yo{"yo"}, yi{"yi"}, xo{"xo"}, xi{"xi"};
+                Func image = repeat_edge(in), rows{"rows"}, result{"result", out};
+                rows(y, x) = (image(y, x - 1) + image(y, x) + image(y, x + 1)) / 3;
+                result(y, x) = (rows(y - 1, x) + rows(y, x) + rows(y + 1, x)) / 3;
+
+                schedule("inline", [&] { result.serial(y).serial(x); });
+                schedule("root", [&] {
+                  result.serial(y).serial(x);
+                  rows.compute_root().serial(y).serial(x);
+                });
+                schedule("tiles", [&] {
+                  result.tile(x, y, xo, yo, xi, yi, 4, 4);
+                  rows.compute_at(result, xo);
+                });
+                schedule("line buffer", [&] {
+                  result.split(y, yo, yi, 32).parallel(yo).vectorize(x, 8);
+                  rows.compute_at(result, yi).store_at(result, yo).vectorize(x, 8);
+                });
+              }};
+
+Kernel chain{"chain", {"energy", "height"}, [](Array<double, 1> energy, Array<const double, 1> height) {
+               Int i = thread_index();
+               Int last = height.extent(0);
+               Double left = select(i == 0, 0, height(max(i - 1, 0)));
+               Double right = select(i == last, 0, height(min(i, last - 1)));
+               Double stretch = hypot(right - left, 1.0 / 9) - 0.1;
+               atomic_add(energy(0), 500 * stretch * stretch + 0.25 * (left + right));
+             }};
+
 Kernel in_place{"in_place", {"x"}, [](Array<double, 1> x) {
                   Int i = thread_index();
                   x(i) = x(i) * x(i + 1);
@@ -201,6 +266,10 @@ SAMITE_PYTHON_MODULE(lesson_kernels, module) {
   module.def(wave, "A time step of a string, which replaces the state before.");
   module.def(standardise, "Rows of 128 numbers brought to mean 0 and variance 1.");
   module.def(transpose_tiles, "The transpose, by tiles of 32 by 32.");
+  module.def(attention, "Attention of one head, 192 rows of 32 numbers.");
+  module.def(sharpen, "A picture less its blurred copy.");
+  module.def(blur, "The mean of 3 by 3 pixels, by four schedules.");
+  module.def(chain, "The energy of a hanging chain of springs.");
   module.def(pendulum, "A time step of pendulums that are pushed.");
   module.def(in_place, "A product with a neighbour that may be written already.");
   module.def(apart, "The same, written to another array.");

@@ -80,6 +80,14 @@ TEST(Documents, ShowCodeThatIsPartOfAnExample) {
           << block;
 }
 
+// Lessons are added to the contents by site/hooks.py.
+TEST(Documents, AreInTheContentsOfTheSite) {
+  const std::string contents = text_of(sources / "site/mkdocs.yml");
+  for (const fs::directory_entry &entry : fs::directory_iterator(sources / "docs"))
+    if (entry.path().extension() == ".md")
+      EXPECT_NE(contents.find(": " + entry.path().filename().string() + "\n"), std::string::npos) << entry.path();
+}
+
 std::set<std::string> all_matches(const std::string &text, const std::regex &pattern) {
   std::set<std::string> found;
   for (std::sregex_iterator match(text.begin(), text.end(), pattern), end; match != end; ++match)
