@@ -19,7 +19,7 @@ int main() {
                   atomic_add(sum(0), field(y, x) * field(y, x));
                 }};
 
-  Device device = Device::preferred();
+  Device device = Device::cpu();  // as on the page; a report for a GPU has registers, too
   const int n = 512;
   Buffer<float> a{device, {n, n}, Gradient::tracked}, b{device, {n, n}, Gradient::tracked};
   Buffer<float> sum{device, {1}, Gradient::tracked};

@@ -147,6 +147,13 @@ TileKernel transpose_tiles{"transpose", {"y", "x"}, [](Array<float, 2> y, Array<
                              tile::store(y, {j, i}, tile::transpose(tile::load(x, {i, j}, {32, 32})));
                            }};
 
+Kernel cooling{"cooling",
+               {"end", "begin", "rate"},
+               [](Array<double, 1> end, Array<const double, 1> begin, Array<const double, 1> rate) {
+                 Int i = thread_index();
+                 end(i) = 20 + (begin(i) - 20) * exp(-rate(i));
+               }};
+
 // A pendulum in a wind, pushed at each step.
 Kernel pendulum{"pendulum",
                 {"after", "before", "push"},
@@ -270,6 +277,7 @@ SAMITE_PYTHON_MODULE(lesson_kernels, module) {
   module.def(sharpen, "A picture less its blurred copy.");
   module.def(blur, "The mean of 3 by 3 pixels, by four schedules.");
   module.def(chain, "The energy of a hanging chain of springs.");
+  module.def(cooling, "Temperatures after a while in a room of 20 degrees.");
   module.def(pendulum, "A time step of pendulums that are pushed.");
   module.def(in_place, "A product with a neighbour that may be written already.");
   module.def(apart, "The same, written to another array.");
