@@ -101,8 +101,8 @@ def test_errors_name_the_users_lines(tmp_path, cache):
     path.write_text(SCALE.replace("FACTOR;", "factor;"))
     text = message(lambda: samite.load(path))
     assert f"{path}:8:" in text and "factor" in text and "test_load.py:" in text.splitlines()[-1]
-    text = message(lambda: samite.load(source=SCALE))
-    assert "<source>:8:" in text
+    text = message(lambda: samite.load(source="\nSAMITE_PYTHON_MODULE(wrong, module) { module.def(nothing); }"))
+    assert "<source>:2:" in text
 
 
 def test_errors_of_a_kernel_name_the_users_lines(tmp_path, cache):
