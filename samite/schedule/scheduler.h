@@ -2,6 +2,7 @@
 #pragma once
 
 #include "samite/schedule/directives.h"
+#include "samite/schedule/forms.h"
 
 #include <map>
 #include <set>

@@ -59,9 +59,9 @@ class RepeatedCasts {
   std::map<LocalId, std::uint32_t> loads_;
 };
 
-class Copier {
+class CastCopier {
  public:
-  explicit Copier(const GatheredAdjoint &gathered) : gathered_(gathered) {}
+  explicit CastCopier(const GatheredAdjoint &gathered) : gathered_(gathered) {}
 
   CastCopies run(const std::vector<RepeatedCasts::Cast> &casts) {
     for (const RepeatedCasts::Cast &cast : casts) {
@@ -156,7 +156,7 @@ class Copier {
 std::optional<CastCopies> copy_casts(const GatheredAdjoint &gathered) {
   const RepeatedCasts casts(gathered);
   if (casts.all.empty()) return std::nullopt;
-  return Copier(gathered).run(casts.all);
+  return CastCopier(gathered).run(casts.all);
 }
 
 }  // namespace samite::passes

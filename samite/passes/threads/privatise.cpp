@@ -54,7 +54,7 @@ struct OwnElements {
 };
 
 // The type that the statement loads or stores.
-Type element_of(const Stmt &stmt) {
+Type type_of_element(const Stmt &stmt) {
   if (auto *let = stmt.as<Let>()) return let->value.type;
   if (auto *store = stmt.as<Store>()) return store->value.type();
   return stmt.as<Accumulate>()->value.type();
@@ -110,7 +110,7 @@ class Privatiser {
       if (const std::vector<Value> *indices = indices_of(stmt, array); indices && is_gather(*indices))
         shared_.push_back(array);
       else if (indices)
-        accesses_[array].push_back({*indices, element_of(stmt), path});
+        accesses_[array].push_back({*indices, type_of_element(stmt), path});
       else if (auto touched = array_written(stmt))
         shared_.push_back(*touched);  // by an atomic operation
       if (auto *branch = stmt.as<If>()) {
