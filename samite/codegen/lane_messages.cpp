@@ -48,6 +48,7 @@ void LanesEmitter::print(const Print &print, SourceLocation where) {
 
 // Reports the first lane that fails: it has the lowest index.
 void LanesEmitter::check(const Check &check, SourceLocation where) {
+  if (race_steps_.is_written(check)) return;
   MessageSite site{.where = where, .is_check = true, .is_race = check.race};
   if (values_.in_lanes()) {
     const std::string failed = fresh("m");
@@ -63,6 +64,49 @@ void LanesEmitter::check(const Check &check, SourceLocation where) {
   out_.open("if (__builtin_expect(!{}, 0)) {{", scalar(check.condition));
   say(check.message, check.instance, std::move(site));
   out_.close();
+}
+
+// The name of what the prelude's functions for races know about the lanes' instances.
+std::string LanesEmitter::racing_instances(const RaceStep &step) {
+  const auto wide = [&](const Value &value) {
+    if (values_.shape(value) == Shape::Uniform) return fmt::format("I64(i64({}))", values_.scalar(value));
+    return fmt::format(fmt::runtime(value.type() == ScalarType::Int64 ? "{}" : "__builtin_convertvector({}, I64)"),
+                       values_.vector(value));
+  };
+  std::string index;
+  for (const Value &value : step.check->instance) index += (index.empty() ? "" : ", ") + wide(value);
+  const std::string text = fmt::format("{{failure, {}, {}, {{{}}}}};", values_.mask(), wide(step.instance), index);
+  for (const Racing &known : racing_)
+    if (known.text == text && out_.is_open(known.scope)) return known.name;
+  const std::string name = fresh("racing");
+  out_.line("const Racing<{}> {}{}", step.check->instance.size(), name, text);
+  racing_.push_back({text, name, out_.scope()});
+  return name;
+}
+
+// An atomic step on a shadow, with the check of the word that it finds. False if the statement is none, or all lanes
+// share the element.
+bool LanesEmitter::race_step(const Let &let, SourceLocation where) {
+  const RaceStep *step = race_steps_.find(let.local);
+  if (!step || !values_.in_lanes()) return false;
+  const Operation &operation = let.value;
+  const LaneElements at = access_.elements(operation.array, element_indices(operation), where);
+  if (at.shape == Shape::Uniform) return false;
+  std::string indices;
+  for (const Value &index : element_indices(operation))
+    indices +=
+        ", " + (values_.shape(index) == Shape::Varying   ? values_.vector(index)
+                : values_.shape(index) == Shape::Uniform ? fmt::format("i64({})", values_.scalar(index))
+                                                         : fmt::format("Neighbours{{{}}}", values_.scalar(index)));
+  const std::string racing = racing_instances(*step);
+  const bool claims = operation.op == Op::AtomicCompareExchange;
+  MessageSite site{.where = where, .is_check = true, .is_race = true};
+  out_.line("const I64 {} = {}({}, {}, p{}, {}, {}ll{}{});", name(let.local),
+            claims ? "claim_element" : "look_at_claim", racing, at.mask, operation.array,
+            emission_.message(with_message(std::move(site), step->check->message)), step->access,
+            claims ? "" : ", " + values_.vector(operation.operands.back()), indices);
+  race_steps_.write(*step);
+  return true;
 }
 
 }  // namespace samite::codegen

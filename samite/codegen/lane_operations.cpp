@@ -8,6 +8,7 @@ namespace samite::codegen {
 using namespace ir;
 
 void LanesEmitter::let(const Let &let, SourceLocation where) {
+  if (race_steps_.is_written(let.local) || race_step(let, where)) return;
   const Shape result = values_.shape(let.local);
   const std::string text = result == Shape::Varying ? vectors(let.value, where) : expression(let.value, where);
   out_.line("const {} {} = {};", LaneValues::type(let.value.type, result), name(let.local), rounded(let.value, text));

@@ -14,7 +14,8 @@ LanesEmitter::LanesEmitter(const Kernel &kernel, const EmitOptions &options, Lan
       access_(emission_, values_, failures_),
       arrays_(emission_, values_, failures_),
       sums_(emission_, values_, access_, failures_),
-      rows_(emission_) {}
+      rows_(emission_),
+      race_steps_(kernel) {}
 
 void LanesEmitter::open_kernel(const std::string &entry) {
   out_.line("using namespace samite;");

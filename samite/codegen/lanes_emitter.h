@@ -9,6 +9,7 @@
 #include "samite/codegen/lane_loop_text.h"
 #include "samite/codegen/lane_sums.h"
 #include "samite/codegen/lane_values.h"
+#include "samite/codegen/race_steps.h"
 #include "samite/codegen/rows.h"
 #include "samite/codegen/walk.h"
 
@@ -47,6 +48,8 @@ class LanesEmitter final : public Walk {
   void say(const ir::Message &message, const std::vector<ir::Value> &instance, MessageSite site);
   std::string in_lanes(const ir::Value &value) const;
   std::string of_lane(const ir::Value &value) const;
+  bool race_step(const ir::Let &let, SourceLocation where);
+  std::string racing_instances(const RaceStep &step);
 
   // lane_loops.cpp
   void loop(const ir::For &loop) override;
@@ -77,6 +80,12 @@ class LanesEmitter final : public Walk {
   int loops_around_lanes_ = 0;  // enclosing serial ones
   Inside inside_;               // of the current thread loop
   std::string is_inside_;       // whether the current vector is inside, in its body
+  RaceSteps race_steps_;
+  struct Racing {
+    std::string text, name;  // of the definition
+    std::uint64_t scope;
+  };
+  std::vector<Racing> racing_;
 };
 
 }  // namespace samite::codegen

@@ -131,4 +131,63 @@ static __attribute__((noinline, unused)) auto called_atomic_each_at(Mask m, T *p
   return atomic_each_at<Step>(m, p, offsets, values...);
 }
 
+// The lanes' instances, as the search for races knows them: their numbers, from 1 on, and their indices.
+template <int rank>
+struct Racing {
+  Failure *failure;
+  Mask lanes;
+  I64 number, index[rank + 1];
+};
+
+constexpr i64 race_access_bits = 16;  // of a word, below the number of an instance
+
+SAMITE_INLINE I64 each_index(i64 index) { return I64(index); }
+template <class T>
+SAMITE_INLINE I64 each_index(Neighbours<T> indices) {
+  return I64(i64(indices.first)) + lane_i64;
+}
+template <class T>
+SAMITE_INLINE I64 each_index(Vector<T> indices) {
+  return __builtin_convertvector(indices, I64);
+}
+
+template <int rank, class... Index>
+static __attribute__((noinline, cold, unused)) void say_race(const Racing<rank> &racing, Mask lanes, u32 site,
+                                                             i64 access, I64 word, Index... indices) {
+  const i32 lane = first_active(lanes);
+  i64 instance[rank + 1];
+  for (i32 d = 0; d < rank; ++d) instance[d] = racing.index[d][lane];
+  const u64 said[] = {u64(access), u64(word[lane]), u64(each_index(indices)[lane])...};
+  racing.failure->message(racing.failure, site, instance, said);
+}
+
+// One step on the words of elements, and a message of the first lane that finds the word of another instance.
+template <class Step, int rank, class Shadow, class Values, class... Index>
+SAMITE_INLINE I64 race_step(const Racing<rank> &racing, Mask m, const Shadow &shadow, u32 site, i64 access,
+                            Values values, Index... indices) {
+  u32 dimension = 0;
+  I64 offsets = I64(0);
+  ((offsets += each_index(indices) * I64(shadow.stride[dimension++])), ...);
+  const I64 word = values([&](auto... given) { return atomic_each_at<Step>(m, shadow.data, offsets, given...); });
+  const Mask mine = to_mask(word == I64(0)) | to_mask((word >> I64(race_access_bits)) == racing.number);
+  if (const Mask other = racing.lanes & !mine; __builtin_expect(any(other), 0))
+    say_race(racing, other, site, access, word, indices...);
+  return word;
+}
+// Stores the instance's word, unless there is one.
+template <int rank, class Shadow, class... Index>
+static __attribute__((noinline, unused)) I64 claim_element(const Racing<rank> &racing, Mask m, const Shadow &shadow,
+                                                           u32 site, i64 access, Index... indices) {
+  constexpr i64 last = (i64(1) << race_access_bits) - 1;
+  const I64 mine = (racing.number << I64(race_access_bits)) + I64(access < last ? access : last);
+  return race_step<AtomicCompareExchange>(
+      racing, m, shadow, site, access, [&](auto step) { return step(I64(0), mine); }, indices...);
+}
+// Reads the word. `zero` depends on the word of an earlier step, which is to come first.
+template <int rank, class Shadow, class... Index>
+static __attribute__((noinline, unused)) I64 look_at_claim(const Racing<rank> &racing, Mask m, const Shadow &shadow,
+                                                           u32 site, i64 access, I64 zero, Index... indices) {
+  return race_step<AtomicOr>(racing, m, shadow, site, access, [&](auto step) { return step(zero); }, indices...);
+}
+
 }  // namespace samite::SAMITE_LANES_NAMESPACE
