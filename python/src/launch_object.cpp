@@ -99,8 +99,8 @@ void LaunchObject::set(const nb::kwargs &named) {
       const auto place = static_cast<std::size_t>(&changed - signature_.parameters().data());
       if (!changed.is_array) {
         signature_.read_scalars(changed, value.ptr(), bits_.data());
-          for (std::size_t i = changed.first; i < changed.first + changed.count; ++i)
-            std::visit([&](auto &launch) { jit::LaunchAccess::set_bits(launch, i, bits_[i]); }, launch_);
+        for (std::size_t i = changed.first; i < changed.first + changed.count; ++i)
+          std::visit([&](auto &launch) { jit::LaunchAccess::set_bits(launch, i, bits_[i]); }, launch_);
         continue;
       }
       ArrayView view = signature_.read_array(changed, value.ptr(), stream_);

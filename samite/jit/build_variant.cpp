@@ -61,7 +61,7 @@ class Compiles {
 
 // The copies of factors that let products of these kernels, which have the same arguments, use bulk copies. Each kernel
 // has its own parameters, gradients, and the variant's copies of casts.
-std::vector<passes::FactorCopy> factor_copies(std::span<const ir::Kernel *const> kernels, const Variant &variant) {
+std::vector<passes::FactorCopy> factor_copies(std::span<const ir::Kernel *const> kernels, Variant &variant) {
   const VariantKey &key = variant.key;
   if ((key.worth_padding | key.worth_swapping) == 0) return {};
   const passes::Architecture &architecture = Target::of(key.cuda).architecture();
@@ -89,8 +89,9 @@ std::vector<passes::FactorCopy> factor_copies(std::span<const ir::Kernel *const>
   std::vector<std::uint32_t> read;
   for (const ir::Kernel *kernel : kernels)
     std::ranges::copy(arrays_of_bulk_copies(lower(passes::with_copies(*kernel, copies), trial), architecture,
-                                            emit_options(trial).arrays),
+                                            emit_options(trial).arrays, &trial.trials),
                       std::back_inserter(read));
+  variant.trials += trial.trials;
   std::erase_if(copies, [&](const passes::FactorCopy &copy) { return !std::ranges::count(read, copy.parameter); });
   for (std::size_t i = 0; i < copies.size(); ++i)
     copies[i].parameter = static_cast<std::uint32_t>(parameters.size() + i);
@@ -107,8 +108,8 @@ void add_factor_copies(const std::vector<passes::FactorCopy> &factors, const ir:
 
 // The copies of factors with which the blocks of clusters share the steps of a kernel's loop, in the key's number of
 // parts. Empty if they do not share them.
-std::optional<std::vector<passes::FactorCopy>> copies_for_shared_steps(const ir::Kernel &kernel,
-                                                                       const VariantKey &key) {
+std::optional<std::vector<passes::FactorCopy>> copies_for_shared_steps(const ir::Kernel &kernel, const VariantKey &key,
+                                                                       int &trials) {
   if (key.step_parts == 1 || (key.deterministic && order_shows(kernel))) return std::nullopt;
   Variant trial;
   trial.key = key;
@@ -117,16 +118,20 @@ std::optional<std::vector<passes::FactorCopy>> copies_for_shared_steps(const ir:
   add_factor_copies(factors, kernel, trial);
   trial.parameters = kernel.parameters;
   const ir::Kernel planned =
-      plan(lower(passes::with_copies(kernel, factors), trial),
-           {Target::of(key.cuda).architecture(), emit_options(trial).arrays, {.step_parts = key.step_parts}});
+      plan(lower(passes::with_copies(kernel, factors), trial), {Target::of(key.cuda).architecture(),
+                                                                emit_options(trial).arrays,
+                                                                {.step_parts = key.step_parts},
+                                                                /*trial=*/false,
+                                                                &trial.trials});
+  trials += trial.trials + 1;
   return planned.step_parts != 0 ? std::optional(std::move(factors)) : std::nullopt;
 }
 
 std::shared_ptr<const Variant> make_variant(KernelDefinition &definition, const VariantKey &key, const Making &making) {
   auto variant = std::make_shared<Variant>();
   variant->key = key;
-  const LongWork work(fmt::format("compiling '{}' ({}, {})", definition.name(), name(key.direction),
-                                  Target::of(key.cuda).name()));
+  const LongWork work(
+      fmt::format("compiling '{}' ({}, {})", definition.name(), name(key.direction), Target::of(key.cuda).name()));
 
   const TraceSpan traced("compile", fmt::format("compile {} ({})", definition.name(), name(key.direction)));
 
@@ -169,7 +174,7 @@ std::shared_ptr<const Variant> make_variant(KernelDefinition &definition, const 
   }
   const passes::SplitSums *split = nullptr;
   std::vector<passes::FactorCopy> factors;
-  if (auto copies = copies_for_shared_steps(*kernel, key)) {
+  if (auto copies = copies_for_shared_steps(*kernel, key, variant->trials)) {
     variant->step_parts = key.step_parts;
     factors = std::move(*copies);
   } else {

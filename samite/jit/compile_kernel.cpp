@@ -295,7 +295,8 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant, const Making 
                             .in_rounds = variant.key.in_rounds && !variant.one_thread,
                             .paired = variant.one_thread ? 0 : variant.key.paired,
                             .step_parts = variant.step_parts};
-  const ir::Kernel planned = plan(lowered, {Target::of(variant.key.cuda).architecture(), options.arrays, choices});
+  const ir::Kernel planned = plan(lowered, {Target::of(variant.key.cuda).architecture(), options.arrays, choices,
+                                            /*trial=*/false, &variant.trials});
   options.cuda.march = passes::marched(planned);
   variant.products = passes::ways_of_products(planned);
   if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
@@ -392,7 +393,8 @@ ir::Kernel lower(const ir::Kernel &kernel, Variant &variant) {
   LowerChoices choices{.adjoint = variant.key.direction == Direction::adjoint,
                        .cuda = variant.key.cuda,
                        .wide_arrays = wide_arrays(variant),
-                       .in_order = variant.key.deterministic};
+                       .in_order = variant.key.deterministic,
+                       .trials = &variant.trials};
   if (Target::of(variant.key.cuda).is_gpu() && !variant.key.debug) choices.arrays = emit_options(variant).arrays;
   if (variant.key.races) choices.may_share = may_share(variant);
   Lowered lowered = jit::lower(kernel, choices);

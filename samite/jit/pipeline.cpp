@@ -48,13 +48,14 @@ int most_stages(const ir::Kernel &kernel) {
 // Factors that are computed from loads are prefetched if the shared memory of a block has room for them, or for the
 // rings of main loops, which need no memory for a masked factor. `capability` 0: the CPU.
 ir::Kernel lower_tiles(const ir::Kernel &structured, int capability, bool in_order,
-                       const passes::FactsOfArrays &arrays = {}) {
+                       const passes::FactsOfArrays &arrays = {}, int *trials = nullptr) {
   if (capability == 0) return passes::lower_tiles(structured, passes::cpu_architecture());
   const passes::Architecture &gpu = passes::gpu_architecture(capability);
-  ir::Kernel ahead = passes::lower_tiles(structured, gpu, {.in_order = in_order});
-  if (most_stages(ahead) == 1 || fits_shared_memory(passes::lower_threads(ahead), gpu)) return ahead;
-  if (!arrays.empty() && passes::has_product_loops(main_loops_of(passes::lower_threads(ahead), gpu, arrays)))
-    return ahead;
+  passes::LoweredTiles tiles = passes::lower_tiles_and_tell(structured, gpu, {.in_order = in_order});
+  ir::Kernel &ahead = tiles.kernel;
+  if (!tiles.loads_more || fits_shared_memory(passes::lower_threads(ahead), gpu, trials)) return std::move(ahead);
+  if (!arrays.empty() && passes::has_product_loops(main_loops_of(passes::lower_threads(ahead), gpu, arrays, trials)))
+    return std::move(ahead);
   return passes::lower_tiles(structured, gpu, {.in_order = in_order, .loads_ahead = false});
 }
 
@@ -126,7 +127,8 @@ Lowered lower(const ir::Kernel &structured, const LowerChoices &choices) {
       last = checked(passes::exchanges_to_loads(std::move(last)), ir::Form::structured, "exchanges_to_loads");
     last = checked(passes::widen_tile_origins(std::move(last), choices.wide_arrays), ir::Form::structured,
                    "widen_tile_origins");
-    last = checked(lower_tiles(last, choices.cuda, choices.in_order, choices.arrays), ir::Form::lowered, "lower_tiles");
+    last = checked(lower_tiles(last, choices.cuda, choices.in_order, choices.arrays, choices.trials), ir::Form::lowered,
+                   "lower_tiles");
     if (choices.may_share) {
       passes::CheckedForRaces looking = passes::check_races(last, *choices.may_share);
       lowered.unchecked_for_races = choices.cuda != 0 && !codegen::fits_parameter_space(looking.kernel);
@@ -141,10 +143,10 @@ Lowered lower(const ir::Kernel &structured, const LowerChoices &choices) {
 }
 
 std::vector<std::uint32_t> arrays_of_bulk_copies(ir::Kernel lowered, const passes::Architecture &architecture,
-                                                 const passes::FactsOfArrays &arrays) {
+                                                 const passes::FactsOfArrays &arrays, int *trials) {
   std::vector<std::uint32_t> read;
   for (const passes::TensorMapNeeded &map :
-       passes::tensor_maps(main_loops_of(std::move(lowered), architecture, arrays)))
+       passes::tensor_maps(main_loops_of(std::move(lowered), architecture, arrays, trials)))
     if (std::ranges::find(read, map.array) == read.end()) read.push_back(map.array);
   return read;
 }

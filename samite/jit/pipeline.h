@@ -59,6 +59,7 @@ struct LowerChoices {
   bool in_order = false;                            // as in passes/tiles/lower_tiles.h
   passes::FactsOfArrays arrays = {};                // for a launch on a GPU; empty: unknown
   std::optional<std::vector<bool>> may_share = {};  // check for races; as in passes/threads/check_races.h
+  int *trials = nullptr;                            // as in PlanContext
 };
 struct Lowered {
   ir::Kernel kernel;
@@ -69,6 +70,6 @@ Lowered lower(const ir::Kernel &structured, const LowerChoices &choices);
 
 // The arrays that bulk copies of a planned tile kernel read, each once.
 std::vector<std::uint32_t> arrays_of_bulk_copies(ir::Kernel lowered, const passes::Architecture &architecture,
-                                                 const passes::FactsOfArrays &arrays);
+                                                 const passes::FactsOfArrays &arrays, int *trials = nullptr);
 
 }  // namespace samite::jit

@@ -79,6 +79,7 @@ void add_needs(const jit::Variant &variant, ReportedVariant &report) {
   report.sum_parts = variant.parts();
   report.parts_in_clusters = variant.step_parts > 1;
   report.teams = variant.form.teams;
+  report.trials = variant.trials;
   report.cluster_blocks = variant.form.cluster_blocks;
   for (const CudaKernelResources &kernel : variant.cuda->image().report().kernels) {
     report.registers = std::max(report.registers, kernel.registers);
@@ -147,6 +148,7 @@ std::string ReportedVariant::to_string() const {
   if (sum_parts > 1)
     text += fmt::format("\n  sums are computed in {} parts, and added up {}", sum_parts,
                         parts_in_clusters ? "by the blocks of a cluster" : "by a further kernel");
+  if (trials != 0) text += fmt::format("\n  {} trial{} of plans", trials, trials == 1 ? "" : "s");
   if (teams != 0) text += fmt::format("\n  {} teams of a block's threads multiply in turn", teams);
   if (cluster_blocks != 0) text += fmt::format("\n  blocks bring each other windows in clusters of {}", cluster_blocks);
   for (const auto &[way, count] : ways)
@@ -194,6 +196,7 @@ std::string KernelReport::to_json() const {
                    {"sum_parts", variant.sum_parts},
                    {"parts_in_clusters", variant.parts_in_clusters},
                    {"teams", variant.teams},
+                   {"trials", variant.trials},
                    {"cluster_blocks", variant.cluster_blocks},
                    {"products", products}});
   }

@@ -55,6 +55,7 @@ struct ReportedVariant {
   std::size_t spill_store_bytes, spill_load_bytes, local_bytes;
   std::size_t shared_bytes;               // of each block: static memory of the image, and the plan for its tiles
   int sum_parts;                          // split-K parts of the sums of products; 1: no split
+  int trials;                             // CUDA: of plans for its tiles, before the one that is emitted
   bool parts_in_clusters;                 // the blocks of a cluster reduce the parts (Hopper), not another kernel
   int teams;                              // of a block's consumer threads, which multiply alternately (Hopper); 0: none
   int cluster_blocks;                     // that load windows of factors for each other (Hopper); 0: no clusters

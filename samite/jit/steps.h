@@ -7,7 +7,8 @@
 // writes the kernel after each step (base/dump.h).
 //
 // Some steps try plans: they run a part of the same table on a copy of the kernel, to see whether shared memory
-// suffices. A trial skips steps that change no memory, and neither verifies nor dumps.
+// suffices. A trial skips steps that change no memory, and neither verifies nor dumps. Trials are counted for the
+// report of a variant.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -37,6 +38,7 @@ struct PlanContext {
   const passes::FactsOfArrays &arrays;
   PlanChoices choices = {};
   bool trial = false;
+  int *trials = nullptr;  // counts them
 };
 
 struct Step {

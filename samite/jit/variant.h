@@ -122,6 +122,7 @@ struct Variant {
   int step_parts = 1;  // split-K by clusters, in so many parts; then no split sums are needed
   // Further ones after those. The library's own kernels write them before `first`.
   std::vector<ArrayCopy> factor_copies;
+  int trials = 0;             // of plans, before the one that is emitted (jit/steps.h)
   bool makes_copies = false;  // this is the part of a launch that makes these copies
   // Parts of a launch over the same instances, with the same arguments, before and after this one: the copies, the
   // further products and the zeros of a gathered adjoint, one after another. May be null.

@@ -188,8 +188,8 @@ Traced<T> undefined(SourceLocation where = std::source_location::current()) {
 
 // Sets the indices of the array's first element, one for each dimension; zeros by default. The Func that fills the
 // array is computed from there on, and reads and boundary conditions of the array use these indices, as messages do.
-// They are numbers, or integers made of the pipeline's parameters. Call it before a boundary condition of the array; for
-// a Func of several values, call it for its first array. UserError otherwise.
+// They are numbers, or integers made of the pipeline's parameters. Call it before a boundary condition of the array;
+// for a Func of several values, call it for its first array. UserError otherwise.
 template <class T, int Rank, std::convertible_to<Operand<std::int32_t>>... Others>
   requires(sizeof...(Others) + 1 == Rank && !lang::StructValue<std::remove_const_t<T>>)
 void begins_at(const Array<T, Rank> &array, const Operand<std::int32_t> &first, const Others &...others) {

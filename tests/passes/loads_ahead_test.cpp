@@ -14,8 +14,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 // A product over 8 steps whose first factor is made of a load by `makes`, which defines %7 from %5, and `after` it.
-std::string lowered_product(const std::string &makes, const std::string &after = "", int stages = 2,
-                            bool loads_ahead = true) {
+ir::Kernel structured_product(const std::string &makes, const std::string &after, int stages) {
   const std::string text = R"(
     kernel @k(@a: array<const f32, 2>, @b: array<const bf16, 2>, @c: array<f32, 2>, @d: array<f32, 2>) blocks 1 of 64 {
       %0: i32 = thread_index 0
@@ -34,7 +33,12 @@ std::string lowered_product(const std::string &makes, const std::string &after =
     })";
   ir::Kernel kernel = ir::parse_kernel(text);
   ir::verify(kernel, ir::Form::structured, "the test");
-  kernel = lower_tiles(std::move(kernel), gpu_architecture(90), {.loads_ahead = loads_ahead});
+  return kernel;
+}
+std::string lowered_product(const std::string &makes, const std::string &after = "", int stages = 2,
+                            bool loads_ahead = true) {
+  const ir::Kernel kernel =
+      lower_tiles(structured_product(makes, after, stages), gpu_architecture(90), {.loads_ahead = loads_ahead});
   ir::verify(kernel, ir::Form::lowered, "lower_tiles");
   return ir::to_string(kernel);
 }
@@ -62,6 +66,16 @@ TEST(LoadsAhead, NotWithoutStagesOrRoom) {
   for (const std::string &text : {lowered_product(cast, "", 1), lowered_product(cast, "", 2, false)}) {
     EXPECT_THAT(text, Not(HasSubstr(": tile<f32, 32, 16> = @a[")));
     EXPECT_THAT(text, HasSubstr("load @a["));
+  }
+}
+
+// It is told whether the kernel would be another one without.
+TEST(LoadsAhead, AreTold) {
+  for (const auto &[makes, after, stages] :
+       {std::tuple{cast, "", 2}, std::tuple{cast, "", 1}, std::tuple{cast, "store @d[0, %2] = 1.0", 2}}) {
+    const bool more = lower_tiles_and_tell(structured_product(makes, after, stages), gpu_architecture(90)).loads_more;
+    EXPECT_EQ(more, lowered_product(makes, after, stages) != lowered_product(makes, after, stages, false))
+        << makes << after << stages;
   }
 }
 

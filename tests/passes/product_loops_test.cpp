@@ -140,6 +140,21 @@ TEST(ProductLoops, OtherProductsHaveTheReason) {
             "sums are asked for in shared memory");
 }
 
+// One trial where the stages that are asked for fit, or cannot fit, and a second one that is known to fit.
+TEST(ProductLoops, TakeFewTrials) {
+  const auto trials = [](const ProductShape &shape) {
+    int count = 0;
+    jit::plan(lowered(kernel_text(shape)), {hopper(), FactsOfArrays(5, good), {}, /*trial=*/false, &count});
+    return count;
+  };
+  EXPECT_EQ(trials({.rows = 128, .columns = 128, .inner = 64, .threads = 256, .stages = 4}), 1);
+  EXPECT_EQ(trials({.rows = 128, .columns = 128, .inner = 64, .threads = 256, .stages = 1}), 1);
+  EXPECT_EQ(trials({.rows = 128, .columns = 256, .inner = 128, .threads = 256, .stages = 1}), 2)
+      << "two stages of four";
+  EXPECT_EQ(trials({.rows = 128, .columns = 256, .inner = 128, .threads = 256, .stages = 8}), 1) << "they do not fit";
+  EXPECT_EQ(trials({.rows = 20, .columns = 20, .inner = 20}), 0) << "it is no main loop";
+}
+
 TEST(ProductLoops, OnNoOtherArchitectureAndNotInDebugMode) {
   const std::string text = kernel_text({.rows = 64, .columns = 64, .inner = 64});
   for (const int capability : {80, 89, 100, 120})

@@ -81,12 +81,12 @@ class Lowerer final : public TileMemories {
     });
   }
 
-  Kernel run(Kernel kernel) {
+  LoweredTiles run(Kernel kernel) {
     lower(kernel.body);
     kernel.body = build_.take();
     kernel.local_count = build_.local_count();
     kernel.local_array_count = build_.local_array_count();
-    return kernel;
+    return {std::move(kernel), loads_more_};
   }
 
   std::optional<TileMemory> memory(const Value &tile) const override {
@@ -444,7 +444,9 @@ class Lowerer final : public TileMemories {
         again.insert(stmt);
         continue;
       }
-      if (ahead || (uses_inside[let->local] == 0 && loads_window(*let) && !group.writes())) {
+      const bool as_it_is = uses_inside[let->local] == 0 && loads_window(*let) && !group.writes();
+      loads_more_ = loads_more_ || (ahead && !as_it_is);
+      if (ahead || as_it_is) {
         build_.at(stmt->where());
         const TileMemory to{define(let->local, let->value.type), let->value.type};
         build_.append({TileLoad{to, let->value.array, let->value.operands}, stmt->where()});
@@ -731,6 +733,8 @@ class Lowerer final : public TileMemories {
       }
     }
     first.insert(first.end(), rest.begin(), rest.end());
+    const auto same = [](const Stmt &a, const Stmt &b) { return &a.kind() == &b.kind(); };
+    loads_more_ = loads_more_ || !std::ranges::equal(first, loop.body, same);
     return first;
   }
 
@@ -771,16 +775,21 @@ class Lowerer final : public TileMemories {
   std::vector<Tile> tiles_;  // by local
   std::map<LocalId, Operation> made_again_;
   std::set<LocalId> taken_ahead_;  // prefetched loads
+  bool loads_more_ = false;        // as in LoweredTiles
   int depth_ = 0;
   std::int64_t kept_in_block_ = 0;  // bytes
 };
 
 }  // namespace
 
-Kernel lower_tiles(Kernel structured, const Architecture &architecture, TileLowering how) {
-  if (!is_tile_kernel(structured)) return structured;
+LoweredTiles lower_tiles_and_tell(Kernel structured, const Architecture &architecture, TileLowering how) {
+  if (!is_tile_kernel(structured)) return {std::move(structured)};
   Lowerer lowerer(structured, architecture.blocks_have_threads(), how);
   return lowerer.run(std::move(structured));
+}
+
+Kernel lower_tiles(Kernel structured, const Architecture &architecture, TileLowering how) {
+  return lower_tiles_and_tell(std::move(structured), architecture, how).kernel;
 }
 
 }  // namespace samite::passes

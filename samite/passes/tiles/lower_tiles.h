@@ -32,6 +32,12 @@ struct TileLowering {
   bool loads_ahead = true;
 };
 
+struct LoweredTiles {
+  ir::Kernel kernel;
+  bool loads_more = false;  // it would be another kernel without `loads_ahead`
+};
+LoweredTiles lower_tiles_and_tell(ir::Kernel structured, const Architecture &architecture, TileLowering how = {});
+
 // Returns other kernels unchanged.
 ir::Kernel lower_tiles(ir::Kernel structured, const Architecture &architecture, TileLowering how = {});
 

@@ -92,9 +92,13 @@ bool is_parameter(const std::optional<Value> &value, std::uint32_t parameter) {
 
 }  // namespace
 
-bool fits(const TileMemoryPlan &plan, const Architecture &architecture) {
+std::int64_t bytes_too_many(const TileMemoryPlan &plan, const Architecture &architecture) {
   constexpr std::int64_t of_functions = 4096;  // for the sums of a block's warps (samite/device/tile/cuda_scan.h)
-  return plan.bytes <= architecture.shared_bytes - of_functions;
+  return plan.bytes - (architecture.shared_bytes - of_functions);
+}
+
+bool fits(const TileMemoryPlan &plan, const Architecture &architecture) {
+  return bytes_too_many(plan, architecture) <= 0;
 }
 
 TileMemoryPlan plan_tile_memory(const Kernel &placed_kernel) {

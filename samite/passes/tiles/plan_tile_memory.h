@@ -67,7 +67,8 @@ struct TileMemoryPlan {
 // The two barriers of each stage. After them teams pass on the ring's position, in 8 bytes (ir::Kernel::teams).
 constexpr std::int64_t bytes_of_barriers(std::int64_t stages) { return stages * 16; }
 
-// Whether it fits a block, together with the device functions' own memory.
+// The bytes by which it exceeds what a block has, besides the device functions' own memory; 0 or less: it fits.
+std::int64_t bytes_too_many(const TileMemoryPlan &plan, const Architecture &architecture);
 bool fits(const TileMemoryPlan &plan, const Architecture &architecture);
 
 // Without tiles that a loop stores in device memory.

@@ -1,0 +1,98 @@
+#include "samite/passes/sm90/planned_products.h"
+
+#include "samite/ir/visit.h"
+#include "samite/passes/sm90/group_sums.h"
+
+#include <algorithm>
+#include <map>
+
+namespace samite::passes {
+
+using namespace ir;
+
+namespace {
+
+std::int64_t bytes_of_element(const Type &type) { return static_cast<std::int64_t>(size_of(type.element())); }
+
+}  // namespace
+
+bool has_product_steps(const Kernel &kernel) {
+  bool has = false;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) {
+    const auto *loop = stmt.as<MainLoop>();
+    has = has || (loop ? loop->is_step() : multiplies_by_groups(stmt));
+  });
+  return has;
+}
+
+bool has_product_loops(const Kernel &kernel) {
+  bool has = false;
+  for_each_statement(kernel.body, [&](const Stmt &stmt) { has = has || multiplies_by_groups(stmt); });
+  return has;
+}
+
+std::vector<WayOfProduct> ways_of_products(const Kernel &planned) {
+  std::vector<WayOfProduct> ways;
+  std::map<LocalArrayId, std::string> copied;  // the reasons, by the rings
+  for_each_statement(planned.body, [&](const Stmt &stmt) {
+    const auto *call = stmt.as<TileCall>();
+    const auto *by_threads = stmt.as<MainLoop>();
+    if (const auto *bring = stmt.as<BringWindows>()) {
+      for (const BringWindows::Window &window : bring->windows) copied[window.ring.array] = window.why_copy;
+    } else if (call && !call->why_no_loop.empty()) {
+      ways.push_back({stmt.where(), call->why_no_loop});
+    } else if (by_threads && !by_threads->why_by_threads.empty()) {
+      ways.push_back({stmt.where(), by_threads->why_by_threads});
+    } else if (multiplies_by_groups(stmt)) {
+      WayOfProduct way{stmt.where(), ""};
+      const auto add = [&](const std::string &why) {
+        if (!why.empty()) way.copied.push_back(why);
+      };
+      visit(
+          stmt,
+          [&](const MainLoop &loop) {
+            for (const Transfer &factor : loop.factors) add(factor.why_copy);
+          },
+          [&](const WindowProduct &product) { add(product.second.why_copy); },
+          [&](const StageProduct &product) {
+            for (const TileMemory &factor : product.factors) add(copied[factor.array]);
+          },
+          [](const auto &) {});
+      ways.push_back(std::move(way));
+    }
+  });
+  return ways;
+}
+
+TensorMapNeeded tensor_map_of(const Transfer &factor) {
+  const Type type = factor.ring.type;
+  return {factor.array, type.element(), static_cast<int>(factor.indices.size()), type.shape()[0] / factor.parts,
+          panel_bytes / bytes_of_element(type)};
+}
+
+TensorMapNeeded tensor_map_of(const BringWindows::Window &window) {
+  const Type type = window.ring.type;
+  return {window.array,
+          type.element(),
+          static_cast<int>(window.indices.size()),
+          type.shape()[0],
+          window.values ? type.shape()[1] : panel_bytes / bytes_of_element(type),
+          window.values};
+}
+
+std::vector<TensorMapNeeded> tensor_maps(const Kernel &planned) {
+  std::vector<TensorMapNeeded> maps;
+  const auto add = [&](const TensorMapNeeded &map) {
+    if (std::ranges::find(maps, map) == maps.end()) maps.push_back(map);
+  };
+  for_each_statement(planned.body, [&](const Stmt &stmt) {
+    if (const auto *loop = stmt.as<MainLoop>(); loop && loop->by_bulk_copies())
+      for (const Transfer &factor : loop->factors) add(tensor_map_of(factor));
+    if (const auto *product = stmt.as<WindowProduct>()) add(tensor_map_of(product->second));
+    if (const auto *bring = stmt.as<BringWindows>())
+      for (const BringWindows::Window &window : bring->windows) add(tensor_map_of(window));
+  });
+  return maps;
+}
+
+}  // namespace samite::passes
