@@ -34,6 +34,19 @@ TEST(Launch, LeavesTheRestAlone) {
   EXPECT_THAT(y.to_vector(), ElementsAre(1, 2, 3, 0));
 }
 
+TEST(Launch, BlocksCoverTheLastPartOfATileToo) {
+  EXPECT_EQ(blocks_over({100, 64, 0}, {32, 64, 8}), (Extents{4, 1, 0}));
+  const Buffer<float> x(device, {5}, {1, 2, 3, 4, 5});
+  const TileKernel kernel{"twice", {"x"}, [](Array<float, 1> x) {
+                            tile::store(x, {block_index()}, tile::load(x, {block_index()}, {4}) * 2);
+                          }};
+  kernel.launch(blocks_over(x.extents(), {4}), x);
+  EXPECT_THAT(x.to_vector(), ElementsAre(2, 4, 6, 8, 10));
+  EXPECT_THAT(message_of<UserError>([] { blocks_over({100, 64}, {32}); }),
+              HasSubstr("for each of (100, 64); a tile of (32) given"));
+  EXPECT_THAT(message_of<UserError>([] { blocks_over({100}, {0}); }), HasSubstr("an extent of at least 1"));
+}
+
 TEST(Launch, OverNothingDoesNothing) {
   Buffer<float> y(device, {2}, {1, 2}), x(device, {2}, {1, 1});
   axpy_kernel().launch({0}, y, x, 1.0f);

@@ -76,6 +76,13 @@ TEST(Pipeline, ProgramIsWhatALaunchWouldRun) {
   EXPECT_THAT(cuda, HasSubstr("local shared $"));
 }
 
+TEST_F(SmoothPipeline, RefusesOptionsOfSingleKernels) {
+  const auto pipeline = smooth();
+  for (const CudaOptions &cuda : {CudaOptions{.cluster = 2}, CudaOptions{.sum_parts = 2}})
+    EXPECT_THAT(message_of<UserError>([&] { pipeline.launch({.cuda = cuda}, out, in); }),
+                HasSubstr("cluster and sum_parts are for single kernels"));
+}
+
 // A definition may read an element that it has stored to in between, if its arrays share memory. So such launches are
 // refused, also where a recorded launch is edited.
 TEST(Pipeline, RefusesArraysThatShareMemory) {

@@ -36,6 +36,7 @@ TEST(Buffer, TakesValuesInRowMajorOrder) {
   Buffer<double> b{cpu, {3}, values, Gradient::tracked};
 
   EXPECT_EQ(a.at(1, 0), 3);
+  EXPECT_EQ(a.at({1, 0}), 3) << "indices as set() has them";
   EXPECT_EQ(b.at(2), 7.0);
   EXPECT_TRUE(b.tracks_gradient());
 }

@@ -3,6 +3,8 @@
 #include "samite/base/error.h"
 #include "tests/runtime/message_of.h"
 
+#include <vector>
+
 namespace samite {
 namespace {
 
@@ -16,6 +18,13 @@ TEST(Extents, HoldUpToFourDimensions) {
   EXPECT_EQ(extents[3], 5);
   EXPECT_EQ(extents.count(), 120);
   EXPECT_EQ(extents.to_string(), "(2, 3, 4, 5)");
+}
+
+TEST(Extents, AreIntegersOfAnyType) {
+  const std::vector<float> values(3);
+  const unsigned char rows = 2;
+  EXPECT_EQ((Extents{values.size(), rows, std::int64_t{5}}), (Extents{3, 2, 5}));
+  EXPECT_THAT(message_of<UserError>([] { Extents{~std::uint64_t{0}}; }), HasSubstr("may not be negative"));
 }
 
 TEST(Extents, CompareByRankAndValues) {
