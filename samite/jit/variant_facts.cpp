@@ -112,18 +112,20 @@ VariantKey conservative(const VariantKey &key) {
           .deterministic = key.deterministic};
 }
 
-VariantKey for_cuda(KernelDefinition &definition, const VariantKey &key, int capability,
+VariantKey for_cuda(KernelDefinition &definition, const VariantKey &key, const CudaTarget &target,
                     const RecordedAssumptions &assume) {
   constexpr int most_neighbours = 8;
   const std::uint64_t arrays = arrays_of(definition);
   const bool of_tiles = ir::is_tile_kernel(definition.forward());
   VariantKey result = conservative(key);
-  result.cuda = capability;
+  const int capability = result.cuda = target.capability;
   if (assume.apart && !key.may_alias) result.unaliased = arrays;
   if (assume.aligned) {
     result.aligned = arrays;
     if (of_tiles) result.whole_rows = arrays;
-    if (of_tiles && Target::of(capability).has_warp_groups()) result.tensor_maps = key.unit_stride;
+    // Products by warp groups are instructions of one capability: sm_90a has them, sm_90 and PTX do not.
+    const bool of_groups = target.one_device && Target::of(capability).has_warp_groups();
+    if (of_tiles && of_groups) result.tensor_maps = key.unit_stride;
   }
   if (assume.large && !of_tiles) result.neighbours = most_neighbours;
   if (key.direction != Direction::adjoint || key.may_alias || key.memory_limit) return result;
@@ -260,10 +262,10 @@ std::vector<ArchivedKey> keys_to_record(KernelDefinition &definition, const Vari
   if (definition.forward().scheduled || Target::of(key.cuda).is_gpu()) return keys;
   const RecordedAssumptions assume = recorded_assumptions();
   for (const std::string &name : recorded_architectures()) {
-    const int capability = cuda_target(name)->capability;
-    add(for_cuda(definition, key, capability, {}), name);
+    const CudaTarget target = *cuda_target(name);
+    add(for_cuda(definition, key, target, {}), name);
     if (!assume.any()) continue;
-    const VariantKey more = for_cuda(definition, key, capability, assume);
+    const VariantKey more = for_cuda(definition, key, target, assume);
     if (!(more == keys.back().key)) add(more, name);
   }
   return keys;

@@ -25,7 +25,7 @@ struct FormParameter {
   std::size_t offset = 0;        // in the block of arguments
   std::int64_t last_extent = 0;  // of an array of structs: the scalars of an element; otherwise 0
   int primal = -1;               // of a gradient: its array
-  // Of an array, as bits: the dimensions whose extents must be below 2^31, since the kernel indexes with Int.
+  // The dimensions of an array, as bits, whose extents must be below 2^31, since the kernel indexes with Int.
   std::uint32_t narrow = 0;
   friend bool operator==(const FormParameter &, const FormParameter &) = default;
 };

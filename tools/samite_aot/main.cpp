@@ -66,7 +66,8 @@ void check(const Paths &paths) {
   for (const std::string &path : paths) {
     const ImageArchive archive = read(path);
     archive.check();
-    fmt::print("{}: {} images, all as their hashes say\n", path, archive.entries().size());
+    const auto images = std::ranges::count(archive.entries(), samite::ArchivedKind::image, &ImageArchive::Entry::kind);
+    fmt::print("{}: {} images, all as their hashes say\n", path, images);
   }
 }
 
