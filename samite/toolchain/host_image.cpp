@@ -3,6 +3,7 @@
 #include "samite/base/atomic_file.h"
 #include "samite/base/dump.h"
 #include "samite/base/error.h"
+#include "samite/base/hash.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -13,6 +14,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -93,13 +95,27 @@ DynamicLibrary load_from_temporary_file(std::string_view bytes) {
   return DynamicLibrary(path);
 }
 
+// A file for each content, which stays: profilers read it after the process has ended.
+DynamicLibrary load_from_folder(const std::filesystem::path &folder, const std::string &name, std::string_view bytes) {
+  std::filesystem::create_directories(folder);
+  std::string file = name.substr(0, 100);
+  std::ranges::replace(file, '/', '_');
+  const std::filesystem::path path = std::filesystem::absolute(folder) / (file + "-" + hash_of({bytes}).hex() + ".so");
+  write_file_atomically(path, bytes);
+  return DynamicLibrary(path.string());
+}
+
 }  // namespace
 
 std::shared_ptr<const HostImage> HostImage::load(const std::string &name, std::string_view shared_object) {
   dump(name, "link", "so", shared_object);
-  if (auto library = load_from_memory(name, shared_object)) return std::make_shared<HostImage>(std::move(*library));
+  const char *folder = std::getenv("SAMITE_IMAGES");
+  const bool in_folder = folder != nullptr && *folder != '\0';
+  if (!in_folder)
+    if (auto library = load_from_memory(name, shared_object)) return std::make_shared<HostImage>(std::move(*library));
   try {
-    return std::make_shared<HostImage>(load_from_temporary_file(shared_object));
+    return std::make_shared<HostImage>(in_folder ? load_from_folder(folder, name, shared_object)
+                                                 : load_from_temporary_file(shared_object));
   } catch (const std::exception &error) {
     throw DeviceError("loading the compiled code of \"" + name + "\"", error.what());
   }

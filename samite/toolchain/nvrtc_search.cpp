@@ -30,7 +30,7 @@ fs::path packages_of_library() {
   Dl_info here{};
   if (dladdr(reinterpret_cast<const void *>(&packages_of_library), &here) == 0 || here.dli_fname == nullptr) return {};
   std::error_code error;
-  const fs::path packages = fs::absolute(here.dli_fname, error).parent_path().parent_path();
+  const fs::path packages = fs::canonical(here.dli_fname, error).parent_path().parent_path();
   return fs::exists(packages / "nvidia", error) ? packages : fs::path();
 }
 
@@ -99,9 +99,8 @@ std::vector<std::string> nvrtc_files() {
 std::string nvrtc_places() {
   if (const std::string chosen = environment("SAMITE_CUDA_PATH"); !chosen.empty())
     return "in " + chosen + ", which SAMITE_CUDA_PATH names, and nowhere else";
-  return "in LD_LIBRARY_PATH, CUDA_HOME, CUDA_PATH, /usr/local/cuda*, VIRTUAL_ENV, CONDA_PREFIX, ~/.local and where "
-         "the "
-         "system's loader looks";
+  return "in LD_LIBRARY_PATH, CUDA_HOME, CUDA_PATH, pip's packages beside Samite, /usr/local/cuda*, VIRTUAL_ENV, "
+         "CONDA_PREFIX, ~/.local and where the system's loader looks";
 }
 
 }  // namespace samite

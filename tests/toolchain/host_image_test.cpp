@@ -6,8 +6,10 @@
 #include "tests/toolchain/environment.h"
 #include "tests/toolchain/sample_kernel.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,28 @@ TEST(HostImage, AMissingSymbolIsNamed) {
   const test::EnvironmentVariable cache("SAMITE_CACHE_DIR", folder.path());
   const auto image = compile_host(test::adding("1."), test::sample_prelude).image;
   EXPECT_THAT(message_of<DeviceError>([&] { image->symbol("subtract"); }), HasSubstr("subtract"));
+}
+
+TEST(HostImage, StaysInTheFolderThatTheEnvironmentNames) {
+  const test::TemporaryFolder folder;
+  const test::EnvironmentVariable cache("SAMITE_CACHE_DIR", folder.path() / "cache");
+  const test::EnvironmentVariable images("SAMITE_IMAGES", folder.path() / "images");
+  // Of one text, and so one file.
+  for (const char *amount : {"20.", "21.", "21."})
+    EXPECT_GT(test::run_add(*compile_host(test::adding(amount), test::sample_prelude).image), 0);
+  std::vector<std::string> names;
+  for (const auto &entry : std::filesystem::directory_iterator(folder.path() / "images"))
+    names.push_back(entry.path().filename().string());
+  EXPECT_THAT(names, testing::SizeIs(2));
+  EXPECT_THAT(names, testing::Each(testing::EndsWith(".so")));
+}
+
+TEST(HostImage, AFolderThatCannotBeMadeIsNamed) {
+  const test::TemporaryFolder folder;
+  const test::EnvironmentVariable cache("SAMITE_CACHE_DIR", folder.path());
+  const test::EnvironmentVariable images("SAMITE_IMAGES", "/proc/nowhere");
+  EXPECT_THAT(message_of<DeviceError>([] { compile_host(test::adding("22."), test::sample_prelude); }),
+              HasSubstr("/proc/nowhere"));
 }
 
 // The loader knows libraries by path, and every image is loaded through a descriptor whose number is used again.
