@@ -99,6 +99,7 @@ package: what-is-installed
 	cd build/install && cpack
 
 wheel: build-dependencies
+	@scripts/install-dependencies scripts/packages-wheel.txt
 	scripts/make-wheel build/wheels
 
 format format-check:

@@ -1,4 +1,4 @@
-"""The commands samite-aot and samite-info, which are programs beside the library where a wheel has them."""
+"""The commands samite-aot, samite-cache and samite-info, which are programs beside the library where a wheel has them."""
 
 import os
 import pathlib
@@ -14,6 +14,10 @@ def _run(name: str) -> None:
 
 def samite_aot() -> None:
     _run("samite-aot")
+
+
+def samite_cache() -> None:
+    _run("samite-cache")
 
 
 def samite_info() -> None:
