@@ -104,6 +104,8 @@ TEST_P(CudaTensorMaps, AreOfTheArraysOfEachLaunch) {
   EXPECT_EQ(kernel.variants()[0]->tensor_maps.size(), 2u);
   EXPECT_EQ(kernel.variants()[0]->products.at(0).why_not, "");
   EXPECT_THAT(report(kernel).to_string(), HasSubstr(": by groups of warps from bulk copies"));
+  EXPECT_EQ(report(kernel).variants.at(0).trials, 1);
+  EXPECT_THAT(report(kernel).to_string(), HasSubstr("\n  1 trial of plans"));
 }
 
 TEST_P(CudaTensorMaps, AreMadeAgainWhereALaunchIsChanged) {
