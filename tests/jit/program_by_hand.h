@@ -43,7 +43,7 @@ struct ByHand {
   std::uint32_t temporaries = 4;
   std::vector<std::string> schedules = {};
 
-  schedules::Program program() const { return {name, parameters, steps, locals, temporaries, {}, {}}; }
+  schedules::Program program() const { return {name, parameters, {}, steps, locals, temporaries, {}, {}}; }
 
   template <class... Ps>
   Pipeline<void(Ps...)> pipeline() const {

@@ -23,7 +23,7 @@ using test::shares_nothing;
 const FactsOfArrays may_overlap(4);
 
 // Of arrays that share no memory, unless others are given.
-Kernel planned(const std::string &body, const FactsOfArrays &arrays = apart) {
+Kernel placed_kernel(const std::string &body, const FactsOfArrays &arrays = apart) {
   Kernel plan = jit::plan(test::lowered_block(body), {gpu_architecture(90), arrays});
   verify(plan, Form::lowered, "plan");
   EXPECT_THAT(unsynchronised(plan, shares_memory(arrays)).missing, IsEmpty()) << to_string(plan);
@@ -52,7 +52,7 @@ std::string outline(const Block &block) {
   return text;
 }
 std::string outline(const std::string &body, const FactsOfArrays &arrays = apart) {
-  return outline(planned(body, arrays).body);
+  return outline(placed_kernel(body, arrays).body);
 }
 
 const std::string number_of_y = "%1: f32 = load @y[7, 7] %2: tile<f32, 8, 64> = broadcast %1 ";
@@ -119,7 +119,7 @@ TEST(Unsynchronised, ABarrierThatIsMissingIsFound) {
         std::string("for %1: i32 in 0 .. @n step 1 carry (%9 -> %10: f32 = 0.0 then %11) { "
                     "%2: tile<f32, 8, 64> = load @x[%1, 0] %3: f32 = reduce_add %2 %11: f32 = add %9, %3 } "
                     "store @x[0, 0] = %10")}) {
-    const Kernel plan = planned(body);
+    const Kernel plan = placed_kernel(body);
     std::size_t found = 0, all = 0;
     while (const auto broken = test::without_wait(plan, all)) {
       ++all;
@@ -133,7 +133,7 @@ TEST(Unsynchronised, ABarrierThatIsMissingIsFound) {
 }
 
 TEST(Unsynchronised, NamesWhatItFinds) {
-  const Kernel broken = test::without_wait(planned(number_of_y + "store @y[0, 0] = %2"), 0).value();
+  const Kernel broken = test::without_wait(placed_kernel(number_of_y + "store @y[0, 0] = %2"), 0).value();
   EXPECT_THAT(unsynchronised(broken, shares_nothing).missing,
               testing::ElementsAre(HasSubstr("@y is read, and @y is written with no barrier between them")));
 }

@@ -27,14 +27,14 @@ std::string why_not(const std::string &text, const FactsOfArrays &facts = FactsO
   return ways.size() == 1 ? ways[0].why_not : "no product";
 }
 
-std::size_t loops_of(const ir::Kernel &kernel) { return test::all<ir::MainLoop>(kernel).size(); }
+std::size_t count_of_loops(const ir::Kernel &kernel) { return test::all<ir::MainLoop>(kernel).size(); }
 
 TEST(ProductLoops, OneCallWithABufferOfEachFactorForEachStage) {
   const std::string text = kernel_text({.rows = 128, .columns = 256, .inner = 64, .threads = 256, .stages = 4});
   EXPECT_EQ(why_not(text), "");
   ir::Kernel kernel = product_loops(lowered(text), hopper(), FactsOfArrays(5, good));
   ir::verify(kernel, ir::Form::lowered, "product_loops");
-  EXPECT_EQ(loops_of(kernel), 1u);
+  EXPECT_EQ(count_of_loops(kernel), 1u);
   EXPECT_TRUE(test::all<ir::For>(kernel).size() > 0);
   kernel = place_tiles(std::move(kernel), hopper());
   EXPECT_THAT(test::memory(kernel), HasSubstr("registers f32[32768] fragments(group_matrices, 128, 256, 2, 1)"));
@@ -53,7 +53,7 @@ TEST(ProductLoops, OneCallWithABufferOfEachFactorForEachStage) {
 TEST(ProductLoops, OfTransposesWhereTermsOfBDoNotLieTogetherOrLessIsLoadedSo) {
   const auto memory = [](const ProductShape &shape) {
     ir::Kernel kernel = product_loops(lowered(kernel_text(shape)), hopper(), FactsOfArrays(5, good));
-    EXPECT_EQ(loops_of(kernel), 1u);
+    EXPECT_EQ(count_of_loops(kernel), 1u);
     return test::memory(place_tiles(std::move(kernel), hopper()));
   };
   ProductShape shape{.rows = 256, .columns = 128, .inner = 32, .threads = 256, .type = "f32", .tf32 = true};
@@ -86,7 +86,7 @@ TEST(ProductLoops, ReadFewRowsWithinTheBlocksMemory) {
       const ProductShape shape{.rows = rows, .columns = columns, .inner = 64, .b_transposed = true};
       const ir::Kernel kernel =
           place_tiles(product_loops(lowered(kernel_text(shape)), hopper(), FactsOfArrays(5, good)), hopper());
-      ASSERT_EQ(loops_of(kernel), 1u);
+      ASSERT_EQ(count_of_loops(kernel), 1u);
       const TileMemoryPlan plan = plan_tile_memory(kernel);
       const auto a = std::ranges::find(plan.tiles, rows * 64, &PlacedTile::elements);
       ASSERT_NE(a, plan.tiles.end());
@@ -104,10 +104,11 @@ TEST(ProductLoops, PrintAsTheyAreParsed) {
 
 TEST(ProductLoops, AlsoWhereTheyAreNotSaidToBePipelined) {
   const std::string text = kernel_text({.rows = 128, .columns = 128, .inner = 64, .threads = 256, .stages = 1});
-  EXPECT_EQ(loops_of(product_loops(lowered(text), hopper(), FactsOfArrays(5, good))), 0u);
-  EXPECT_EQ(loops_of(product_loops(lowered(text), hopper(), FactsOfArrays(5, good), {.stages_of_others = 3})), 1u);
+  EXPECT_EQ(count_of_loops(product_loops(lowered(text), hopper(), FactsOfArrays(5, good))), 0u);
+  EXPECT_EQ(count_of_loops(product_loops(lowered(text), hopper(), FactsOfArrays(5, good), {.stages_of_others = 3})),
+            1u);
   const ir::Kernel planned = jit::plan(lowered(text), {hopper(), FactsOfArrays(5, good)});
-  EXPECT_EQ(loops_of(planned), 1u);
+  EXPECT_EQ(count_of_loops(planned), 1u);
   EXPECT_THAT(test::memory(planned), HasSubstr("stages 4"));
   // Two stages of these are all that a block has room for.
   const std::string large = kernel_text({.rows = 128, .columns = 256, .inner = 128, .threads = 256, .stages = 1});
@@ -158,9 +159,9 @@ TEST(ProductLoops, TakeFewTrials) {
 TEST(ProductLoops, OnNoOtherArchitectureAndNotInDebugMode) {
   const std::string text = kernel_text({.rows = 64, .columns = 64, .inner = 64});
   for (const int capability : {80, 89, 100, 120})
-    EXPECT_EQ(loops_of(jit::plan(lowered(text), {gpu_architecture(capability), FactsOfArrays(5, good)})), 0u);
-  EXPECT_EQ(loops_of(jit::plan(lowered(text), {hopper(), FactsOfArrays(5, good), {.debug = true}})), 0u);
-  EXPECT_EQ(loops_of(jit::plan(lowered(text), {hopper(), FactsOfArrays(5, good)})), 1u);
+    EXPECT_EQ(count_of_loops(jit::plan(lowered(text), {gpu_architecture(capability), FactsOfArrays(5, good)})), 0u);
+  EXPECT_EQ(count_of_loops(jit::plan(lowered(text), {hopper(), FactsOfArrays(5, good), {.debug = true}})), 0u);
+  EXPECT_EQ(count_of_loops(jit::plan(lowered(text), {hopper(), FactsOfArrays(5, good)})), 1u);
 }
 
 TEST(ProductLoops, SayWhyNot) {
@@ -169,7 +170,7 @@ TEST(ProductLoops, SayWhyNot) {
   const auto with = [&](ArrayFacts facts) {
     FactsOfArrays all(5, good);
     all[0] = facts;
-    EXPECT_EQ(loops_of(product_loops(lowered(text), hopper(), all)), 0u);
+    EXPECT_EQ(count_of_loops(product_loops(lowered(text), hopper(), all)), 0u);
     return why_not(text, all);
   };
   ArrayFacts facts = good;
@@ -238,7 +239,7 @@ void expect_from_copies(const ProductShape &s, bool a_swapped, bool b_swapped) {
   const ir::Kernel kernel =
       jit::plan(lower_threads(lower_tiles(with_copies(structured(text), copies), hopper())), {hopper(), facts});
   ir::verify(kernel, ir::Form::lowered, "plan");
-  ASSERT_EQ(loops_of(kernel), 1u) << why_not(text, facts);
+  ASSERT_EQ(count_of_loops(kernel), 1u) << why_not(text, facts);
   std::vector<std::uint32_t> read;
   for (const TensorMapNeeded &map : tensor_maps(kernel)) read.push_back(map.array);
   EXPECT_THAT(read, ::testing::ElementsAre(5, 6));
@@ -306,18 +307,18 @@ TEST(ProductLoops, OneStepWhereAnIterationDoesMore) {
       kernel_text({.rows = 128, .columns = 128, .inner = 64, .threads = 256, .stages = 4, .halved = true});
   EXPECT_EQ(why_not(text), "");
   const FactsOfArrays facts(5, good);
-  EXPECT_EQ(loops_of(product_loops(lowered(text), hopper(), facts, {.steps = false})), 0u);
+  EXPECT_EQ(count_of_loops(product_loops(lowered(text), hopper(), facts, {.steps = false})), 0u);
   const ir::Kernel kernel = product_loops(lowered(text), hopper(), facts);
   ir::verify(kernel, ir::Form::lowered, "product_loops");
   EXPECT_TRUE(has_product_steps(kernel));
-  ASSERT_EQ(loops_of(kernel), 1u);
+  ASSERT_EQ(count_of_loops(kernel), 1u);
   EXPECT_TRUE(test::all<ir::MainLoop>(kernel)[0].is_step());
 }
 
 // Nobody would start the copies of the next steps.
 TEST(ProductLoops, NoStepsWithoutWarpsThatCopy) {
   const std::string text = kernel_text({.rows = 64, .columns = 64, .inner = 64, .halved = true});
-  EXPECT_EQ(loops_of(jit::plan(lowered(text), {hopper(), FactsOfArrays(5, good)})), 0u);
+  EXPECT_EQ(count_of_loops(jit::plan(lowered(text), {hopper(), FactsOfArrays(5, good)})), 0u);
 }
 
 TEST(ProductLoops, NotOfWindowsThatBeginAnywhereInARow) {
@@ -332,14 +333,14 @@ TEST(ProductLoops, NotOfArraysThatTheKernelWritesTo) {
   text.replace(text.find("array<const f16, 2>"), 19, "array<f16, 2>");
   text.insert(text.rfind("store"), "store @a[0, 0] = 0.0:f16 ");
   EXPECT_THAT(why_not(text), HasSubstr("the kernel writes to 'a'"));
-  EXPECT_EQ(loops_of(product_loops(lowered(text), hopper(), FactsOfArrays(5, good))), 0u);
+  EXPECT_EQ(count_of_loops(product_loops(lowered(text), hopper(), FactsOfArrays(5, good))), 0u);
 }
 
 void expect_as_structured(const ProductShape &s, std::int64_t terms, std::int64_t n, std::int64_t at) {
   SCOPED_TRACE(testing::PrintToString(s));
   const std::string text = kernel_text(s);
   const ir::Kernel plan = jit::plan(lowered(text), {hopper(), FactsOfArrays(5, good)});
-  ASSERT_EQ(loops_of(plan), 1u);
+  ASSERT_EQ(count_of_loops(plan), 1u);
   test::product_loops::expect_as_structured(s, plan, text, terms, n, at);
 }
 

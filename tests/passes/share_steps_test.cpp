@@ -25,23 +25,23 @@ std::string text_of(const std::string &before = "", const std::string &sums = "0
       before, sums, columns, stages, after);
 }
 
-ir::Kernel planned(const std::string &text, std::int64_t parts = 4, int capability = 90) {
+ir::Kernel shared_plan(const std::string &text, std::int64_t parts = 4, int capability = 90) {
   ir::Kernel kernel =
       jit::plan(lowered(text), {gpu_architecture(capability), FactsOfArrays(6, good), {.step_parts = parts}});
   ir::verify(kernel, ir::Form::lowered, "plan");
   return kernel;
 }
-int parts_of(const std::string &text, std::int64_t parts = 4) { return planned(text, parts).step_parts; }
+int parts_of(const std::string &text, std::int64_t parts = 4) { return shared_plan(text, parts).step_parts; }
 
 TEST(ShareSteps, InAsManyPartsAsAClusterHasBlocks) {
   for (int parts = 2; parts <= 8; ++parts) EXPECT_EQ(parts_of(text_of(), parts), parts);
   for (const int parts : {0, 1, 9}) EXPECT_EQ(parts_of(text_of(), parts), 0);
-  for (const int capability : {80, 89, 100, 120}) EXPECT_EQ(planned(text_of(), 4, capability).step_parts, 0);
+  for (const int capability : {80, 89, 100, 120}) EXPECT_EQ(shared_plan(text_of(), 4, capability).step_parts, 0);
   EXPECT_EQ(parts_of(text_of("", "0.0", 64, 3)), 4) << "of threads without roles";
 }
 
 TEST(ShareSteps, PrintsAndParses) {
-  const std::string text = to_string(planned(text_of()));
+  const std::string text = to_string(shared_plan(text_of()));
   EXPECT_THAT(text, HasSubstr("of 128 parts 4"));
   EXPECT_EQ(to_string(ir::parse_kernel(text)), text);
   std::string wrong = text;
