@@ -99,7 +99,8 @@ TEST(SpreadTiles, SaysHowManyBlocksLeaveEachThreadItsRegisters) {
 
 TEST(Architecture, RowsAreThoseOfTheirCapabilityOrTheOneBefore) {
   EXPECT_EQ(gpu_architecture(90).capability, 90);
-  EXPECT_EQ(gpu_architecture(103).capability, 100);
+  EXPECT_EQ(gpu_architecture(103).capability, 103);
+  EXPECT_EQ(gpu_architecture(101).capability, 100);
   EXPECT_EQ(gpu_architecture(121).capability, 120);
   EXPECT_EQ(gpu_architecture(75).capability, 80) << "older than any row";
   EXPECT_TRUE(gpu_architecture(90).blocks_have_threads());
