@@ -364,5 +364,23 @@ TEST(FoundByChance, ASharedLoopAroundWholePieces) {
   EXPECT_EQ(arguments[1].values, second);
 }
 
+// What a kernel checks is checked here, too, and is said with its numbers.
+TEST(FoundByChance, ChecksOfAKernelThatDoNotHold) {
+  const auto captured = captured_pipeline([](Array<std::int32_t, 1> out, Array<const std::int32_t, 1> in) {
+    Func<std::int32_t> first{"first"}, second{"second", out};
+    first(x) = x * 3;
+    second(x) = first(promise_clamped(in(x), 0, 4));
+    schedule_cpu([&] { first.compute_root(); });
+  });
+  const auto run = [&](std::int64_t at) {
+    std::vector<InterpretedArray> arguments{{{2}, {0, 0}, {0, 0}}, {{2}, {4, at}, {1, 1}}};
+    run_program(schedules::lower(captured, {.checks_promises = true}), arguments, false);
+    return arguments[0].values;
+  };
+  EXPECT_THAT(run(1), testing::ElementsAre(12, 3));
+  EXPECT_THAT([&] { run(6); }, testing::ThrowsMessage<RequirementFailure>(
+                                   HasSubstr("the index p1(x) is from 0 to 4, and it is 6")));
+}
+
 }  // namespace
 }  // namespace samite::test::found_by_chance

@@ -94,6 +94,15 @@ std::int64_t computed(const Operation &operation, const std::function<std::int64
   return wrapped(result(), operation.type.element());
 }
 
+std::string message_text(const Message &message, const std::function<std::int64_t(const Value &)> &value) {
+  std::string text;
+  for (std::size_t i = 0; i < message.texts.size(); ++i) {
+    text += message.texts[i];
+    if (i < message.values.size()) text += std::to_string(value(message.values[i]));
+  }
+  return text;
+}
+
 class Run {
  public:
   Run(const schedules::Program &program, std::vector<InterpretedArray> &arguments, bool gpu, StoreCounts *counts)
@@ -138,12 +147,7 @@ class Run {
         steps(host(branch->condition) ? branch->then_steps : branch->else_steps);
       } else if (const auto *requirement = std::get_if<schedules::Requirement>(&step.kind)) {
         if (host(requirement->condition)) continue;
-        std::string text;
-        for (std::size_t i = 0; i < requirement->message.texts.size(); ++i) {
-          text += requirement->message.texts[i];
-          if (i < requirement->message.values.size()) text += std::to_string(host(requirement->message.values[i]));
-        }
-        throw RequirementFailure(text);
+        throw RequirementFailure(message_text(requirement->message, [&](const Value &of) { return host(of); }));
       } else {
         launch(std::get<schedules::KernelLaunch>(step.kind));
       }
@@ -273,6 +277,9 @@ class Run {
       ++group_;
     } else if (const auto *wait = stmt.as<WaitForCopies>()) {
       wait_for_copies(stmt, wait->groups);
+    } else if (const Check *check = stmt.as<Check>()) {
+      if (value(check->condition)) return;
+      throw RequirementFailure(message_text(check->message, [&](const Value &of) { return value(of); }));
     } else if (const If *branch = stmt.as<If>()) {
       const bool taken = value(branch->condition) != 0;
       block(taken ? branch->then_block : branch->else_block);

@@ -27,7 +27,7 @@ struct InterpretedArray {
 struct ProgramFailure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-// A requirement that does not hold: its message.
+// A requirement of the launch, or a check in a kernel, that does not hold: its message.
 struct RequirementFailure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
