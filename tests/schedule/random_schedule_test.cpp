@@ -361,6 +361,7 @@ void try_all(bool gpu, int count, int compiles) {
   Counts counts;
   for (std::uint32_t seed = first; seed < first + static_cast<std::uint32_t>(count); ++seed)
     try_seed(seed, gpu, compiles, counts);
+  EXPECT_EQ(counts.failed, 0) << "some may not be shown above";
   // A generator whose schedules are refused, or fail what they require of a launch, tests nothing: of 50 seeds, 48 to
   // 50 are run to the end, with 29 to 33 directives each.
   if (count >= 50) {
