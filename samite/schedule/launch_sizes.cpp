@@ -5,6 +5,7 @@
 #include "samite/schedule/lowering.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -122,8 +123,16 @@ std::optional<Affine> most_at_launch(Lowering &lowering, const Affine &integer, 
 std::optional<Affine> extent_at_launch(Lowering &lowering, const Affine &extent) {
   const std::optional<Affine> form = most_at_launch(lowering, extent, lowering.open.all);
   if (!form) return std::nullopt;
-  const Value value =
-      value_on_host(lowering, [&] { return lowering.write(Op::Max, lowering.integers.value_of(*form), number(1)); });
+  constexpr passes::Range of_32_bits{std::numeric_limits<std::int32_t>::min(),
+                                     std::numeric_limits<std::int32_t>::max()};
+  const Value value = value_on_host(lowering, [&] {
+    if (of_32_bits.contains(range_of(*form, lowering.symbols.range())))
+      return lowering.write(Op::Max, lowering.integers.value_of(*form), number(1));
+    // In 32 bits it might wrap around to a number for which there is memory.
+    const auto wide = [](std::int64_t of) { return Value::constant(ScalarType::Int64, of); };
+    const Value exact = lowering.write(Op::Max, lowering.integers.wide_value_of(*form), wide(1));
+    return lowering.write.converted(lowering.write(Op::Min, exact, wide(most_elements)), ScalarType::Int32);
+  });
   return symbol_of(lowering, value, {1, most_elements});
 }
 

@@ -21,8 +21,8 @@ std::optional<passes::Affine> most_at_launch(Lowering &lowering, const passes::A
 // The host computes what `write` writes, before the kernel that is being written.
 void on_host(Lowering &lowering, const std::function<void()> &write);
 
-// The greatest value of the extent over all open loops, and at least 1: a symbol for what the host has computed.
-// Nothing if only the kernel can compute it.
+// The greatest value of the extent over all open loops, at least 1 and, beyond 32 bits, at most 2^28: a symbol for what
+// the host has computed. Nothing if only the kernel can compute it.
 std::optional<passes::Affine> extent_at_launch(Lowering &lowering, const passes::Affine &extent);
 
 // The product of constants and of results of the function above, which the host computes. It saturates at about 2^28,

@@ -1,6 +1,7 @@
 #include "samite/schedule/symbols.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <ranges>
 
@@ -10,6 +11,23 @@ using passes::Affine;
 using passes::Interval;
 using passes::Range;
 using passes::Symbol;
+
+namespace {
+
+// Limits of a derived integer in each iteration. A quotient is no farther from zero than its dividend, whose limits
+// over a loop are tighter than those of its type.
+Interval limits_of(const Derived &derived) {
+  constexpr std::int64_t many = 1 << 24;
+  const auto is_small = [](const Affine &limit) { return !limit.is_constant() || std::abs(limit.constant()) < many; };
+  const bool unlimited = !derived.range.lower.known() && !derived.range.upper.known();
+  if (derived.op != ir::Op::Div || (!unlimited && is_small(derived.range.lower) && is_small(derived.range.upper)))
+    return derived.range;
+  const Affine &dividend = derived.operands[0];
+  const Affine most = greatest(dividend, dividend * -1);
+  return most.known() ? Interval{most * -1, most} : derived.range;
+}
+
+}  // namespace
 
 Range Symbols::range_of(const Symbol &symbol) const {
   if (const auto known = assumed.known.find(symbol); known != assumed.known.end()) return known->second;
@@ -91,11 +109,12 @@ Interval Symbols::over_loops(Interval interval, const std::vector<OpenLoop> &loo
       });
       if (!made) continue;
       changed = true;
-      if (const Affine *stands_for = bound(*made))
+      if (const Affine *stands_for = bound(*made)) {
         *side = side->substitute(*made, *stands_for);
-      else
-        *side = side == &interval.lower ? over(*side, *made, derived(*made)->range).lower
-                                        : over(*side, *made, derived(*made)->range).upper;
+        continue;
+      }
+      const Interval limited = over(*side, *made, limits_of(*derived(*made)));
+      *side = side == &interval.lower ? limited.lower : limited.upper;
     }
   }
   for (const auto &loop : std::views::reverse(loops)) interval = over(interval, loop.symbol, {0, loop.extent - 1});

@@ -4,9 +4,13 @@
 #include "samite/passes/tiles/plan_tile_memory.h"
 #include "samite/samite.h"
 #include "tests/schedule/on_a_gpu.h"
+#include "tests/schedule/program_interpreter.h"
 #include "tests/schedule/program_on_host.h"
 
 #include <gmock/gmock.h>
+
+#include <algorithm>
+#include <limits>
 
 namespace samite::test {
 namespace {
@@ -153,6 +157,54 @@ TEST(SizesOfLaunches, OfQuotientsThatMoveApart) {
     const Filled filled = filled_by(pipeline.definition(), {{&out}, {&in}});
     EXPECT_EQ(filled.as_on_cuda, filled.by_default) << a << ' ' << b;
   }
+}
+
+// The sign of a parameter is not known: the quotient is no farther from zero than its dividend.
+TEST(SizesOfLaunches, OfQuotientsByAParameter) {
+  const auto pipeline =
+      Pipeline{"divided", {"out", "in", "n"}, [](Array<float, 1> out, Array<const float, 1> in, Int n) {
+                 Var x{"x"};
+                 Func table{"table"}, result{"result", out};
+                 table(x) = in(clamp(x, 0, in.extent(0) - 1)) + cast<Float>(x);
+                 result(x) = table((x - 4) / n) + table(x - out.extent(0));
+                 schedule_cuda([&] { table.compute_at(result, x); });
+               }};
+  const schedules::Program program = on_a_gpu(pipeline);
+  for (const std::int64_t n : {-3, -1, 0, 1, 2, 7}) {
+    std::vector<InterpretedArray> arguments{
+        {{6}, std::vector<std::int64_t>(6), std::vector<char>(6)}, {{3}, {10, 20, 40}, {1, 1, 1}}, {{1}, {n}, {1}}};
+    run_program(program, arguments, true);
+    const auto table = [](std::int64_t i) {
+      return std::vector<std::int64_t>{10, 20, 40}[static_cast<std::size_t>(std::clamp<std::int64_t>(i, 0, 2))] + i;
+    };
+    for (std::int64_t x = 0; x < 6; ++x)
+      EXPECT_EQ(arguments[0].values[static_cast<std::size_t>(x)], table(n == 0 ? 0 : (x - 4) / n) + table(x - 6))
+          << "n = " << n << ", x = " << x;
+  }
+}
+
+// 2^31 elements and more, of which 32 bits would count none.
+TEST(SizesOfLaunches, AreCountedInAsManyBitsAsTheyHave) {
+  const auto pipeline =
+      Pipeline{"far", {"out", "in", "a", "b"}, [](Array<float, 1> out, Array<const float, 1> in, Int a, Int b) {
+                 Var x{"x"}, xo{"xo"}, xi{"xi"};
+                 Func table{"table"}, result{"result", out};
+                 table(x) = in(clamp(x, 0, in.extent(0) - 1));
+                 result(x) = table(a) + table(b);
+                 schedule_cuda([&] {
+                   result.split(x, xo, xi, 32).gpu_blocks(xo).gpu_threads(xi);
+                   table.compute_at(result, xo).store_in(Memory::shared);
+                 });
+               }};
+  const auto run = [&](std::int32_t a, std::int32_t b) {
+    const AnyBuffer in = Buffer<float>(Device::cpu(), {8}), out = Buffer<float>(Device::cpu(), {40});
+    const auto scalar = [](std::int32_t of) { return std::uint64_t{static_cast<std::uint32_t>(of)}; };
+    run_on_host(*cuda_program(*pipeline.definition()), {{&out}, {&in}, {nullptr, scalar(a)}, {nullptr, scalar(b)}});
+  };
+  EXPECT_NO_THROW(run(-5, 1000));
+  EXPECT_THROW(run(-5, std::numeric_limits<std::int32_t>::max()), NoRoomInBlock);
+  EXPECT_THROW(run(std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::min() / 2),
+               NoRoomInBlock);
 }
 
 TEST(SizesOfLaunches, AreNotLoadedAhead) {
