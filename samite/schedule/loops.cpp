@@ -27,6 +27,12 @@ constexpr std::int64_t most_copies = 8192;    // of a body inside of several
 // the time is quadratic in their number.
 constexpr std::int64_t most_copied_loops = 256;
 
+// Whether loops over threads are open that end, and begin again, where the block computes something together: then no
+// condition may be around that.
+bool ends_thread_loops(const Lowering &lowering, const Site &site, std::size_t from) {
+  return lowering.open.threads && meets_inside(lowering, site, from);
+}
+
 bool must_be_unrolled(const Lowering &lowering, const Site &site, const Symbol &loop) {
   const auto depends = [&](const std::vector<Value> &indices, std::uint32_t f) {
     const auto storage = lowering.storages.find(f);
@@ -239,7 +245,7 @@ void loops(Lowering &lowering, const Site &site, std::size_t i) {
     type = LoopType::serial;  // of the CPU: a lane's own
   if (type == LoopType::serial && must_be_unrolled(lowering, site, loop.symbol)) type = LoopType::unrolled;
   // Operations of the whole block run in all of an iteration: neither in lanes nor under a condition.
-  if (lowering.open.threads && meets_inside(lowering, site, i) &&
+  if (ends_thread_loops(lowering, site, i) &&
       (type == LoopType::vectorized || (type == LoopType::unrolled && !loop.extent.is_constant())))
     type = LoopType::serial;
   if (type != LoopType::unrolled) check_copied_loop(lowering, site, loop);
@@ -249,13 +255,13 @@ void loops(Lowering &lowering, const Site &site, std::size_t i) {
     case LoopType::vectorized: return vector_loop(lowering, site, i);
     default: break;
   }
-  if (lowering.open.threads && meets_inside(lowering, site, i)) return loop_of_block(lowering, site, i);
+  if (ends_thread_loops(lowering, site, i)) return loop_of_block(lowering, site, i);
   serial_loop(lowering, site, i);
 }
 
 void within_guards(Lowering &lowering, const Site &site, std::size_t first, std::size_t from,
                    const std::function<void(const Site &, bool tested)> &inside) {
-  if (lowering.gpu || !site.followers.empty() || site.nest.guards.empty() ||
+  if (lowering.gpu || !site.followers.empty() || site.nest.guards.empty() || ends_thread_loops(lowering, site, first) ||
       computed_inside(lowering, site, first).empty())
     return inside(site, false);
   const auto known = [&](const Affine &form) {
@@ -319,7 +325,7 @@ void opened(Lowering &lowering, const Site &site, std::size_t i, std::int64_t wa
       lowering.write.out->emplace_back(std::move(branch), lowering.write.where);
     });
   };
-  if (lowering.gpu || lowering.open.lanes)
+  if (lowering.gpu || lowering.open.lanes || ends_thread_loops(lowering, site, i))
     inside(site);
   else
     whole_or_not(lowering, site, i, i + 1, inside);

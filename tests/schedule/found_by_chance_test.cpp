@@ -364,6 +364,50 @@ TEST(FoundByChance, ASharedLoopAroundWholePieces) {
   EXPECT_EQ(arguments[1].values, second);
 }
 
+// Where the block fills shared memory inside of its threads' loops, those end: no test of a tail is around that.
+TEST(FoundByChance, TailsOfThreadsThatMeet) {
+  const auto pipeline = [](Array<std::int32_t, 1> out) {
+    Func<std::int32_t> first{"first"}, second{"second", out};
+    first(x) = x * 3;
+    second(x) = first(x) + first(x + 1);
+    schedule_cpu([&] {
+      second.split(x, xo, xi, 8, Tail::guard).split(xi, yo, yi, 2).gpu_threads(yo);
+      first.compute_at(second, yi).store_in(Memory::shared);
+    });
+  };
+  for (const std::int64_t extent : {5, 8, 13}) {
+    const std::vector<std::int64_t> found = result(pipeline, false, {extent});
+    for (std::int64_t i = 0; i < extent; ++i) EXPECT_EQ(found[static_cast<std::size_t>(i)], 6 * i + 3) << extent;
+  }
+}
+
+// Some of the threads compute no sum there, and then the block cannot go through its loop together: on the CPU as on a
+// GPU.
+TEST(FoundByChance, TailsOfThreadsThatMeetInAnotherFunc) {
+  const auto pipeline = [](Array<std::int32_t, 1> out) {
+    Func<std::int32_t> first{"first"}, sum{"sum"}, second{"second", out};
+    Reduction k{"k", 0, 4};
+    first(x) = x * 3;
+    sum(x) = 0;
+    sum(x) += first(x) + k;
+    second(x) = sum(x) + 1;
+    const auto schedule = [&] {
+      second.split(x, xo, xi, 8, Tail::predicate).split(xi, yo, yi, 2).gpu_threads(yo);
+      sum.compute_at(second, yi);
+      first.compute_at(sum, x).store_in(Memory::shared);
+    };
+    schedule_cpu(schedule);
+    schedule_cuda([&] {
+      schedule();
+      second.gpu_blocks(xo);
+    });
+  };
+  for (const bool gpu : {false, true})
+    EXPECT_THAT([&] { result(pipeline, gpu, {5}); },
+                testing::ThrowsMessage<UserError>(
+                    HasSubstr("the threads of a block go through loop 'x' of 'sum' together, because shared memory")));
+}
+
 // What a kernel checks is checked here, too, and is said with its numbers.
 TEST(FoundByChance, ChecksOfAKernelThatDoNotHold) {
   const auto captured = captured_pipeline([](Array<std::int32_t, 1> out, Array<const std::int32_t, 1> in) {
@@ -378,8 +422,8 @@ TEST(FoundByChance, ChecksOfAKernelThatDoNotHold) {
     return arguments[0].values;
   };
   EXPECT_THAT(run(1), testing::ElementsAre(12, 3));
-  EXPECT_THAT([&] { run(6); }, testing::ThrowsMessage<RequirementFailure>(
-                                   HasSubstr("the index p1(x) is from 0 to 4, and it is 6")));
+  EXPECT_THAT([&] { run(6); },
+              testing::ThrowsMessage<RequirementFailure>(HasSubstr("the index p1(x) is from 0 to 4, and it is 6")));
 }
 
 }  // namespace
