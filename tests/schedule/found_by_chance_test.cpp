@@ -408,6 +408,20 @@ TEST(FoundByChance, TailsOfThreadsThatMeetInAnotherFunc) {
                     HasSubstr("the threads of a block go through loop 'x' of 'sum' together, because shared memory")));
 }
 
+// Two threads compute the elements of both pieces, each from what it has stored itself.
+TEST(FoundByChance, ScansOfPiecesShiftedInwards) {
+  const auto pipeline = [](Array<std::int32_t, 2> out) {
+    Func<std::int32_t> sums{"sums", out};
+    Reduction k{"k", 1, 4};
+    sums(y, x) = y;
+    sums(y, k) = sums(y, k - 1) + k;
+    schedule_cuda([&] { sums.update().split(y, yo, yi, 8, Tail::shift_inwards).gpu_threads(yi); });
+  };
+  const std::vector<std::int64_t> found = result(pipeline, true, {13, 5});
+  for (std::int64_t i = 0; i < 65; ++i)
+    EXPECT_EQ(found[static_cast<std::size_t>(i)], i / 5 + (i % 5) * (i % 5 + 1) / 2);
+}
+
 // What a kernel checks is checked here, too, and is said with its numbers.
 TEST(FoundByChance, ChecksOfAKernelThatDoNotHold) {
   const auto captured = captured_pipeline([](Array<std::int32_t, 1> out, Array<const std::int32_t, 1> in) {

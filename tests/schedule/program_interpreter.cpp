@@ -23,6 +23,7 @@ struct Touch {
   std::int64_t writer = none, reader = none;
   std::int64_t written = -1, read = -1;                  // the epoch
   bool several_threads = false, several_blocks = false;  // have read it
+  std::int64_t again = none;                             // who stored the same value once more, and may read it
   static constexpr std::int64_t none = -1;
 };
 
@@ -236,6 +237,8 @@ class Run {
       if (!array.memory->known[at] || array.memory->values[at] != value(store->value) ||
           array.touched[at].writer == Touch::none)
         write(stmt, array.touched[at], instance());
+      else
+        array.touched[at].again = instance();
       array.memory->values[at] = value(store->value);
       array.memory->known[at] = 1;
       ++array.memory->updates;
@@ -410,6 +413,7 @@ class Run {
       fail(stmt, "each thread of the block reads this element and stores to it");
     touch.writer = self;
     touch.written = epoch_;
+    touch.again = Touch::none;
   }
   void read(const Stmt &stmt, Touch &touch, std::int64_t self, MemorySpace space = MemorySpace::shared) {
     if (gpu_ && space == MemorySpace::instance) {
@@ -418,7 +422,8 @@ class Run {
         fail(stmt, "reads what another thread keeps for itself");
       return;
     }
-    if (meets(touch.writer, touch.written, self)) fail(stmt, "another instance has stored to this element");
+    if (meets(touch.writer, touch.written, self) && touch.again != self)
+      fail(stmt, "another instance has stored to this element");
     if (touch.read != epoch_) touch.several_threads = false;
     if (touch.reader != Touch::none && touch.reader / 4096 != self / 4096) touch.several_blocks = true;
     if (touch.read == epoch_ && touch.reader != self) touch.several_threads = true;
