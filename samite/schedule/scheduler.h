@@ -98,6 +98,8 @@ class Scheduler {
 
   // Whether the pieces follow each other: else one may read what another one is storing.
   static bool in_order(const DefinitionSchedule &of, const Relation &split);
+  // Whether different threads, tasks or lanes may compute an element that two pieces have.
+  static bool at_the_same_time(const DefinitionSchedule &of, const Relation &split);
 
   // The dimension whose index the variable is.
   static std::optional<std::size_t> place_of(const Definition &definition, const ReductionVariable &reduction);

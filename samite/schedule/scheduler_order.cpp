@@ -94,6 +94,10 @@ bool Scheduler::may_be_done_twice(std::uint32_t f, std::size_t d, const Definiti
   const std::set<std::string> names = of.made_of(split.whole);
   for (std::size_t r = 0; r < definition.reductions.size(); ++r)
     if (names.contains(of.roots[definition.pure.size() + r]) && !is_index(definition.reductions[r])) return false;
+  // One piece would store an iteration's value while another one stores that of another iteration, unless the user
+  // promises that a single iteration stores to an element.
+  if (!of.unordered && !std::ranges::all_of(definition.reductions, is_index) && at_the_same_time(of, split))
+    return false;
   const Forms forms(definition.body);
   for (const ir::Stmt &stmt : definition.body) {
     const ir::Operation &load = stmt.as<ir::Let>()->value;
@@ -108,6 +112,14 @@ bool Scheduler::in_order(const DefinitionSchedule &of, const Relation &split) {
   return !of.unordered && std::ranges::none_of(of.loops, [&](const Loop &loop) {
     return loop.type != LoopType::serial && loop.type != LoopType::unrolled &&
            of.made_of(loop.name).contains(split.outer);
+  });
+}
+
+bool Scheduler::at_the_same_time(const DefinitionSchedule &of, const Relation &split) {
+  return std::ranges::any_of(of.loops, [&](const Loop &loop) {
+    const std::set<std::string> names = of.made_of(loop.name);
+    return loop.type != LoopType::serial && loop.type != LoopType::unrolled &&
+           (names.contains(split.outer) || names.contains(split.inner));
   });
 }
 

@@ -244,6 +244,23 @@ TEST_F(RefusedTails, ShiftedWhereALaterIterationIsRead) {
                     HasSubstr("or Tail::shift_inwards_and_blend, which stores those once")));
 }
 
+TEST_F(RefusedTails, ShiftedWhereThreadsStoreSeveralTimes) {
+  const auto function = [](bool in_order) {
+    return [in_order](Array<std::int32_t, 1> out, Array<const std::int32_t, 1> in) {
+      Func<std::int32_t> f{"f", out};
+      Reduction k{"k", 0, 3};
+      f(x) = 0;
+      f(x) = in(k) + x;
+      schedule_cpu([&] {
+        f.update().split(x, xo, xi, piece, Tail::shift_inwards);
+        if (!in_order) f.update().gpu_threads(xi);
+      });
+    };
+  };
+  EXPECT_THAT(refused(function(false)), HasSubstr("a tail shifted inwards, which would update some elements twice"));
+  EXPECT_NO_THROW(schedules::lower(captured_pipeline(function(true)), {}));
+}
+
 TEST_F(RefusedTails, MaskedLoadsOfAReduction) {
   EXPECT_THAT(refused([](Array<std::int32_t, 1> out) {
                 Func<std::int32_t> f{"f", out};
