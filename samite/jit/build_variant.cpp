@@ -284,7 +284,7 @@ void record_launch_forms(KernelDefinition &definition, const Variant &variant, c
 std::shared_ptr<const Variant> archived_variant(KernelDefinition &definition, const VariantKey &key) {
   for (const ArchivedKey &archived : archived_keys(definition.name(), key)) try {
       return make_variant(definition, archived.key, {.from_archive = true, .architecture = archived.architecture});
-    } catch (const NotArchived &) {
+    } catch (const NotArchived &) {  // NOLINT(bugprone-empty-catch)
       // The kernel has changed since the archive was made.
     }
   return nullptr;

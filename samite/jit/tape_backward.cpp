@@ -215,8 +215,8 @@ void Tape::compile_adjoints() const {
     bool operator==(const Wanted &) const = default;
   };
   std::vector<Wanted> wanted;
-  const auto want = [&](Wanted one) {
-    if (std::find(wanted.begin(), wanted.end(), one) == wanted.end()) wanted.push_back(std::move(one));
+  const auto want = [&](const Wanted &one) {
+    if (std::find(wanted.begin(), wanted.end(), one) == wanted.end()) wanted.push_back(one);
   };
   for (std::size_t i = entries_.size(); i-- > 0;) {
     const Entry &entry = entries_[i];
@@ -233,7 +233,7 @@ void Tape::compile_adjoints() const {
     Wanted one{entry.definition.get(), jit::variant_key(*entry.definition, entry.extents, entry.options, arguments)};
     const auto &derived = one.definition->derived(one.key.active, one.key.may_alias, one.key.memory_limit);
     jit::add_adjoint_facts(one.key, *entry.definition, derived, entry.extents, arguments);
-    want(std::move(one));
+    want(one);
   }
   std::vector<std::function<void()>> compiles;
   for (const Wanted &one : wanted) compiles.emplace_back([&one] { one.definition->variant(one.key); });

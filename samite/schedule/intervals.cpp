@@ -377,7 +377,7 @@ Interval Forms::of_float(const Value &cast, const Environment &environment, cons
                                              : bounds.by_function(interval(leaf(), environment, range, derive), shared);
     if (of.lower.known() && of.upper.known()) return of;
   }
-  const Interval limits = of_integers(floating(operation(cast)->operands[0]));
+  Interval limits = of_integers(floating(operation(cast)->operands[0]));
   const auto of_integer = [&](const Value &integer) { return interval(integer, environment, range, derive); };
   const auto bounds = derive ? floating_bounds(*this, cast, of_integer) : std::nullopt;
   if (!bounds) return limits;

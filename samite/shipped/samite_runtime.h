@@ -29,6 +29,7 @@ enum {
 
 /* DLPack's tensor, version 0 and 1 (https://github.com/dmlc/dlpack): elements on a device, in memory of the caller. Its
  * header may be included before this one. */
+/* NOLINTBEGIN(modernize-use-using): for C */
 #ifndef DLPACK_DLPACK_H_
 typedef struct {
   int32_t device_type; /* 1: host memory, 2: CUDA, 3: CUDA's pinned host memory, 13: CUDA's managed memory */
@@ -80,3 +81,4 @@ SAMITE_EXPORTED int samite_launch(const char *kernel, int direction, const int64
 #ifdef __cplusplus
 }
 #endif
+/* NOLINTEND(modernize-use-using) */

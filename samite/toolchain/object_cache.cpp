@@ -238,7 +238,7 @@ std::vector<ObjectCache::Listed> ObjectCache::list() const {
     bool intact = false;
     try {
       intact = verified_content(entry.path, *key).has_value();
-    } catch (const std::system_error &) {
+    } catch (const std::system_error &) {  // NOLINT(bugprone-empty-catch)
       // Not readable, or removed meanwhile.
     }
     listed.push_back({*key, entry.bytes, entry.used_ns / 1'000'000'000, intact});

@@ -22,10 +22,12 @@ inline std::string packed_cuda_image(std::string_view code, std::string_view log
 // Empty where the bytes are none of packed_cuda_image.
 inline std::optional<PackedCudaImage> unpacked_cuda_image(std::string_view bytes) {
   std::size_t log_bytes = 0;
-  const char *const end = bytes.data() + bytes.size();
-  const auto [after, error] = std::from_chars(bytes.data(), end, log_bytes);
-  if (error != std::errc() || after == end || *after != '\n') return std::nullopt;
-  const auto from = static_cast<std::size_t>(after - bytes.data()) + 1;
+  const std::size_t line = bytes.find('\n');
+  if (line == std::string_view::npos) return std::nullopt;
+  const char *const end = bytes.data() + line;  // NOLINT(bugprone-suspicious-stringview-data-usage): with its end
+  const auto [after, error] = std::from_chars(end - line, end, log_bytes);
+  if (error != std::errc() || after != end) return std::nullopt;
+  const std::size_t from = line + 1;
   if (log_bytes > bytes.size() - from) return std::nullopt;
   return PackedCudaImage{bytes.substr(from + log_bytes), bytes.substr(from, log_bytes)};
 }

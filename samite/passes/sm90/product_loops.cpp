@@ -566,7 +566,8 @@ bool has_products(const Block &block) {
 
 class Maker {
  public:
-  Maker(const Kernel &kernel, const Architecture &architecture, const FactsOfArrays &arrays, MainLoopChoices choices)
+  Maker(const Kernel &kernel, const Architecture &architecture, const FactsOfArrays &arrays,
+        const MainLoopChoices &choices)
       : matcher_(kernel, architecture, arrays, choices.steps), choices_(choices), build_(kernel.local_count) {
     for (LocalArrayId i = 0; i < kernel.local_array_count; ++i) build_.new_local_array();
   }
