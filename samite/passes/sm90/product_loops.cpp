@@ -627,7 +627,7 @@ class Maker {
 }  // namespace
 
 Kernel product_loops(Kernel lowered, const Architecture &architecture, const FactsOfArrays &arrays,
-                     MainLoopChoices choices) {
+                     const MainLoopChoices &choices) {
   if (!is_tile_kernel(lowered) || architecture.of_groups.empty()) return lowered;
   if (lowered.sums_in_shared) {
     lowered.body = rewrite(lowered.body, [](const Stmt &stmt) -> Stmt {
@@ -635,7 +635,7 @@ Kernel product_loops(Kernel lowered, const Architecture &architecture, const Fac
     });
     return lowered;
   }
-  return Maker(lowered, architecture, arrays, std::move(choices)).make(lowered);
+  return Maker(lowered, architecture, arrays, choices).make(lowered);
 }
 
 }  // namespace samite::passes

@@ -40,6 +40,6 @@ struct MainLoopChoices {
 
 // Each product that stays outside of main loops has the reason (`TileCall::why_no_loop`).
 ir::Kernel product_loops(ir::Kernel lowered, const Architecture &architecture, const FactsOfArrays &arrays,
-                         MainLoopChoices choices = {});
+                         const MainLoopChoices &choices = {});
 
 }  // namespace samite::passes
