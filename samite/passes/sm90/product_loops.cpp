@@ -630,9 +630,8 @@ Kernel product_loops(Kernel lowered, const Architecture &architecture, const Fac
                      const MainLoopChoices &choices) {
   if (!is_tile_kernel(lowered) || architecture.of_groups.empty()) return lowered;
   if (lowered.sums_in_shared) {
-    lowered.body = rewrite(lowered.body, [](const Stmt &stmt) -> Stmt {
-      return with_reason({stmt}, "sums are asked for in shared memory").front();
-    });
+    const char *reason = "sums are asked for in shared memory";
+    lowered.body = rewrite(lowered.body, [&](const Stmt &stmt) { return with_reason({stmt}, reason).front(); });
     return lowered;
   }
   return Maker(lowered, architecture, arrays, choices).make(lowered);
