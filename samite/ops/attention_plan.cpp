@@ -1,6 +1,7 @@
 #include "samite/ops/attention_plan.h"
 
 #include "samite/ops/matmul_plan.h"
+#include "samite/passes/tiles/factor_copies.h"
 
 #include <algorithm>
 #include <bit>
@@ -22,6 +23,16 @@ int queries_on_cpu(std::int64_t rows) {
 }
 // Whole registers.
 int keys_on_cpu(std::int64_t rows) { return static_cast<int>(round_up(height_on_cpu(rows), 16)); }
+
+// Whether bulk copies can read 16-bit rows of q and k: they begin at multiples of 16 bytes, or copies of them that do
+// pay for themselves (passes/tiles/factor_copies.h).
+bool by_bulk_copies(const AttentionShape &shape) {
+  constexpr std::int64_t fewest = 256;
+  return shape.size % 8 == 0 ||
+         (std::min(shape.rows, shape.terms) >= fewest &&
+          passes::pays(static_cast<double>(shape.batches * shape.heads * shape.rows * shape.size),
+                       static_cast<double>(shape.terms), /*swapped=*/false));
+}
 
 constexpr int fewest_rows = 8;
 int threads_of(int size) { return size > 64 ? 256 : 128; }  // sums must fit registers
@@ -90,7 +101,9 @@ AttentionPlan attention_plan(ScalarType type, const AttentionShape &shape, bool 
     // With few rows most would be beyond the last.
     const int panels = static_cast<int>(round_up(size, 64));
     const std::int64_t own_rows = part == AttentionPart::of_keys ? shape.terms : shape.rows;
-    if (device.has_warp_groups() && own_rows > 64 && panels <= 128) {
+    // Without bulk copies the sums of of_keys would be in shared memory, which lacks the room for them.
+    const bool of_groups = part != AttentionPart::of_keys || by_bulk_copies(shape);
+    if (device.has_warp_groups() && of_groups && own_rows > 64 && panels <= 128) {
       // Registers hold the sums of all products; without a mask, three groups have equal work.
       const int others = panels == 64 ? 128 : 64;
       // Bulk copies read numbers whose rows begin at multiples of 16 bytes.

@@ -58,6 +58,17 @@ TEST(AttentionPlan, LargeTilesOnHopper) {
               (AttentionPlan{128, 128, panels, 256, true, 2}));
 }
 
+// Rows of 200 bytes are copied for bulk copies only where that pays; else of_keys has tiles that fit without them.
+TEST(AttentionPlan, RowsThatBulkCopiesCannotRead) {
+  const auto keys = [&](const AttentionShape &shape) {
+    return attention_plan(ScalarType::BFloat16, shape, true, hopper, AttentionPart::of_keys).keys;
+  };
+  EXPECT_EQ(keys({1, 1, 3, 104, 100}), 128) << "rows of 208 bytes";
+  EXPECT_EQ(keys({1, 1, 3, 100, 100}), 64);
+  EXPECT_EQ(keys({1, 1, 300, 100, 300}), 64);
+  EXPECT_EQ(keys({4, 16, 300, 100, 300}), 128);
+}
+
 TEST(AttentionPlan, OnTheCpuTilesHaveUpTo64Rows) {
   EXPECT_EQ(plan(256, 256, cpu), (AttentionPlan{64, 64, 64, 32, false}));
   EXPECT_EQ(plan(64, 64, cpu, ScalarType::BFloat16), (AttentionPlan{64, 64, 64, 32, false}));
