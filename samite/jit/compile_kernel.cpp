@@ -234,6 +234,10 @@ bool spills_much(const CudaImage &image) {
   });
 }
 
+std::string architecture_of(const Variant &variant, const Making &making) {
+  return making.architecture.empty() ? Target::of(variant.key.cuda).name() : making.architecture;
+}
+
 CompiledCuda compile_emitted(const codegen::EmittedSource &emitted, const std::string &name, const Variant &variant,
                              const Making &making) {
   const CudaSource source{.name = name,
@@ -241,8 +245,7 @@ CompiledCuda compile_emitted(const codegen::EmittedSource &emitted, const std::s
                           .debug_info = variant.key.debug,
                           .variant = description(variant.key, variant.parameters),
                           .facts = making.facts};
-  const std::string architecture =
-      making.architecture.empty() ? Target::of(variant.key.cuda).name() : making.architecture;
+  const std::string architecture = architecture_of(variant, making);
   const std::string prelude = codegen::cuda_prelude(source.text);
   if (!making.from_archive)
     return compile_cuda(debug_info_wanted() ? with_debug_info(source, emitted) : source, prelude, architecture);
@@ -255,8 +258,7 @@ void note_recorded(const codegen::EmittedSource &emitted, const std::string &nam
                    const Making &making) {
   if (!records_archive() || !making.recorded) return;
   const codegen::CudaForm &form = variant.form;
-  const std::string architecture =
-      making.architecture.empty() ? Target::of(variant.key.cuda).name() : making.architecture;
+  const std::string architecture = architecture_of(variant, making);
   const std::string prelude = codegen::cuda_prelude(emitted.text);
   const shipped::FormPart part{
       .image = archived_cuda_key({name, emitted.text, prelude, architecture, variant.key.debug}),

@@ -156,10 +156,6 @@ bool any_borrowed(std::span<const Argument> arguments) {
 // is refused.
 template <class MarkWritten>
 void run_on_cuda(const CudaLaunch &cuda, const std::byte *block, const MarkWritten &mark_written) {
-  if (cuda.is_plain()) {
-    cuda.run(block);
-    return mark_written();
-  }
   const bool is_one = cuda.kernel_count() <= 1;
   if (!is_one) mark_written();
   cuda.run(block);
@@ -423,7 +419,10 @@ void Launch::launch_with(const jit::CudaLaunch *cuda, const std::byte *block, So
 }
 
 void Launch::run(const jit::CudaLaunch *cuda, const std::byte *block) const {
-  if (cuda && cuda->is_plain()) return jit::run_on_cuda(*cuda, block, [&] { mark_written(); });
+  if (cuda && cuda->is_plain()) {
+    cuda->run(block);
+    return mark_written();
+  }
   const auto as_it_is = [&] {
     if (cuda) return jit::run_on_cuda(*cuda, block, [&] { mark_written(); });
     mark_written();
