@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from ._samite import UserError, called_at
+from collections.abc import Iterable
+
+from ._samite import Kernel, UserError, called_at
 
 
 def user_error(message: str) -> UserError:
     where = called_at()
     return UserError(message if where == "unknown location" else f"{message}\ncalled at {where}")
+
+
+def check_outputs(function: str, kernel: Kernel, outputs: Iterable[str]) -> None:
+    """UserError unless `outputs` names arrays that the kernel writes; `function` is what asked for it."""
+    known = {each.name: each for each in kernel.parameters}
+    for name in outputs:
+        if name not in known or not known[name].is_written:
+            raise user_error(
+                f"{function}({kernel.name}): outputs expects names of arrays that the kernel writes; {name!r} is given"
+            )
 
 
 def missing_package(what: str, package: str, instead: str = "") -> ModuleNotFoundError:

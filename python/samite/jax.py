@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import Kernel
-from ._errors import user_error
+from ._errors import check_outputs, user_error
 from ._samite import jax_kernel, jax_targets, scalar_bits, set_leak_warnings
 
 __all__ = ["Function", "function"]
@@ -207,13 +207,7 @@ class Function:
         deterministic: bool,
     ) -> None:
         self.name = kernel.name
-        known = {each.name: each for each in kernel.parameters}
-        for name in outputs:
-            if name not in known or not known[name].is_written:
-                raise user_error(
-                    f"samite.jax.function({self.name}): outputs expects names of arrays that the kernel writes; "
-                    f"{name!r} is given"
-                )
+        check_outputs("samite.jax.function", kernel, outputs)
         self.operation = _Operation(kernel, frozenset(outputs))
         if not self.operation.written:
             raise user_error(f"samite.jax.function({self.name}): the kernel writes no array, so there is no result")

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from . import Kernel, Parameter
-from ._errors import user_error
+from ._errors import check_outputs, user_error
 from ._samite import set_leak_warnings
 from ._torch_operations import (
     attention,
@@ -209,13 +209,7 @@ class Function:
 
     def __init__(self, kernel: Kernel, outputs: Mapping[str, Shape], extents: Shape | None) -> None:
         self.name = kernel.name
-        known = {each.name: each for each in kernel.parameters}
-        for name in outputs:
-            if name not in known or not known[name].is_written:
-                raise user_error(
-                    f"samite.torch.function({self.name}): outputs expects names of arrays that the kernel writes; "
-                    f"{name!r} is given"
-                )
+        check_outputs("samite.torch.function", kernel, outputs)
         self.operation = _Operation(kernel, frozenset(outputs))
         if not self.operation.written:
             raise user_error(f"samite.torch.function({self.name}): the kernel writes no array, so there is no result")
