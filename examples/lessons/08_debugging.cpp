@@ -15,12 +15,13 @@ void report(const Work &work) {
 }
 
 int main() {
-  Kernel roots{"roots", {"out", "in"}, [](Array<float, 1> out, Array<const float, 1> in) {
-                 Int i = thread_index();
-                 check(in(i) >= 0, "no root of ", in(i));
-                 if_(i == 1, [&] { print("in(", i, ") is ", in(i)); });
-                 out(i) = sqrt(in(i));
-               }};
+  auto take_roots = [](Array<float, 1> out, Array<const float, 1> in) {
+    Int i = thread_index();
+    check(in(i) >= 0, "no root of ", in(i));
+    if_(i == 1, [&] { print("in(", i, ") is ", in(i)); });
+    out(i) = sqrt(in(i));
+  };
+  Kernel roots{"roots", {"out", "in"}, take_roots};
   Kernel pick{"pick",
               {"out", "in", "which"},
               [](Array<float, 1> out, Array<const float, 1> in, Array<const std::int32_t, 1> which) {
