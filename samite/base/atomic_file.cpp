@@ -39,7 +39,7 @@ class File {
     if (::fsync(descriptor_) != 0) fail("cannot write", path_);
   }
 
-  // Network file systems report a full disk here.
+  // Network file systems report a full disk when a file is closed.
   void close() {
     const int result = ::close(descriptor_);
     descriptor_ = -1;
@@ -52,7 +52,7 @@ class File {
     return status;
   }
 
-  // Up to so many bytes, or to the end.
+  // Reads at most this many bytes.
   std::string read(std::size_t most) {
     std::string bytes(most, '\0');
     std::size_t have = 0;
@@ -67,10 +67,10 @@ class File {
     return bytes;
   }
 
-  // To the end, wherever that is: the file may grow meanwhile, or be none that has a size.
+  // Reads to the end: the file may grow meanwhile, or have no size, as a pipe.
   std::string read() {
     std::string bytes;
-    // One byte more than expected finds the end of the file.
+    // Reading one byte more than expected shows whether the file ends there.
     for (std::size_t most = bytes_of(status()) + 1;; most = bytes.size()) {
       const std::string more = read(most);
       bytes += more;
@@ -85,7 +85,7 @@ class File {
   int descriptor_;
 };
 
-// The rename itself is only durable once the folder is.
+// The rename is durable only after the folder is synchronised.
 void force_folder_to_disk(const std::filesystem::path &folder) {
   File(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY, "cannot open").force_to_disk();
 }
@@ -122,7 +122,7 @@ std::optional<std::string> read_file_if(const std::filesystem::path &path,
   File file(path, O_RDONLY | O_NONBLOCK, "cannot open");
   const struct stat status = file.status();
   if (!wanted(status)) return std::nullopt;
-  // One byte more than that tells whether there is more by now.
+  // Reading one byte more shows whether the file has grown.
   std::string bytes = file.read(File::bytes_of(status) + 1);
   if (bytes.size() > File::bytes_of(status)) return std::nullopt;
   return bytes;

@@ -19,13 +19,13 @@ namespace samite {
 
 void write_file_atomically(const std::filesystem::path &path, std::string_view bytes);
 
-// Plain, not atomic: for files in a folder that no other process uses yet.
+// Not atomic: for files in a folder that no other process uses yet.
 void write_file(const std::filesystem::path &path, std::string_view bytes);
 
 std::string read_file(const std::filesystem::path &path);
 
-// The same, where the status of the open file passes `wanted`; else nothing. Nothing, too, of a file that has grown
-// since its status was asked: it takes no more memory than was said. Does not wait for a pipe's writer.
+// Like read_file, but returns nothing if `wanted` rejects the status of the open file, or if the file has grown since:
+// it never takes more memory than that status says. Does not wait for a pipe's writer.
 std::optional<std::string> read_file_if(const std::filesystem::path &path,
                                         const std::function<bool(const struct stat &status)> &wanted);
 

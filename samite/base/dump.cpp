@@ -19,7 +19,7 @@ std::string_view folder() {
   return text ? text : "";
 }
 
-// What a kernel's name has of characters that mean something in paths becomes an underscore.
+// Characters of a kernel's name that have a meaning in paths become underscores.
 std::string in_path(std::string_view name) {
   std::string safe(name.substr(0, 100));
   const auto plain = [](char c) {

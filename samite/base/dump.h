@@ -1,8 +1,8 @@
-// What each step makes of a kernel, as files, for people who want to see.
+// Writes the result of each step of a kernel's compilation to files, for people.
 //
-// Where the environment variable SAMITE_DUMP names a folder, which is made if it is not there, each step writes a file
-// `<number>-<kernel>-<step>.<extension>` into it. Numbers count up through the process, so that the files in the order
-// of their names are the steps in theirs. A file that cannot be written is a warning. Thread-safe.
+// If the environment variable SAMITE_DUMP names a folder, which is made if needed, each step writes a file
+// `<number>-<kernel>-<step>.<extension>` into it. The numbers increase throughout the process, so that sorting the
+// files by name gives the order of the steps. A file that cannot be written is a warning. Thread-safe.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@ namespace samite {
 
 bool dumping();
 
-// `contents` as they are: text, or an image.
+// Writes `contents` unchanged: text, or an image.
 void dump(std::string_view kernel, std::string_view step, std::string_view extension, std::string_view contents);
 
 }  // namespace samite

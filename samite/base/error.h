@@ -27,7 +27,7 @@ class Error : public std::runtime_error {
   std::shared_ptr<const std::string> text_;  // the message with that line, if there is one
 };
 
-// Runs a call of the user's, whose errors then tell the line.
+// Runs a call of the user's, and adds its line to every error.
 template <class F>
 decltype(auto) at_call(const char *what, SourceLocation where, const F &call) {
   try {
@@ -52,9 +52,9 @@ class UserError : public Error {
 
 class DeviceError : public Error {
  public:
-  // `call` is what was asked, with its arguments; `reason` is the callee's own words.
+  // `call` is the failed call with its arguments; `reason` is the callee's own message.
   DeviceError(const std::string &call, const std::string &reason);
-  // `message` whole, where what was asked is not what failed.
+  // The whole message, for failures of something other than the requested call.
   explicit DeviceError(const std::string &message);
 };
 

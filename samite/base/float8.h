@@ -2,9 +2,9 @@
 // revision 1.0, 2023): f8e4m3 has 4 bits of precision, goes up to 448 and has no infinity; f8e5m2 has 3 bits, a half's
 // range, up to 57344, and infinities.
 //
-// They hold and convert; arithmetic on them is float's. Whatever is converted to them is rounded once, to nearest, ties
-// to even; what is too large, infinity too, becomes the largest finite number. Conversions to float are exact. A NaN
-// stays one.
+// They only hold and convert numbers; arithmetic on them is done in float. Conversions to them round once, to nearest,
+// ties to even; numbers that are too large, and infinities, become the largest finite number. Conversions to float are
+// exact. A NaN stays a NaN.
 #pragma once
 
 #include <bit>
@@ -36,14 +36,14 @@ class Float8 {
   static constexpr int bias = (1 << (exponent_bits - 1)) - 1, lowest_exponent = 1 - bias;
   static constexpr std::uint8_t nan = 0x7f;
 
-  // A double holds an integer of 64 bits to 53 of them, which is far more than the rounding here looks at: such an
+  // A double holds only 53 bits of a 64-bit integer, which is far more than the rounding here looks at: such an
   // integer is above the largest number.
   static constexpr std::uint8_t encode(double value) {
     if (value != value) return nan;
     const auto sign = static_cast<std::uint8_t>(std::bit_cast<std::uint64_t>(value) >> 63 << 7);
     const double magnitude = sign ? -value : value;
     if (magnitude > decode(largest)) return sign | largest;
-    // In units of the last digit, which below the normal numbers is that of the least of them.
+    // In units of the last place; subnormal numbers have the unit of the smallest normal number.
     const int exponent = static_cast<int>(std::bit_cast<std::uint64_t>(magnitude) >> 52) - 1023;
     const int unit = (exponent < lowest_exponent ? lowest_exponent : exponent) - fraction_bits;
     const double scaled = magnitude * power(-unit);

@@ -9,8 +9,9 @@ namespace samite {
 
 namespace {
 
-// Of a type of so many bits of precision, whose largest number has the exponent `highest`, and whose least normal one
-// has `lowest`. The largest number lacks `missing` of the units that the precision has room for.
+// The range of a type with this many bits of precision. The largest number has the exponent `highest`, the smallest
+// normal one `lowest`. The largest number is `missing` units in the last place below the largest that the precision
+// allows.
 FloatingRange range_of(int precision, int highest, int lowest, int missing = 0) {
   const double unit = std::ldexp(1.0, highest + 1 - precision),
                largest = std::ldexp(2.0, highest) - (1 + missing) * unit;

@@ -1,4 +1,4 @@
-// The numbers that a floating type has, and which ones are beyond them.
+// The range of a floating type, and whether a number lies outside of it.
 #pragma once
 
 #include "samite/base/scalar_type.h"
@@ -14,9 +14,8 @@ struct FloatingRange {
 // The range of a floating type.
 FloatingRange floating_range(ScalarType type);
 
-// Whether a number is finite and rounds to none of the type's finite numbers, or is an infinity that the type lacks.
-// The 8-bit types, of which what is too large becomes the largest number, have none of the numbers that would round to
-// infinity.
+// Whether a number is finite but too large for the type, or is an infinity that the type lacks. No finite number is too
+// large for the 8-bit types: conversions make it their largest number.
 bool is_too_large(ScalarType type, double value);
 
 }  // namespace samite

@@ -1,5 +1,5 @@
-// A function that is called before the call that it is given to returns: not kept, so nothing is copied. A tenth of
-// what std::function makes the compiler write for each lambda, of which a kernel has several. As C++26's
+// A reference to a function that is called only before the callee returns, so nothing is copied. For each lambda, of
+// which a kernel has several, the compiler generates a tenth of the code that std::function takes. As C++26's
 // std::function_ref (P0792R14), without pointers to members.
 #pragma once
 
@@ -18,7 +18,7 @@ class FunctionRef<R(Args...)> {
   template <class F>
     requires(!std::same_as<std::remove_cvref_t<F>, FunctionRef> && std::is_invocable_r_v<R, F &, Args...>)
   FunctionRef(F &&function) noexcept
-      // Not a static_cast, which has no place for the address of a function.
+      // A static_cast cannot convert the address of a function.
       : function_(const_cast<void *>(reinterpret_cast<const void *>(&function))),
         call_([](void *own, Args... args) -> R {
           return static_cast<R>((*reinterpret_cast<std::remove_reference_t<F> *>(own))(std::forward<Args>(args)...));

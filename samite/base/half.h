@@ -1,9 +1,9 @@
 // The 16-bit floating types on the host: half (IEEE 754 binary16: 11 bits of precision, up to 65504) and bfloat16 (the
 // upper half of a float: 8 bits of precision, a float's range).
 //
-// They hold and convert; arithmetic on them is float's. Whatever is converted to them is rounded once, to nearest, ties
-// to even; what is too large becomes infinity. Conversions to float are exact. A NaN stays one, with its sign and the
-// upper bits of its payload.
+// They only hold and convert numbers; arithmetic on them is done in float. Conversions to them round once, to nearest,
+// ties to even; numbers that are too large become infinity. Conversions to float are exact. A NaN stays a NaN, with its
+// sign and the upper bits of its payload.
 #pragma once
 
 #include <bit>
@@ -36,11 +36,11 @@ class SmallFloat {
   static constexpr std::uint16_t infinity = static_cast<std::uint16_t>(largest_exponent << fraction_bits);
   static constexpr std::uint64_t one = 1;
 
-  // As a double that rounds as the number itself does.
+  // As a double that rounds in the same way as the number itself.
   template <class A>
   static constexpr double to_double(A value) {
     if constexpr (std::is_integral_v<A> && sizeof(A) == 8) {
-      // More digits than a double has: those beyond leave a trace in the last one that stays.
+      // The integer has more digits than a double: the lost ones set the last digit that is kept (round to odd).
       constexpr A large = A{1} << 53;
       bool beyond = value >= large;
       if constexpr (std::is_signed_v<A>) beyond = beyond || value < -large;

@@ -1,6 +1,6 @@
 #include "samite/base/hash.h"
 
-// Compiled in, so that no process needs libxxhash.
+// xxhash is compiled in, so that no process needs libxxhash.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

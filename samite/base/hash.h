@@ -1,8 +1,8 @@
 // 128-bit content hashes: the names of cached things.
 //
-// Two contents with one name would load the wrong code, so parts are hashed with their lengths ("ab","c" differs from
-// "a","bc") and 128 bits make an accident impossible in practice. This is XXH3: fast, stable between versions and
-// machines, and no defence against someone who wants a collision.
+// Two contents with the same hash would load the wrong code. Parts are therefore hashed with their lengths ("ab","c"
+// differs from "a","bc"), and 128 bits make an accidental collision impossible in practice. This is XXH3: fast, stable
+// between versions and machines, but no defence against a deliberate collision.
 //
 // Values; a Hasher belongs to one thread.
 #pragma once
@@ -25,7 +25,7 @@ struct Hash128 {
   friend auto operator<=>(const Hash128 &, const Hash128 &) = default;
 };
 
-// The inverse of `hex`; nothing where `text` is not 32 hexadecimal digits.
+// The inverse of `hex`; returns nothing unless `text` is 32 hexadecimal digits.
 std::optional<Hash128> hash_from_hex(std::string_view text);
 
 class Hasher {

@@ -1,8 +1,8 @@
-// Says in a line what a program is told that is compiled as an older C++. Included before anything else.
+// Ends the compilation of a program that is compiled as an older C++ with one line. Included before anything else.
 #pragma once
 
 #if __cplusplus < 202002L
 #error "Samite needs C++20: compile with -std=c++20 or later"
-// Not there: ends the compilation, whose further errors would only bury this one.
+// There is no such file: a missing header ends the compilation, so that further errors do not bury this one.
 #include "samite_needs_cpp20"
 #endif

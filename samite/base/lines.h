@@ -1,4 +1,4 @@
-// A text, line by line.
+// Reads a text line by line.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace samite {
 
-// The first line, without its end, of what is then left in `rest`.
+// Removes the first line from `rest`, and returns it without its end.
 inline std::string_view take_line(std::string_view &rest) {
   const std::string_view line = rest.substr(0, rest.find('\n'));
   rest.remove_prefix(std::min(rest.size(), line.size() + 1));

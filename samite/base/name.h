@@ -1,7 +1,7 @@
 // A name that a program gives to something, such as a kernel or its parameter.
 //
-// It is made by implicit conversion from a string. A null pointer is a UserError with the line of that conversion,
-// where std::string would throw an error without one.
+// Strings convert to it implicitly. A null pointer throws a UserError with the line of that conversion; std::string
+// would throw an error without a line.
 #pragma once
 
 #include "samite/base/source_location.h"
@@ -28,7 +28,7 @@ class Name {
   std::string text_;
 };
 
-// Several of them, in order: {"y", "x"}, or strings that a program has already.
+// Several names in order: {"y", "x"}, or strings that a program already has.
 class Names {
  public:
   Names(std::initializer_list<Name> names);

@@ -45,7 +45,7 @@ std::string_view cpp_name(ScalarType type);  // "float"
 ScalarClass class_of(ScalarType type);
 std::optional<ScalarType> scalar_type_from_name(std::string_view name);
 
-// Bytes. Launches ask, so it is no call.
+// Bytes. Inline, because every launch uses it.
 constexpr std::size_t size_of(ScalarType type) {
   constexpr std::uint8_t bytes_of_rows[] = {
 #define SAMITE_BYTES(name, text, host, bytes, kind) bytes,
@@ -79,11 +79,11 @@ inline constexpr ScalarType scalar_type_of = ScalarTypeOf<std::remove_const_t<T>
 template <class T>
 concept Scalar = requires { ScalarTypeOf<std::remove_const_t<T>>::value; };
 
-// float, double, and the types of 8 and 16 bits: std::floating_point knows the first two alone.
+// float, double, and the 8-bit and 16-bit types, which std::floating_point does not include.
 template <class T>
 concept FloatingScalar = Scalar<T> && ScalarTypeOf<std::remove_const_t<T>>::kind == ScalarClass::Floating;
 
-// Those to compute with. The 8-bit floating types are types of memory: what they hold is converted first.
+// Floating types that arithmetic has. The 8-bit floating types are for storage only: kernels convert them first.
 template <class T>
 concept ArithmeticScalar =
     Scalar<T> && !std::is_same_v<std::remove_const_t<T>, bool> && !(FloatingScalar<T> && sizeof(T) == 1);

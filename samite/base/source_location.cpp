@@ -15,11 +15,11 @@ std::string SourceLocation::to_string() const {
 
 bool SourceLocation::in_library() const {
   const std::string_view name = file;
-  // This file is base/source_location.cpp, below the library's folder, however the compiler was told to call that.
+  // This file is base/source_location.cpp below the library's folder, whatever path the compiler was given for it.
   const std::string_view own = std::source_location::current().file_name();
   const std::string_view folder = own.substr(0, own.rfind("base/"));
   if (!folder.empty() && name.starts_with(folder)) return true;
-  // A program that includes the library's headers has them under a name of its own: samite/<module>/<file>.h.
+  // Programs include the library's headers by another path, which ends in samite/<module>/<file>.h.
   constexpr std::array<std::string_view, 7> modules{"base/",         "ir/",  "jit/",    "lang/",
                                                     "lang/algebra/", "ops/", "runtime/"};
   constexpr std::string_view library = "samite/";

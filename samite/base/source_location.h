@@ -22,7 +22,7 @@ struct SourceLocation {
 
   constexpr bool known() const { return line != 0; }
   std::string to_string() const;  // "dir/file.cpp:42", or "unknown location"
-  // Whether it is one of the library's own lines, which say nothing to its user.
+  // Whether it is one of the library's own lines, which do not help its user.
   bool in_library() const;
 
   friend bool operator==(const SourceLocation &a, const SourceLocation &b);

@@ -1,5 +1,5 @@
-// What a thread is in the midst of that makes its launches more than launches. All of it is one word, because every
-// launch asks: a plain launch reads it once.
+// The modes in which a thread's launches do more than run, such as recording on a tape. All modes are bits of one word,
+// because every launch checks them: a plain launch reads it once.
 #pragma once
 
 namespace samite {
@@ -7,7 +7,7 @@ namespace samite {
 enum class ThreadMode : unsigned { captures_kernel = 1, captures_graph = 2, computes_tangents = 4, records_tape = 8 };
 
 namespace internal {
-// Initialised where it is stored, so that reading it calls no function that might have to do so first.
+// constinit, so that reading it does not call a function that initialises it.
 extern __attribute__((visibility("hidden"))) constinit thread_local unsigned thread_modes;
 }  // namespace internal
 

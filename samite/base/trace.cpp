@@ -116,7 +116,7 @@ class TraceRecorder {
     return resolvers_;
   }
 
-  // Threads are tracks of a process named "host", and streams of one for each device.
+  // Threads are tracks of a process named "host"; streams are tracks of a process for each device.
   std::string text() const {
     std::map<std::string, int> tracks;
     for (const TracedWork &work : work_) tracks.try_emplace(work.track, static_cast<int>(tracks.size()));
@@ -161,7 +161,7 @@ class TraceRecorder {
   std::vector<void (*)() noexcept> resolvers_;
 };
 
-// Begins and ends the trace that the environment asks for.
+// Begins and ends the trace that SAMITE_TRACE asks for.
 class TraceOfTheEnvironment {
  public:
   TraceOfTheEnvironment() {
@@ -209,7 +209,7 @@ void TraceSpan::begin(const char *category, std::string_view name, std::uint64_t
     category_ = category;
     if (has_nvtx()) begin_nvtx_range(name_.c_str());
   } catch (const std::exception &) {  // NOLINT(bugprone-empty-catch)
-    // Without memory for the name the span is left out.
+    // If there is no memory for the name, the span is not recorded.
   }
 }
 

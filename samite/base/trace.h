@@ -49,8 +49,8 @@ void add_to_trace(TracedWork work);
 
 double trace_time_us();  // since the trace began
 
-// `resolve` is called when a trace ends, before it is written: to add work whose times are known only then. One for
-// each caller; it may throw nothing.
+// `resolve` is called when a trace ends, before the file is written, and adds work whose times are known only then.
+// Each caller may add one; it must not throw.
 void at_end_of_trace(void (*resolve)() noexcept);
 
 // Work of this thread between its construction and its destruction, if a trace runs.

@@ -14,11 +14,11 @@ using WarningSink = std::function<void(std::string_view text)>;
 
 void warn(std::string_view text);
 
-// Warns at the first call with this `cause`, and is silent after: for what would otherwise repeat with each kernel.
+// Warns only at the first call with this `cause`: for warnings that would otherwise repeat with each kernel.
 void warn_once(std::string_view cause, std::string_view text);
 
-// Returns the sink that was set before. An empty function restores standard error. Forgets which causes were seen,
-// so that a new sink hears of each once.
+// Returns the previous sink. An empty function restores standard error. Forgets which causes have been reported, so
+// that the new sink gets each of them once.
 WarningSink set_warning_sink(WarningSink sink);
 
 }  // namespace samite

@@ -11,7 +11,7 @@ bool is_part_of_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// The last word before the next comma or the closing bracket, which are removed with it.
+// Returns the last word before the next comma or closing bracket, and removes both from the text.
 std::string_view next_name(std::string_view &parameters) {
   const std::size_t end = std::min(parameters.find_first_of(",)"), parameters.size());
   std::string_view declaration = parameters.substr(0, end);

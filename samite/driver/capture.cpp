@@ -57,13 +57,13 @@ Capture::~Capture() {
 
 void Capture::drop() noexcept {
   try {
-    // What the caller's graph has got of the capture stays in it.
+    // The nodes that the capture has already added stay in the caller's graph.
     if (into_) keep_in(*into_);
   } catch (const std::bad_alloc &) {  // NOLINT(bugprone-empty-catch)
-    // It lacks what was dropped, and its user has the error that led here.
+    // The graph lacks the dropped nodes; the error that led here has been reported to its user.
   }
   CUgraph graph = nullptr;
-  // A capture that has failed gives no graph.
+  // A failed capture returns no graph.
   if (end_in_driver(graph) == Result::success && !into_) stream_.context().release<Entry::GraphDestroy>(graph);
 }
 
@@ -98,7 +98,7 @@ Result Capture::end_in_driver(CUgraph &raw) noexcept {
   return stream_.context().try_call_anyway<Entry::StreamEndCapture>(stream_.raw(), &raw);
 }
 
-// Whatever may fail on the host comes first, so that no graph is left without an owner.
+// Everything that may fail on the host comes first, so that every graph has an owner.
 Capture::Captured Capture::end() {
   std::vector<GraphNode> last = last_nodes(stream_);
   const Graph graph = into_ ? *into_ : Graph(std::make_shared<Graph::State>(stream_.context(), nullptr));

@@ -58,14 +58,15 @@ struct Context::State {
 };
 
 Context Context::primary(std::shared_ptr<const Driver> driver, int device) {
-  // All handles of a device share one state, so that a fault met through one is known to all.
+  // All handles of a device share one state, so that a fault seen through one of them is known to all.
   static std::mutex mutex;
   static std::map<std::pair<const Driver *, int>, std::weak_ptr<State>> states;
 
   std::lock_guard lock(mutex);
   std::erase_if(states, [](const auto &state) { return state.second.expired(); });
   const std::pair key{driver.get(), device};
-  // A state keeps its driver alive, so one that lives was made by this driver and not by an earlier one at its address.
+  // A state keeps its driver alive. A live state therefore belongs to this driver, not to an earlier one at its
+  // address.
   if (const auto known = states.find(key); known != states.end())
     if (std::shared_ptr<State> state = known->second.lock()) return Context(std::move(state));
   auto state = std::make_shared<State>(std::move(driver), device);
@@ -125,14 +126,14 @@ std::uint64_t Context::capture_of(CUstream stream) const {
   const Result code = try_call<Entry::StreamGetCaptureInfo>(stream, &status, &id, static_cast<CUgraph *>(nullptr),
                                                             static_cast<const CUgraphNode **>(nullptr),
                                                             static_cast<std::size_t *>(nullptr));
-  // The legacy default stream, which takes part in no capture, while another stream does.
+  // The legacy default stream cannot be captured, and another stream of this context is being captured.
   if (code == Result::stream_capture_implicit) return 0;
   if (code != Result::success) fail(Entry::StreamGetCaptureInfo, code, {stream});
   return status == CaptureStatus::active ? id : 0;
 }
 
 void Context::warn_of_release(Entry entry, Result code) const noexcept {
-  // A process that ends may have unloaded the driver before the last handle goes.
+  // At the end of the process, the driver may be unloaded before the last handle is destroyed.
   if (code == Result::deinitialized || lost()) return;
   warn_once(info(entry).symbol,
             fmt::format("{} failed: {}", info(entry).symbol,

@@ -57,7 +57,7 @@ DeviceInfo device_info(const Driver &driver, int number) {
   using enum DeviceAttribute;
   info.compute_capability = 10 * read(compute_capability_major) + read(compute_capability_minor);
   info.multiprocessors = read(multiprocessor_count);
-  // Two transfers in each cycle of the clock, which is in kHz, over a bus whose width is in bits.
+  // Two transfers per clock cycle. The clock is in kHz, the bus width in bits.
   info.memory_bandwidth = 2e3 * read(memory_clock_rate) * read(memory_bus_width) / 8;
   info.memory_pools = read(memory_pools_supported) != 0;
   info.tensor_maps = read(tensor_map_access_supported) != 0;

@@ -24,7 +24,7 @@ std::string with_remedy(std::string message, Result code) {
   return message;
 }
 
-// Before there is a version to speak of, the function that tells it may itself be missing.
+// The function that returns the version may itself be missing.
 int version_of(const EntryPoints &table) {
   int version = 0;
   const Result code = table.DriverGetVersion != nullptr ? table.DriverGetVersion(&version) : Result::success;
@@ -91,7 +91,7 @@ std::shared_ptr<const Driver> Driver::from(const EntryPoints &table) {
 
 std::string Driver::describe(Result code) const {
   const char *name = nullptr, *text = nullptr;
-  // A driver asked for a code that it does not know leaves the pointers null.
+  // The driver leaves the pointers null for an unknown code.
   table_.GetErrorName(code, &name);
   table_.GetErrorString(code, &text);
   const std::string_view known = name_of(code);

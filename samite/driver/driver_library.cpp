@@ -1,4 +1,4 @@
-// How the driver's functions are found in its library.
+// Looks up the driver's functions in its library.
 
 #include "samite/base/dynamic_library.h"
 #include "samite/driver/driver.h"
@@ -9,13 +9,13 @@ namespace samite::driver {
 namespace {
 
 using GetVersion = Result(int *version);
-// The function itself has two versions; the older is in drivers from 11.3, which are too old, and is not called.
+// The function has two versions. Only drivers from 11.3 have just the older one; they are too old, so it is not called.
 using GetProcAddress = Result(const char *symbol, void **address, int version, std::uint64_t flags,
                               ProcAddressResult *found);
 
 DynamicLibrary open_library(const std::string &path) {
   try {
-    // A driver that has started runs threads of its own, which unloading would pull the code from under.
+    // A driver that has started runs threads of its own; unloading it would remove the code that they run.
     return DynamicLibrary(path, Unloading::never);
   } catch (const DeviceError &error) {
     throw DeviceError(

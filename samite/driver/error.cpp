@@ -18,7 +18,7 @@ constexpr Row rows[] = {{Result::success, "CUDA_SUCCESS", ResultKind::call},
 #undef SAMITE_ROW
 };
 
-// For a code that the table lacks, a row that says so.
+// The row for codes that are not in the table.
 const Row &row_of(Result code) noexcept {
   static constexpr Row unlisted{Result::unknown, "", ResultKind::call};
   for (const Row &row : rows)

@@ -19,7 +19,7 @@ std::string what_failed(const std::string &context, Result code, const std::stri
 void FaultLog::watch(std::string stream_name, const std::shared_ptr<LaunchHistory> &history) {
   std::lock_guard lock(mutex_);
   std::erase_if(watched_, [](const Watched &watched) { return watched.forgotten(); });
-  // A program that makes streams without end and never waits for them would make this grow with them.
+  // Bounds the list for programs that keep making streams and never wait for them.
   const auto gone = [](const Watched &watched) { return watched.history.use_count() == 1; };
   if (watched_.size() >= max_watched) std::erase_if(watched_, gone);
   watched_.push_back({std::move(stream_name), history});

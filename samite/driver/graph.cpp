@@ -10,7 +10,7 @@ Graph::State::~State() {
 }
 
 void Graph::Contents::keep(const std::shared_ptr<const void> &object) {
-  // A graph has many launches of few kernels.
+  // A graph has many launches of a few kernels, so each kernel is kept once.
   if (std::ranges::find(kept, object) == kept.end()) kept.push_back(object);
 }
 
@@ -45,7 +45,7 @@ GraphNode Graph::add(const PreparedLaunch &launch, void **parameters, std::span<
   const KernelNodeParameters node_parameters = launch.node_parameters(parameters);
 
   std::lock_guard lock(state_->contents->mutex);
-  // What the graph refers to is kept before it does.
+  // Keeps what the node refers to before the graph has the node.
   state_->contents->add_kernel(launch.kernel().name(), launch.kernel().owner());
   CUgraphNode node = nullptr;
   try {
@@ -55,7 +55,7 @@ GraphNode Graph::add(const PreparedLaunch &launch, void **parameters, std::span<
       context().call_for<Entry::GraphKernelNodeSetAttribute>(origin, node, launch.attributes()[i].id,
                                                              &launch.attributes()[i].value);
   } catch (...) {
-    // Without its attributes it would run otherwise than it was asked to.
+    // Without its attributes the node would not run as requested, so it is removed.
     if (node != nullptr) context().release<Entry::GraphDestroyNode>(node);
     state_->contents->kernels.pop_back();
     throw;

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t names_shown = 8;
 
-// "graph of 12 launches (scale, add, …)", kept for the process, since a stream's history refers to it. A program has
-// few graphs that differ in this.
+// "graph of 12 launches (scale, add, …)". Kept for the process, because a stream's history refers to it; few graphs of
+// a program have different names.
 const char *name_of(const std::vector<const char *> &kernels) {
   std::string names;
   for (std::size_t i = 0; i < std::min(kernels.size(), names_shown); ++i)
@@ -64,7 +64,7 @@ void GraphExecutable::set(const GraphNode &node, const PreparedLaunch &launch, v
   const KernelNodeParameters node_parameters = launch.node_parameters(parameters);
   const std::shared_ptr<const void> owner = launch.kernel().owner();
   std::lock_guard lock(state_->mutex);
-  // Work that was launched before may still use the kernel that was set before, so nothing is let go.
+  // Earlier launches may still run the previous kernel, so nothing is released.
   if (std::ranges::find(state_->kept, owner) == state_->kept.end()) state_->kept.push_back(owner);
   context().call_for<Entry::GraphExecKernelNodeSetParams>({launch.kernel().name(), launch.where()}, raw(), node.raw,
                                                           &node_parameters);
@@ -87,7 +87,7 @@ void GraphExecutable::update(const Graph &graph) {
                     "instead.",
                     difference_text(info.result)));
   if (code != Result::success) context().fail(Entry::GraphExecUpdate, code, {raw(), graph.raw(), nullptr});
-  // As for set(): the graph before, and what it keeps, may still be running.
+  // As in set(): the previous graph may still be running, so what it keeps is not released.
   if (state_->graph.state_ != graph.state_) state_->kept.push_back(std::exchange(state_->graph, graph).state_);
   state_->name = name;
 }

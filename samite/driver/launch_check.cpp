@@ -30,7 +30,7 @@ void check_cluster(const LaunchShape &shape, const Context &context, const Origi
   if (!limits.clusters)
     refuse(origin, fmt::format("clusters need a GPU of compute capability 9.0 or newer, and {} has {}.{}",
                                context.to_string(), limits.compute_capability / 10, limits.compute_capability % 10));
-  // 16 is the architecture's limit; more than 8 is not portable and asked for by name.
+  // The architecture's limit is 16. More than 8 is not portable, so the kernel must allow it by name.
   if (product(cluster) == 0 || product(cluster) > 16)
     refuse(origin, fmt::format("a cluster of {} has {} blocks: it may have 1 to 16", text(cluster), product(cluster)));
   for (std::size_t axis = 0; axis < 3; ++axis)

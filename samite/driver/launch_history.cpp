@@ -7,7 +7,7 @@
 namespace samite::driver {
 
 std::string LaunchRecord::to_string() const {
-  // A graph has no grid of its own.
+  // A graph has no grid.
   std::string text = grid[0] != 0 ? fmt::format("kernel \"{}\"", kernel) : kernel;
   if (where.known()) text += " at " + where.to_string();
   if (grid[0] != 0)

@@ -14,10 +14,10 @@ namespace samite::driver {
 Library::Library(const Context &context, std::shared_ptr<CUlib_st> raw) : context_(context), raw_(std::move(raw)) {}
 
 Library Library::load(const Context &context, std::span<const std::byte> image) {
-  // What the driver's own compiler says of PTX that it refuses.
+  // Messages of the driver's own compiler about PTX that it refuses.
   std::array<char, 4096> log{};
   std::array options{JitOption::error_log_buffer, JitOption::error_log_buffer_bytes};
-  // The driver takes a number in the place of a pointer.
+  // The driver takes a number in place of a pointer.
   std::array<void *, 2> values{log.data(), std::bit_cast<void *>(log.size() - 1)};
 
   CUlibrary raw = nullptr;
@@ -28,7 +28,8 @@ Library Library::load(const Context &context, std::span<const std::byte> image) 
   std::optional<Library> library;
   if (code == Result::success) {
     library = Library(context, own<Entry::LibraryUnload>(context, raw));
-    // The driver reads an image when a context first needs it: now, while there is room for what it has to say.
+    // The driver reads an image when a context first needs it. That is done here, while the buffers for its messages
+    // exist.
     failed = Entry::LibraryGetModule;
     CUmodule module = nullptr;
     code = context.try_call<Entry::LibraryGetModule>(&module, raw);
@@ -75,7 +76,7 @@ void Kernel::allow_shared_memory(unsigned bytes) const {
                     "and a block of {} may have {}: use smaller tiles or fewer stages",
                     name_, std::uint64_t{bytes} + fixed, bytes, fixed, context().to_string(), most));
   if (bytes + fixed <= context().limits().shared_bytes || shared_->all_allowed.load(std::memory_order_acquire)) return;
-  // As much as there is: of a kernel's launches, each may need another size, and those that are prepared run again.
+  // The largest possible size: launches of one kernel may differ in size, and prepared launches run again later.
   context().call_for<Entry::KernelSetAttribute>({.kernel = name_}, FunctionAttribute::max_dynamic_shared_bytes,
                                                 static_cast<int>(most - fixed), raw_, context().raw_device());
   shared_->all_allowed.store(true, std::memory_order_release);

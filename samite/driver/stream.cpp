@@ -28,7 +28,7 @@ Stream Stream::borrow(const Context &context, CUstream raw) {
         fmt::format("stream {:#x} belongs to another context than the primary one of {}: give a stream that "
                     "was made on this device, with the primary context current",
                     reinterpret_cast<std::uintptr_t>(raw), context.to_string()));
-  // No control block is needed for what is not owned: an aliasing pointer keeps nothing.
+  // A borrowed stream needs no control block: an aliasing pointer owns nothing.
   return {context, std::shared_ptr<CUstream_st>(std::shared_ptr<void>(), raw)};
 }
 

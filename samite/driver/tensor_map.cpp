@@ -41,8 +41,8 @@ void require_support(const Context &context, const TensorLayout &layout, int cap
   if (version < first_version_with_packed_types) fail_version(layout.type, version);
 }
 
-// Whether this thread may have no context, for which it asks before it encodes. A thread's first encoding asks, so that
-// tools that watch a program's calls see none that fails.
+// Whether this thread must ask for the current context before it encodes. A thread asks at its first encoding, so that
+// tools that watch a program's calls see no failed one.
 constinit thread_local bool lacks_context = true;
 
 bool some_context_is_current(const EntryPoints &table) {
@@ -75,10 +75,9 @@ Result try_pushed(const Context &context, Arguments... arguments) {
   return pushed.code() == Result::success ? context.driver().try_call<entry>(arguments...) : pushed.code();
 }
 
-// The encoders compute bits, for which any context will do that is current. Encoding takes the driver 80 ns; to ask
-// first which context is current would be 10 more, so a thread that has one just calls. Where there is none the call
-// fails, which takes the driver 900 ns, whereas to push one and to pop it takes 45: a thread that met the failure asks
-// from then on, until it has a context.
+// The encoders only compute bits, but need some current context. Encoding takes the driver 80 ns, and asking for the
+// current context 10 more, so a thread that has a context does not ask. Without one the call fails after 900 ns, while
+// pushing and popping a context takes 45: a thread whose call has failed asks from then on, until it has a context.
 template <Entry entry, class... Arguments>
 void encode_in(const Context &context, SourceLocation where, Arguments... arguments) {
   if (lacks_context) [[unlikely]]
@@ -93,7 +92,7 @@ void encode_in(const Context &context, SourceLocation where, Arguments... argume
     context.fail(entry, code, {Argument(arguments)...}, {nullptr, where});
 }
 
-// The driver takes the device's address as a pointer.
+// The driver takes the device address as a pointer.
 void *pointer(CUdeviceptr address) { return std::bit_cast<void *>(address); }
 
 }  // namespace

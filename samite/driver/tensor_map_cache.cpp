@@ -12,13 +12,13 @@ constexpr std::size_t place_count = 1024;
 constexpr int place_bits = 10;
 static_assert(place_count == std::size_t{1} << place_bits);
 
-// Without padding, so that its bytes are its value.
+// Has no padding, so that equal bytes mean equal values.
 static_assert(std::has_unique_object_representations_v<TiledTensor>);
 using Words = std::array<std::uint64_t, sizeof(TiledTensor) / sizeof(std::uint64_t)>;
 
 std::size_t place_of(const Words &words) noexcept {
-  // Odd multipliers from the fractional part of the golden ratio and its powers, as in multiplicative hashing; two sums
-  // that do not wait for each other.
+  // Multiplicative hashing: odd multipliers from the fractional part of the golden ratio and its powers. The two sums
+  // are independent, so that neither waits for the other.
   constexpr std::uint64_t first = 0x9e3779b97f4a7c15, second = 0xc2b2ae3d27d4eb4f;
   std::uint64_t a = first, b = second;
   for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
@@ -46,7 +46,7 @@ TensorMapBits TensorMapCache::encode(const TiledTensor &tensor, SourceLocation w
   Place &place = places_[place_of(words)];
   {
     std::lock_guard lock(mutex_);
-    // An empty place holds zeros, which describe no tensor.
+    // An empty slot holds zeros, which describe no tensor.
     if (place.tensor == words && tensor.rank != 0) return place.bits;
   }
   const TensorMapBits bits = TensorMap::encode(context_, tensor, nullptr, where).bits();

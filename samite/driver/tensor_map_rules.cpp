@@ -46,18 +46,19 @@ constexpr std::uint64_t span_bytes(Swizzle swizzle) {
   }
 }
 
-// What dimension 0 must have a multiple of, elements.
+// The extent of dimension 0 must be a multiple of this number of elements.
 constexpr std::uint64_t group_of(TensorType type) {
   return has_gaps(type) ? 128 : type == TensorType::u4x16_align8 ? 2 : 1;
 }
 
-// `unit` is a power of two that the compiler does not know: a division would take longer than all of a rule does.
+// `unit` is a power of two, which the compiler does not know: a division would take longer than the rest of a rule.
 bool is_multiple(std::uint64_t value, std::uint64_t unit) noexcept { return (value & (unit - 1)) == 0; }
 
-// One rule a function, which returns whether it is broken. Those that read a dimension's entries come after the rank's.
+// Each function is one rule, and returns whether the tensor breaks it. Rules that read a dimension's entries come after
+// the rank's.
 //
-// The driver makes a map in less time than formatting a number takes, so the text of a broken rule is a function, which
-// `report` calls or does not. The first pass is Silent.
+// Formatting a number takes longer than the driver needs for a map, so the text of a broken rule is a function, which
+// `report` calls only when the text is wanted. The first pass is Silent.
 struct Silent {
   template <class Text>
   constexpr bool operator()(Text) const {
@@ -89,7 +90,7 @@ bool interleaved_rank_rule(Report report, const TensorLayout &t) {
   });
 }
 
-// Why the layout needs 32 bytes where 16 are the rule.
+// The reason why this layout needs 32 bytes instead of 16.
 std::string reason_for_32(const TensorLayout &t) {
   if (t.interleave == Interleave::bytes_32) return ", because interleave is bytes_32";
   if (has_gaps(t.type)) return fmt::format(", because the element type is {}", row_of(t.type).name);
@@ -140,8 +141,7 @@ bool strides_rule(Report report, const TensorLayout &t) {
 
 template <class Report>
 bool element_strides_rule(Report report, const TensorLayout &t) {
-  // The copy engine has no stride along dimension 0, unless the layout is interleaved; the driver looks at it all the
-  // same.
+  // The copy engine has a stride along dimension 0 only if the layout is interleaved; the driver always checks it.
   for (unsigned d = 0; d < t.rank; ++d)
     if (t.element_strides[d] == 0 || t.element_strides[d] > 8)
       return report(
@@ -158,7 +158,7 @@ constexpr bool interleave_rule(Report report, const TensorLayout &t) {
   return false;
 }
 
-// As documented; the driver lets any swizzle pass.
+// The documentation's rule; the driver accepts any swizzle.
 template <class Report>
 constexpr bool interleaved_swizzle_rule(Report report, const TensorLayout &t) {
   if (t.interleave == Interleave::bytes_32 && t.swizzle != Swizzle::bytes_32)
@@ -167,7 +167,7 @@ constexpr bool interleaved_swizzle_rule(Report report, const TensorLayout &t) {
   return false;
 }
 
-// `when` is what the swizzle is limited for, a phrase.
+// `when`: a phrase that says when the swizzle has this limit.
 template <class Report, class When>
 constexpr bool swizzle_is_one_of(Report report, const TensorLayout &t, std::initializer_list<Swizzle> allowed,
                                  When when) {
@@ -200,7 +200,7 @@ bool wide_swizzle_rule(Report report, const TensorLayout &t) {
                            [] { return "for im2col along the width"; });
 }
 
-// `inner` elements of dimension 0 lie side by side in shared memory, in what the swizzle takes as one row.
+// `inner` elements of dimension 0 are contiguous in shared memory; they are one row of the swizzle.
 template <class Report>
 bool swizzle_span_rule(Report report, const TensorLayout &t, const char *argument, std::uint64_t inner) {
   if (t.interleave != Interleave::none || t.swizzle == Swizzle::none) return false;
@@ -220,7 +220,7 @@ constexpr bool fill_rule(Report report, const TensorLayout &t) {
   });
 }
 
-// Side by side in shared memory, where copies work on 16 bytes at a time.
+// Contiguous in shared memory, where copies work on units of 16 bytes.
 template <class Report>
 bool inner_bytes_rule(Report report, const TensorLayout &t, const char *argument, std::uint64_t inner) {
   const std::uint64_t bits = inner * static_cast<std::uint64_t>(row_of(t.type).bits);
@@ -244,7 +244,7 @@ bool box_rule(Report report, const TiledTensor &t) {
   return false;
 }
 
-// `elements` is what one copy brings.
+// `elements`: the number that one copy loads.
 template <class Report>
 bool shared_bytes_rule(Report report, const TensorLayout &t, std::uint64_t elements, std::uint64_t shared_bytes) {
   const std::uint64_t bits = elements * static_cast<std::uint64_t>(row_of(t.type).bits);
@@ -255,7 +255,7 @@ bool shared_bytes_rule(Report report, const TensorLayout &t, std::uint64_t eleme
   });
 }
 
-// Of the indices inside of the box every element_strides-th, as the driver counts them.
+// As the driver counts them: box / element_strides in each dimension, rounded down.
 std::uint64_t elements_of_box(const TiledTensor &t) {
   std::uint64_t elements = 1;
   for (unsigned d = 0; d < t.rank; ++d) elements *= t.box[d] / t.element_strides[d];
@@ -264,7 +264,7 @@ std::uint64_t elements_of_box(const TiledTensor &t) {
 
 template <class Report>
 bool box_bytes_rule(Report report, const TiledTensor &t, std::uint64_t shared_bytes) {
-  // Most boxes fit whole, which is known without a division.
+  // Most boxes fit; these need no division.
   std::uint64_t whole = 1;
   for (unsigned d = 0; d < t.rank; ++d) whole *= t.box[d];
   return shared_bytes_rule(Silent(), t, whole, shared_bytes) &&
@@ -273,7 +273,7 @@ bool box_bytes_rule(Report report, const TiledTensor &t, std::uint64_t shared_by
 
 template <class Report>
 bool corners_rule(Report report, const Im2colTensor &t) {
-  // The map has fewer bits for each offset, the more there are.
+  // The more offsets a map has, the fewer bits each of them has.
   const int most = t.rank == 3 ? 32767 : t.rank == 4 ? 127 : 15;
   const auto outside = [most](int offset) { return offset < -most - 1 || offset > most; };
   for (unsigned i = 0; i + 2 < t.rank; ++i) {
@@ -291,7 +291,7 @@ bool corners_rule(Report report, const Im2colTensor &t) {
   return false;
 }
 
-// The driver counts in 32 bits.
+// The driver's counters have 32 bits.
 template <class Report>
 bool bounding_box_rule(Report report, unsigned dimension, std::uint64_t extent, int lower, int upper) {
   constexpr std::int64_t most = 0x7fffffff;
@@ -307,7 +307,7 @@ bool bounding_box_rule(Report report, unsigned dimension, std::uint64_t extent, 
 
 template <class Report>
 bool bounding_boxes_rule(Report report, const Im2colTensor &t) {
-  // Where the layout is interleaved the channels of a slice are no dimension of their own: the width is the first.
+  // In interleaved layouts a slice's channels are not a dimension: the first dimension is the width.
   const unsigned width = t.interleave == Interleave::none ? 1 : 0;
   for (unsigned i = 0; i + 2 < t.rank; ++i)
     if (bounding_box_rule(report, width + i, t.extents[width + i], t.lower_corner[i], t.upper_corner[i])) return true;
@@ -367,7 +367,7 @@ bool any_broken(Report report, const Im2colWideTensor &t) {
          swizzle_span_rule(report, t, "channels", t.channels) || fill_rule(report, t);
 }
 
-// What the quick look needs to know of an element type. The rules fill it, so that the two cannot differ.
+// Facts about an element type for the fast check. They are computed from the rules, so that the two cannot differ.
 struct TypeFacts {
   std::uint8_t bits;
   std::uint8_t address_mask;  // bits of addresses and strides that must be 0, where the layout is not interleaved
@@ -402,7 +402,7 @@ constexpr auto type_facts = [] {
   return facts;
 }();
 
-// How many bits box[0] may be long, where the layout is not interleaved.
+// The largest number of bits in box[0] for layouts that are not interleaved.
 constexpr auto span_bits = [] {
   std::array<std::uint32_t, std::size(swizzle_names)> bits{};
   for (std::size_t swizzle = 0; swizzle < bits.size(); ++swizzle)
@@ -411,8 +411,8 @@ constexpr auto span_bits = [] {
   return bits;
 }();
 
-// Flat, because three kinds of tensors share the rules: called one by one, they read the element type and the alignment
-// again and again, and take twice as long.
+// Inlined whole, because three kinds of tensors share the rules: separate calls would read the element type and the
+// alignment again each time, and take twice as long.
 template <class Tensor, class... Limits>
 [[gnu::flatten]] bool breaks_a_rule(const Tensor &tensor, Limits... limits) {
   return any_broken(Silent(), tensor, limits...);
@@ -440,9 +440,9 @@ bool may_break_rule(const TiledTensor &t, std::uint64_t shared_bytes) noexcept {
   const TypeFacts &facts = type_facts[type];
   const std::uint64_t address_mask = facts.address_mask | (interleave & 2) << 3;
 
-  // Each rule leaves bits where it is broken, and none is branched on: asking one after the other takes 7 ns longer for
-  // a matrix and 16 ns for five dimensions, where the driver's call takes 80. What is 0 wraps around when 1 is taken
-  // off.
+  // Each broken rule sets bits, and there is one branch at the end: a branch for each rule takes 7 ns longer for a
+  // matrix and 16 ns for five dimensions, beside the driver's call of 80. Subtracting 1 from 0 wraps around to a large
+  // number.
   std::uint64_t broken = (t.address & address_mask) | (t.extents[0] & facts.extent_mask);
   std::uint64_t elements = 1;
   const auto look_at = [&](unsigned d) {
