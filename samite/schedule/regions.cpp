@@ -7,8 +7,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <ranges>
 
 namespace samite::schedules {
@@ -313,18 +315,28 @@ Region floored(const Lowering &lowering, std::uint32_t f, Region region) {
   return region;
 }
 
+namespace {
+
+// `tails`: those that make the loops of these schedules longer than what is needed.
+void check_multiple(const Lowering &lowering, std::uint32_t f, std::size_t d, const DefinitionSchedule &schedule,
+                    std::int64_t multiple, std::initializer_list<ir::Tail> tails) {
+  if (multiple <= std::numeric_limits<std::int32_t>::max()) return;
+  const Function &of = lowering.function(f);
+  SourceLocation where = of.where;
+  for (const Relation &relation : schedule.relations)
+    if (std::ranges::count(tails, relation.tail) != 0) where = relation.where;
+  throw UserError(where, fmt::format("the splits of '{0}' round '{1}' up to a multiple beyond 2147483647, and no "
+                                     "dimension has so many elements; split by less, or use Tail::guard",
+                                     of.name, of.definitions[0].pure[d]->name));
+}
+
+}  // namespace
+
 std::int64_t rounded(const Lowering &lowering, std::uint32_t f, std::size_t d) {
   std::int64_t modulus = 1;
   const auto round = [&](const DefinitionSchedule &schedule) {
     modulus = std::lcm(modulus, rounded_to(schedule, schedule.roots[d]));
-    if (modulus <= std::numeric_limits<std::int32_t>::max()) return;
-    const Function &of = lowering.function(f);
-    SourceLocation where = of.where;
-    for (const Relation &relation : schedule.relations)
-      if (relation.tail == ir::Tail::round_up || relation.tail == ir::Tail::predicate_loads) where = relation.where;
-    throw UserError(where, fmt::format("the splits of '{0}' round '{1}' up to a multiple beyond 2147483647, and no "
-                                       "dimension has so many elements; split by less, or use Tail::guard",
-                                       of.name, of.definitions[0].pure[d]->name));
+    check_multiple(lowering, f, d, schedule, modulus, {ir::Tail::round_up, ir::Tail::predicate_loads});
   };
   for (std::size_t n = 0; n < lowering.function(f).definitions.size(); ++n) {
     if (!lowering.function(f).definitions[n].pure[d]) continue;
@@ -353,9 +365,13 @@ bool loads_only_asked(const Lowering &lowering, std::uint32_t f, std::size_t d) 
 std::int64_t loaded_multiple(const Lowering &lowering, std::uint32_t f, std::size_t n, std::size_t d) {
   if (!lowering.function(f).definitions[n].pure[d]) return 1;
   const DefinitionSchedule &schedule = lowering.schedules[f].definitions[n];
-  std::int64_t multiple = computed_to(schedule, schedule.roots[d]);
-  for (const DefinitionSchedule &special : schedule.specializations)
-    multiple = std::lcm(multiple, computed_to(special, special.roots[d]));
+  std::int64_t multiple = 1;
+  const auto compute = [&](const DefinitionSchedule &one) {
+    multiple = std::lcm(multiple, computed_to(one, one.roots[d]));
+    check_multiple(lowering, f, d, one, multiple, {ir::Tail::predicate_stores});
+  };
+  compute(schedule);
+  for (const DefinitionSchedule &special : schedule.specializations) compute(special);
   return multiple;
 }
 
@@ -386,24 +402,35 @@ Box loaded_box(const Lowering &lowering, std::uint32_t f, std::size_t n, Box box
 
 namespace {
 
-// If the first and last elements are products, they may exceed 32 bits.
+// The first and last elements may exceed 32 bits, in which the kernels count them.
 void require_narrow(Lowering &lowering, std::uint32_t f, std::size_t d, const Interval &elements) {
   const auto is_product = [&](const Symbol &symbol) {
     const Derived *derived = lowering.symbols.derived(symbol);
     return derived && derived->op == Op::Mul;
   };
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  if (!lowering.symbols.depends_on(elements.lower, is_product) &&
-      !lowering.symbols.depends_on(elements.upper, is_product))
-    return;
+  const passes::RangeOfSymbol range = lowering.symbols.range();
+  const bool product = lowering.symbols.depends_on(elements.lower, is_product) ||
+                       lowering.symbols.depends_on(elements.upper, is_product);
+  const auto exceeds = [&](const Affine &number) { return at_most(number, range).value_or(most + 1) > most; };
+  const bool below = product || at_least(elements.lower, range).value_or(-most - 2) < -most - 1;
+  const bool above = product || exceeds(elements.upper);
+  const bool many = exceeds(elements.upper - elements.lower + 1);
+  if (!below && !above && !many) return;
+
   const Value lower = lowering.integers.wide_value_of(elements.lower),
               upper = lowering.integers.wide_value_of(elements.upper);
-  const Value count = lowering.write(Op::Sub, upper, lower);
-  Value fits = lowering.write(Op::Less, count, Value::constant(ScalarType::Int64, most));
-  for (const Value &end : {lower, upper}) {
-    const Value wraps = lowering.write.converted(lowering.write.as_i32(end), ScalarType::Int64);
-    fits = lowering.write(Op::And, fits, lowering.write(Op::Equal, wraps, end));
-  }
+  std::optional<Value> fits;
+  const auto require = [&](Op op, const Value &number, std::int64_t end) {
+    const Value holds = lowering.write(op, number, Value::constant(ScalarType::Int64, end));
+    fits = fits ? lowering.write(Op::And, *fits, holds) : holds;
+  };
+  // One of the two follows from the other, where it is known on which side of 0 the first element is.
+  const bool from_zero = !product && at_least(elements.lower, range).value_or(-1) >= 0;
+  const bool to_zero = !product && at_most(elements.lower, range).value_or(1) <= 0;
+  if (!from_zero) require(Op::Less, lowering.write(Op::Sub, upper, lower), most);
+  if (from_zero || !to_zero) require(Op::Less, upper, most);
+  if (below) require(Op::GreaterEqual, lower, -most - 1);
   const Function &of = lowering.function(f);
   Message message;
   message.texts = {fmt::format("'{}' is needed at indices from ", of.name), " to ",
@@ -412,7 +439,7 @@ void require_narrow(Lowering &lowering, std::uint32_t f, std::size_t d, const In
   message.values = {lower, upper};
   const auto call = lowering.last_call.find(f);
   lowering.host.add(
-      {Requirement{fits, std::move(message), call == lowering.last_call.end() ? of.where : call->second.where}});
+      {Requirement{*fits, std::move(message), call == lowering.last_call.end() ? of.where : call->second.where}});
 }
 
 [[noreturn]] void refuse_unknown(const Lowering &lowering, std::uint32_t f, std::size_t d) {

@@ -121,6 +121,38 @@ TEST_F(LargeLoops, RoundingUpBeyond32Bits) {
               HasSubstr("the splits of 'f' round 'x' up to a multiple beyond 2147483647"));
 }
 
+TEST_F(LargeLoops, LoadingBeyond32Bits) {
+  const auto p = pipeline([&](auto &f, auto &output) {
+    f.compute_root();
+    output.split("x", "xo", "xi", most_of_32_bits).split("xo", "a", "b", 8, Tail::predicate_stores);
+  });
+  EXPECT_THAT(message_of<UserError>([&] { p.launch(small()); }),
+              HasSubstr("the splits of 'output' round 'x' up to a multiple beyond 2147483647"));
+}
+
+// Each element takes one that is far away: what is needed of f is counted in 64 bits before anything is allocated.
+TEST_F(LargeLoops, ElementsThat32BitsDoNotCount) {
+  const Pipeline p{"p", {"out"}, [&](Array<std::int32_t, 1> out) {
+                     Var x{"x"};
+                     Func<std::int32_t> f{"f"}, output{"output", out};
+                     f(x) = 3 * x;
+                     output(x) = f(x * 1'000'000'000);
+                     schedule_cpu([&] { f.compute_root(); });
+                   }};
+  EXPECT_THAT(message_of<UserError>([&] { p.launch(Buffer<std::int32_t>{Device::cpu(), {10}}); }),
+              HasSubstr("'f' is needed at indices from 0 to 9000000000 along 'x', which 32 bits do not count"));
+}
+
+// A tail that computes more than what is needed of the output, and with it more of f.
+TEST_F(LargeLoops, TailsBeyond32Bits) {
+  const auto p = pipeline([&](auto &f, auto &output) {
+    f.compute_root();
+    output.split("x", "xo", "xi", most_of_32_bits, Tail::predicate_stores);
+  });
+  EXPECT_THAT(message_of<UserError>([&] { p.launch(small()); }),
+              HasSubstr("'f' is needed at indices from 0 to 2147483647 along 'x', which 32 bits do not count"));
+}
+
 // 3 rows of 2^30 columns each, of which 10 are there.
 TEST_F(LargeLoops, FusedLoopsThatNoLoopCounts) {
   const unsigned line = __LINE__ + 3;
