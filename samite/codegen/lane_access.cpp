@@ -10,15 +10,12 @@ using ir::Value;
 
 using passes::Shape;
 
-bool is_the_same_in_memory(ScalarType type) {
-  return size_of(type) >= 4 || (!is_floating(type) && type != ScalarType::Bool);
-}
-
 std::string LaneElements::arguments() const {
   return offsets.empty() ? fmt::format("{}, {}", mask, pointer) : fmt::format("{}, {}, {}", mask, pointer, offsets);
 }
 
 std::string LaneElements::load() const {
+  if (!unclamped.empty()) return fmt::format("load_clamped({}, {})", arguments(), unclamped);
   const std::string_view function = shape == Shape::Linear ? "load"
                                     : every_second         ? "load_every_second"
                                     : each_twice           ? "load_each_twice"
@@ -57,6 +54,8 @@ LaneElements LaneAccess::elements(std::uint32_t array, std::span<const Value> in
     neighbours = neighbours && dense(d) && !values_.varying(index);
     every_second = every_second && dense(d) && values_.every_second(index);
     each_twice = each_twice && dense(d) && values_.each_twice(index);
+    const Value *before = dense(d) && apart.empty() ? values_.before_clamps(index) : nullptr;
+    result.unclamped = before ? fmt::format("{}({})", facts.wide_index ? "i64" : "i32", values_.scalar(*before)) : "";
     const std::string lane = offset_of_lane(index, facts.wide_index);
     add_term(apart, dense(d) ? lane : fmt::format("{} * {}", lane, lane_stride(d)));
   }
@@ -68,9 +67,10 @@ LaneElements LaneAccess::elements(std::uint32_t array, std::span<const Value> in
     result.shape = neighbours ? Shape::Linear : Shape::Varying;
     result.pointer = fmt::format("p{}.data{}{}", array, shared.empty() ? "" : " + ", shared);
     if (!neighbours) result.offsets = apart;
-    const bool as_in_memory = is_the_same_in_memory(emission_.kernel.parameters[array].type);
+    const bool as_in_memory = passes::is_the_same_in_memory(emission_.kernel.parameters[array].type);
     result.every_second = !neighbours && every_second && as_in_memory;
     result.each_twice = !neighbours && each_twice && as_in_memory;
+    if (!as_in_memory) result.unclamped.clear();
   }
   if (emission_.options.debug) check_bounds(result, array, indices, where);
   return result;

@@ -10,9 +10,6 @@
 
 namespace samite::codegen {
 
-// Whether vectors of a type are in memory what they are in registers.
-bool is_the_same_in_memory(ScalarType type);
-
 struct LaneElements {
   passes::Shape shape = passes::Shape::Uniform;  // Uniform: one element; Linear: neighbours, one per lane; Varying: any
   std::string element;                           // Uniform: an lvalue
@@ -20,6 +17,7 @@ struct LaneElements {
   bool every_second =
       false;  // Varying: the lanes' elements have a stride of two, and the same form in registers and memory
   bool each_twice = false;        // Varying: two consecutive lanes share each such element
+  std::string unclamped;          // Varying: the first lane's offset before it was clamped, where lanes' are neighbours
   std::string mask;               // the lanes that may access memory
   std::string in_bounds;          // Uniform in debug mode: a bool
   std::string load() const;       // of a vector

@@ -48,7 +48,7 @@ LaneElements LaneArrays::elements_of_block(LocalArrayId array, const Value &inde
   } else {
     result.pointer = array_name(array);
     result.offsets = values_.vector(index);
-    const bool as_in_memory = is_the_same_in_memory(array_of(array).type);
+    const bool as_in_memory = passes::is_the_same_in_memory(array_of(array).type);
     result.every_second = as_in_memory && values_.every_second(index);
     result.each_twice = as_in_memory && values_.each_twice(index);
   }

@@ -19,7 +19,8 @@ class LaneValues final : public Values {
   explicit LaneValues(const ir::Kernel &kernel)
       : uniformity_(passes::uniformity(kernel)),
         steps_(passes::lane_steps(kernel, uniformity_)),
-        in_pairs_(passes::in_pairs_of_lanes(kernel, steps_)) {}
+        in_pairs_(passes::in_pairs_of_lanes(kernel, steps_)),
+        clamped_(passes::clamped_lanes(kernel, uniformity_)) {}
 
   std::string name(ir::LocalId local) const override;
   std::string_view type(ScalarType type, ir::LocalId local) const override;
@@ -33,6 +34,10 @@ class LaneValues final : public Values {
   bool every_second(const ir::Value &value) const { return value.is_local() && steps_[value.id()] == 2; }
   // Whether two consecutive lanes share each element.
   bool each_twice(const ir::Value &value) const { return value.is_local() && in_pairs_[value.id()]; }
+  // For an index of neighbours that is clamped: the index before; otherwise null.
+  const ir::Value *before_clamps(const ir::Value &value) const {
+    return value.is_local() && clamped_[value.id()] ? &*clamped_[value.id()] : nullptr;
+  }
   static std::string_view type(ScalarType type, Shape shape);
   std::string vector(const ir::Value &value) const;
   std::string beside_vector(const ir::Value &value) const;  // as an operand
@@ -53,6 +58,7 @@ class LaneValues final : public Values {
   const passes::Uniformity uniformity_;
   const std::vector<std::optional<std::int64_t>> steps_;  // by LocalId
   const std::vector<bool> in_pairs_;                      // by LocalId
+  const std::vector<std::optional<ir::Value>> clamped_;   // by LocalId
   std::string mask_;
   int copy_ = -1;
   std::vector<bool> copied_;

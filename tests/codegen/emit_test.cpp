@@ -118,6 +118,27 @@ TEST(Emit, AnElementOfTwoLanesComesFromHalvesOfVectors) {
   EXPECT_THAT(doubled("f16"), HasSubstr("gather(m1, p0.data, v1)"));
 }
 
+// Its lanes are neighbours, but for those that are at a limit.
+TEST(Emit, AClampedIndexLoadsNeighbours) {
+  const auto clamped = [](const std::string &type, const std::string &index) {
+    return emitted(fmt::format(R"(kernel @k(@x: array<{0}, 1>, @n: i32) threads 1 {{
+                                    %0: i32 = thread_index 0
+                                    %1: i32 = {1}
+                                    %2: i32 = max %1, 0
+                                    %3: i32 = min @n, %2
+                                    %4: {0} = load @x[%3]
+                                  }})",
+                               type, index),
+                   {.arrays = {{true}}})
+        .text;
+  };
+  EXPECT_THAT(clamped("f32", "sub %0, 3"), HasSubstr("load_clamped(m2, p0.data, v3, i32(v1))"));
+  EXPECT_THAT(clamped("f16", "sub %0, 3"), Not(HasSubstr("load_clamped")));
+  // A stride of two; a shift by which lanes may wrap around.
+  EXPECT_THAT(clamped("f32", "mul %0, 2"), HasSubstr("gather(m1, p0.data, v3)"));
+  EXPECT_THAT(clamped("f32", "add %0, @n"), HasSubstr("gather(m1, p0.data, v3)"));
+}
+
 TEST(Emit, AUniformLoopIsNative) {
   EXPECT_THAT(emitted(R"(kernel @k(@x: array<f32, 1>) threads 1 {
                 for %0: i32 in 10 .. 0 step -2 { %1: f32 = load @x[%0] }

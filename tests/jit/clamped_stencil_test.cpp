@@ -44,20 +44,32 @@ TEST(ClampedStencil, InsideNothingIsClamped) {
                        "  %4: i32 = min %2, %3  %5: f32 = load @x[%4]  store @y[%0] = %5 }"));
   const ir::Kernel split = passes::clamped_edges(lowered);
   ir::verify(split, ir::Form::lowered, "clamped_edges");
-  int inside = 0, at_edges = 0;
+  std::vector<int> clamps;  // of each thread loop
   ir::for_each_statement(split.body, [&](const ir::Stmt &stmt) {
     const ir::For *loop = stmt.as<ir::For>();
-    if (!loop) return;
-    int clamps = 0;
+    if (!loop || loop->kind != ir::LoopKind::Thread) return;
+    clamps.push_back(0);
     ir::for_each_statement(loop->body, [&](const ir::Stmt &of) {
       const ir::Let *let = of.as<ir::Let>();
-      clamps += let && (let->value.op == ir::Op::Max || let->value.op == ir::Op::Min);
+      clamps.back() += let && (let->value.op == ir::Op::Max || let->value.op == ir::Op::Min);
     });
-    (loop->kind == ir::LoopKind::Thread ? inside : at_edges) += 1;
-    EXPECT_EQ(clamps, loop->kind == ir::LoopKind::Thread ? 0 : 2);
   });
-  EXPECT_EQ(inside, 1);
-  EXPECT_EQ(at_edges, 1);
+  EXPECT_EQ(clamps, (std::vector{0, 2}));
+}
+
+// Each instance of a launch runs once: in the interior, which begins and ends between two vectors, or at an edge.
+TEST(ClampedStencil, TheInteriorIsWholeVectors) {
+  SAMITE_ON_THE_CPU();
+  Kernel counted{"counted", {"n", "x"}, [](Array<int, 1> n, Array<const float, 1> x) {
+                   Int i = thread_index();
+                   n(i) += cast<Int>(x(clamp(i - 3, 7, 90)) - x(min(i + 5, 70))) + 1;
+                 }};
+  Buffer<float> x(Device::cpu(), {120}, std::vector<float>(120, 2.f));
+  for (int count = 1; count <= 110; ++count) {
+    Buffer<int> n(Device::cpu(), {count});
+    counted.launch({count}, n, x);
+    ASSERT_EQ(n.to_vector(), std::vector<int>(static_cast<std::size_t>(count), 1)) << count;
+  }
 }
 
 TEST(ClampedStencil, OfNeighboursInBothDimensions) {
@@ -114,6 +126,48 @@ TEST(ClampedStencil, OfAnyLaunch) {
       ASSERT_EQ(y.at(i), in.at(0, std::clamp(i + 2, low, high)) * 2 + in.at(0, std::clamp(i - 5, low, high)))
           << extent << ' ' << n << ' ' << low << ' ' << high << ": " << i;
   }
+}
+
+// The limits may cross: the outer one counts.
+TEST(ClampedStencil, OfLimitsThatCross) {
+  SAMITE_ON_THE_CPU();
+  Kernel crossed{
+      "crossed", {"y", "x", "low", "high"}, [](Array<float, 1> y, Array<const float, 1> x, Int low, Int high) {
+        Int i = thread_index();
+        y(i) = x(max(min(i + 2, high), low)) * 2 + x(min(max(i - 5, low), high));
+      }};
+  const Image in = image(1, 60);
+  Buffer<float> x(Device::cpu(), {60}, in.values), y(Device::cpu(), {60});
+  for (const auto &[low, high] : {std::pair{20, 10}, {59, 0}, {33, 32}, {16, 15}}) {
+    crossed.launch({60}, y, x, low, high);
+    for (int i = 0; i < 60; ++i) ASSERT_EQ(y.at(i), in.at(0, low) * 2 + in.at(0, high)) << low << ' ' << high;
+  }
+}
+
+template <class T>
+void expect_clamped_loads() {
+  Kernel sums{"sums", {"y", "x"}, [](Array<T, 1> y, Array<const T, 1> x) {
+                Int i = thread_index();
+                Int n = x.extent(0);
+                y(i) = cast<Traced<T>>(x(max(i - 2, 0)) + x(min(i + 1, n - 1)));
+              }};
+  for (const int width : widths) {
+    std::vector<T> values;
+    for (int i = 0; i < width; ++i) values.push_back(static_cast<T>(i % 50));
+    Buffer<T> x(Device::cpu(), {width}, values), y(Device::cpu(), {width});
+    sums.launch({width}, y, x);
+    for (int i = 0; i < width; ++i)
+      ASSERT_EQ(static_cast<double>(y.at(i)), std::max(i - 2, 0) % 50 + std::min(i + 1, width - 1) % 50)
+          << width << ": " << i;
+  }
+}
+
+TEST(ClampedStencil, OfEachWidthOfElements) {
+  SAMITE_ON_THE_CPU();
+  expect_clamped_loads<std::uint8_t>();
+  expect_clamped_loads<std::int16_t>();
+  expect_clamped_loads<half>();
+  expect_clamped_loads<double>();
 }
 
 // Functions, branches, loops and memory of an instance in the body.

@@ -75,5 +75,32 @@ TEST(LaneSteps, WhatGrowsOtherwiseIsNotInPairs) {
             (std::vector<bool>{false, false, false, false, true, false, false, false, false, false, false}));
 }
 
+// Of locals 0 and up, as above: the local that is clamped.
+std::vector<std::optional<ir::LocalId>> clamped(const std::string &body) {
+  const ir::Kernel kernel = ir::parse_kernel(
+      "kernel @k(@in: array<const i32, 1>, @n: i32) threads 1 {\n%0: i32 = thread_index 0\n" + body + "\n}");
+  std::vector<std::optional<ir::LocalId>> locals;
+  for (const std::optional<ir::Value> &value : clamped_lanes(kernel, uniformity(kernel)))
+    locals.push_back(value ? std::optional(value->id()) : std::nullopt);
+  return locals;
+}
+
+TEST(LaneSteps, ClampedIndicesAreNeighboursButForLimits) {
+  using Locals = std::vector<std::optional<ir::LocalId>>;
+  EXPECT_EQ(clamped(R"(%1: i32 = add %0, 1
+                       %2: i32 = min %1, @n
+                       %3: i32 = max 0, %2
+                       %4: i32 = add %3, 1)"),
+            (Locals{unknown, unknown, 1, 1, unknown}));
+  // A limit that differs between lanes; a stride of two; a shift by which lanes may wrap around.
+  EXPECT_EQ(clamped(R"(%1: i32 = load @in[%0]
+                       %2: i32 = max %0, %1
+                       %3: i32 = mul %0, 2
+                       %4: i32 = max %3, 0
+                       %5: i32 = add %0, @n
+                       %6: i32 = max %5, 0)"),
+            (Locals{unknown, unknown, unknown, unknown, unknown, unknown, unknown}));
+}
+
 }  // namespace
 }  // namespace samite::passes

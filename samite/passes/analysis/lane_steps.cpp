@@ -59,6 +59,10 @@ class LaneSteps {
 
 }  // namespace
 
+bool is_the_same_in_memory(ScalarType type) {
+  return size_of(type) >= 4 || (!is_floating(type) && type != ScalarType::Bool);
+}
+
 std::vector<std::optional<std::int64_t>> lane_steps(const Kernel &kernel, const Uniformity &uniformity) {
   return LaneSteps(kernel, uniformity).made();
 }
@@ -87,6 +91,23 @@ std::vector<bool> in_pairs_of_lanes(const Kernel &kernel, const std::vector<Lane
     }
   });
   return pairs;
+}
+
+std::vector<std::optional<Value>> clamped_lanes(const Kernel &kernel, const Uniformity &uniformity) {
+  std::vector<std::optional<Value>> clamped(kernel.local_count);
+  for_each_statement(kernel, [&](const Stmt &stmt) {
+    const Let *let = stmt.as<Let>();
+    if (!let || let->value.type != ScalarType::Int32 || (let->value.op != Op::Min && let->value.op != Op::Max)) return;
+    const auto &of = let->value.operands;
+    for (const auto &[index, limit] : {std::pair{of[0], of[1]}, {of[1], of[0]}}) {
+      if (!index.is_local() || uniformity.of(limit) != Shape::Uniform) continue;
+      if (uniformity.of(index) == Shape::Linear && uniformity.steady(index))
+        clamped[let->local] = index;
+      else
+        clamped[let->local] = clamped[index.id()];
+    }
+  });
+  return clamped;
 }
 
 }  // namespace samite::passes

@@ -1,9 +1,11 @@
 #include "samite/passes/threads/clamped_edges.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/analysis/lane_steps.h"
 #include "samite/passes/simplify/builder.h"
 #include "samite/passes/simplify/rename.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,6 +17,17 @@ using namespace ir;
 namespace {
 
 constexpr std::size_t most_statements = 400;  // limit for the body, which is compiled twice
+
+// A number of instances that are whole vectors, however wide these are.
+std::int64_t instances_of_vectors(const Block &body) {
+  constexpr std::int64_t usual = 16, of_bytes = 64;
+  std::int64_t lanes = usual;
+  for_each_statement(body, [&](const Stmt &stmt) {
+    const Let *let = stmt.as<Let>();
+    if (let && let->value.op == Op::Load && size_of(let->value.type) < 4) lanes = of_bytes;
+  });
+  return lanes;
+}
 
 // The body's functions of the loop's index, and its values that are the same for all instances.
 class Body {
@@ -48,6 +61,25 @@ class Body {
       if (const Accumulate *sum = stmt.as<Accumulate>()) look(sum->indices);
     });
     return found;
+  }
+
+  // Whether the clamped indices only load from rows, so that a vector at an edge is a load of neighbours, too
+  // (`load_clamped` of device/cpu/lanes/memory.h).
+  bool only_loads_rows() const {
+    bool only = loop_.type == ScalarType::Int32;
+    const auto moves = [&](const Value &value) { return value.is_local() && moved_.contains(value.id()); };
+    for_each_statement(loop_.body, [&](const Stmt &stmt) {
+      const Let *let = stmt.as<Let>();
+      if (let && clamps_.contains(let->local)) return;
+      if (let && let->value.op == Op::Load) {
+        const std::vector<Value> &of = let->value.operands;
+        only = only && std::none_of(of.begin(), of.end() - 1, moves);
+        only = only && (!moves(of.back()) || is_the_same_in_memory(let->value.type));
+      } else {
+        for_each_operand(stmt, [&](const Value &value) { only = only && !moves(value); });
+      }
+    });
+    return only;
   }
 
   // The value outside of the loop, computed there if necessary.
@@ -129,6 +161,25 @@ bool calls_functions(const Block &body) {
   return found;
 }
 
+// In 64 bits, so that nothing overflows.
+Value wide(const Value &value, Builder &build) { return build.cast(ScalarType::Int64, value); }
+Value number(std::int64_t value) { return Value::constant(ScalarType::Int64, value); }
+
+// A thread loop's interior is from `first` to `last`, edges are before and behind. 64-bit integers.
+struct Parts {
+  Value begin, first, last, end;
+};
+
+// Makes the interior smaller, so that it begins and ends between two vectors.
+Parts between_vectors(const Parts &of, std::int64_t lanes, Builder &build) {
+  const auto vectors = [&](const Value &instances) { return build(Op::And, {instances, number(-lanes)}); };
+  const Value before = build(Op::Sub, {of.first, of.begin}), count = build(Op::Sub, {of.last, of.begin});
+  const Value all_before = vectors(build(Op::Add, {before, number(lanes - 1)}));
+  const Value first = build(Op::Min, {build(Op::Add, {of.begin, all_before}), of.end});
+  const Value last = build(Op::Max, {build(Op::Add, {of.begin, vectors(count)}), first});
+  return {of.begin, first, last, of.end};
+}
+
 class EdgeSplitter {
  public:
   explicit EdgeSplitter(Kernel &kernel) : kernel_(kernel) {}
@@ -142,13 +193,10 @@ class EdgeSplitter {
 
     Builder build(kernel_.local_count);
     build.at(whole.where());
-    // In 64 bits, so that nothing overflows.
-    const auto wide = [&](const Value &value) { return build.cast(ScalarType::Int64, value); };
-    const auto number = [](std::int64_t value) { return Value::constant(ScalarType::Int64, value); };
-    const Value begin = wide(loop.begin), end = build(Op::Max, {wide(loop.end), begin});
+    const Value begin = wide(loop.begin, build), end = build(Op::Max, {wide(loop.end, build), begin});
     Value first = begin, last = end;
     for (const auto &[local, clamp] : body.clamps()) {
-      const Value bound = build(Op::Sub, {wide(body.outside(clamp.bound, build)), number(clamp.shift)});
+      const Value bound = build(Op::Sub, {wide(body.outside(clamp.bound, build), build), number(clamp.shift)});
       if (clamp.op == Op::Max)
         first = build(Op::Max, {first, bound});
       else
@@ -156,31 +204,15 @@ class EdgeSplitter {
     }
     first = build(Op::Min, {first, end});
     last = build(Op::Max, {build(Op::Min, {last, end}), first});
-    const Value before = build(Op::Sub, {first, begin}), edges = build(Op::Add, {before, build(Op::Sub, {end, last})}),
-                behind = build(Op::Sub, {last, before});
-    const auto own = [&](const Value &value) { return build.cast(loop.type, value); };
-
-    For at_edges = loop;
-    at_edges.index = build.new_local();
-    at_edges.begin = Value::zero(loop.type);
-    at_edges.end = own(edges);
-    if (!calls_functions(loop.body)) at_edges.kind = LoopKind::Block;
-    const Value number_before = own(before), own_begin = loop.begin, own_behind = own(behind);
+    Parts parts{begin, first, last, end};
+    const bool in_vectors = body.only_loads_rows();
+    if (in_vectors) parts = between_vectors(parts, instances_of_vectors(loop.body), build);
     For inside = loop;
-    inside.begin = own(first);
-    inside.end = own(last);
-    Block made = build.take();
+    inside.begin = build.cast(loop.type, parts.first);
+    inside.end = build.cast(loop.type, parts.last);
+    For at_edges = in_vectors ? edges_in_vectors(loop, parts, build) : edges_one_by_one(loop, parts, build);
     kernel_.local_count = build.local_count();
-
-    Builder indices(kernel_.local_count);
-    indices.at(whole.where());
-    const Value edge = Value::local(loop.type, at_edges.index);
-    const Value index = indices.select(indices(Op::Less, {edge, number_before}), indices(Op::Add, {own_begin, edge}),
-                                       indices(Op::Add, {own_behind, edge}));
-    kernel_.local_count = indices.local_count();
-    at_edges.body = indices.take();
-    at_edges.body.emplace_back(Let{loop.index, {Op::Copy, loop.type, {index}}}, whole.where());
-    for (const Stmt &stmt : loop.body) at_edges.body.push_back(stmt);
+    Block made = build.take();
 
     inside.body = without_clamps(loop, body);
     inside.index = names_.at(loop.index);
@@ -191,6 +223,46 @@ class EdgeSplitter {
   }
 
  private:
+  // One edge after the other, each as a thread loop.
+  static For edges_in_vectors(const For &loop, const Parts &parts, Builder &build) {
+    const auto own = [&](const Value &value) { return build.cast(loop.type, value); };
+    const Value begin = own(parts.begin), first = own(parts.first), last = own(parts.last), end = own(parts.end);
+    For edges = loop;
+    edges.index = build.new_local();
+    edges.begin = Value::zero(loop.type);
+    edges.end = Value::constant(loop.type, std::int64_t{2});
+    edges.kind = LoopKind::Block;
+    Block outer = build.open();
+    const Value before = build(Op::Equal, {Value::local(loop.type, edges.index), Value::zero(loop.type)});
+    For edge = loop;
+    edge.begin = build.select(before, begin, last);
+    edge.end = build.select(before, first, end);
+    build.append({std::move(edge), build.where()});
+    edges.body = build.close(std::move(outer));
+    return edges;
+  }
+
+  // The instances of both edges one after another, where clamped indices do more than load from rows.
+  static For edges_one_by_one(const For &loop, const Parts &parts, Builder &build) {
+    const auto own = [&](const Value &value) { return build.cast(loop.type, value); };
+    const Value before = build(Op::Sub, {parts.first, parts.begin}),
+                count = build(Op::Add, {before, build(Op::Sub, {parts.end, parts.last})}), number_before = own(before),
+                behind = own(build(Op::Sub, {parts.last, before}));
+    For edges = loop;
+    edges.index = build.new_local();
+    edges.begin = Value::zero(loop.type);
+    edges.end = own(count);
+    if (!calls_functions(loop.body)) edges.kind = LoopKind::Block;
+    Block outer = build.open();
+    const Value edge = Value::local(loop.type, edges.index);
+    const Value index = build.select(build(Op::Less, {edge, number_before}), build(Op::Add, {loop.begin, edge}),
+                                     build(Op::Add, {behind, edge}));
+    build.append({Let{loop.index, {Op::Copy, loop.type, {index}}}, build.where()});
+    for (const Stmt &stmt : loop.body) build.append(stmt);
+    edges.body = build.close(std::move(outer));
+    return edges;
+  }
+
   // A copy of the body, with new names.
   Block without_clamps(const For &loop, const Body &body) {
     const auto name = [&](LocalId local) {

@@ -120,6 +120,18 @@ SAMITE_INLINE Vector<T> load_each_twice(Mask m, const T *p, Offset offsets) {
   return gather(m, p, offsets);
 }
 
+// From p[offset of the lane] where offsets are `first` + lane, but for lanes at the beginning that share one larger
+// offset, and lanes at the end that share one smaller offset: those that clamp an index.
+template <class T, class Offset, class First>
+SAMITE_INLINE Vector<T> load_clamped(Mask m, const T *p, Offset offsets, First first) {
+  const Offset own = first + __builtin_convertvector(lane_i32, Offset);
+  const Mask below = m & to_mask(offsets > own), above = m & to_mask(offsets < own);
+  Vector<T> value = load(m & ~(below | above), p + first);
+  if (any(below)) value = below ? Vector<T>(p[offsets[0]]) : value;
+  if (any(above)) value = above ? Vector<T>(p[offsets[lane_count - 1]]) : value;
+  return value;
+}
+
 // Clang 22 scales the offsets of this builtin by their own size instead of the element's, so it serves where the two
 // are equal.
 template <class T, class Offset>
