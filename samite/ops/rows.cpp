@@ -64,4 +64,15 @@ void refuse_row_type(const std::string &operation, ScalarType type, SourceLocati
                                      operation, cpp_name(type)));
 }
 
+void check_columns_of(const std::string &name, const AnyBuffer &x, const AnyBuffer &numbers, const char *what,
+                      SourceLocation where) {
+  const ScalarType type = row_number_type(x.type());
+  if (!numbers.valid() || numbers.type() != type || numbers.extents() != Extents{x.extents()[1]} ||
+      numbers.device() != x.device())
+    throw UserError(
+        where, fmt::format("{}: expected a {} of {} numbers of {}, one for each column of x, on {}; {} given", name,
+                           what, x.extents()[1], cpp_name(type), x.device().to_string(),
+                           numbers.valid() ? numbers.to_string() : "an empty buffer"));
+}
+
 }  // namespace samite::ops::detail

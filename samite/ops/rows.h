@@ -34,6 +34,10 @@ Extents row_blocks(std::int64_t rows, const RowPlan &plan);
 // UserError.
 void check_rows(const std::string &name, const AnyBuffer &x, const AnyBuffer &y, SourceLocation where);
 [[noreturn]] void refuse_row_type(const std::string &name, ScalarType type, SourceLocation where);
+// `numbers` has one number for each column of x, of row_number_type(x.type()), on x's device; otherwise UserError with
+// `what` it is.
+void check_columns_of(const std::string &name, const AnyBuffer &x, const AnyBuffer &numbers, const char *what,
+                      SourceLocation where);
 
 // X(T) for each element type of these operations.
 #define SAMITE_ROW_TYPES(X) X(half) X(bfloat16) X(float) X(double)
@@ -41,6 +45,7 @@ void check_rows(const std::string &name, const AnyBuffer &x, const AnyBuffer &y,
 // The type that they compute in.
 template <Scalar T>
 using RowNumber = lang::Accumulator<T>;
+inline ScalarType row_number_type(ScalarType type) { return type == ScalarType::Float64 ? type : ScalarType::Float32; }
 
 // Part (i, k) of x, and the mask of its elements inside their rows.
 template <Scalar T>

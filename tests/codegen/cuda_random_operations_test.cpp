@@ -60,9 +60,9 @@ void run(const Operation &operation, const std::vector<Memory> &memory, const op
     for (const std::size_t operand : call.operands)
       arguments.push_back(memory[operand].argument(operation.operands[operand]));
     if (call.number)
-      arguments.push_back(call.planned.kernel->parameters().back().type == ScalarType::Float64
-                              ? scalar(*call.number)
-                              : scalar(static_cast<float>(*call.number)));
+      arguments.push_back(call.type_of_number() == ScalarType::Float64 ? scalar(*call.number)
+                                                                       : scalar(static_cast<float>(*call.number)));
+    if (call.integer) arguments.push_back(scalar(*call.integer));
     if (call.planned.blocks.count() == 0) continue;
     CudaOnHost(call.planned.kernel->forward(), cuda_options())
         .run({call.planned.blocks.begin(), call.planned.blocks.end()}, arguments);

@@ -49,11 +49,14 @@ struct Operand {
   std::int64_t count() const { return static_cast<std::int64_t>(values.size()); }
 };
 
-// One kernel of an operation: which operands it is given, in order, and a number behind them.
+// One kernel of an operation: which operands it is given, in order, a number behind them, and an integer behind that.
 struct Call {
   ops::PlannedLaunch planned;
   std::vector<std::size_t> operands;
   std::optional<double> number;
+  std::optional<std::int32_t> integer{};
+
+  ScalarType type_of_number() const { return (planned.kernel->parameters().end() - (integer ? 2 : 1))->type; }
 };
 
 struct Expected {
@@ -77,6 +80,7 @@ struct Operation {
   std::function<std::vector<Call>(const ops::PlanDevice &)> calls;
   std::vector<Expected> expected;
   std::optional<Reversed> reversed{};  // where derivatives have digits to compare
+  bool adds = false;                   // to what is written, whose values before matter
 };
 
 // `most` is about how many elements the largest operand has.
