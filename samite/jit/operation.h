@@ -29,7 +29,7 @@ struct AdjointLaunch {
 struct Operation {
   struct Array {
     AnyBuffer buffer;
-    const char *name;
+    std::string name;
     bool written = false;  // all elements are overwritten; otherwise the array is only read
     bool needed = false;   // the adjoint reads its values: those before the operation, or the results in it
   };
@@ -40,7 +40,10 @@ struct Operation {
   // The launches of the adjoint, in order, made at the first backward(). They add to the gradients of the arrays that
   // are read, from the gradients of those that are written, which the tape then sets to zero; an array that tracks no
   // gradient has none. `values` are the arrays, in order; needed ones may be copies that the tape has kept.
-  std::function<std::vector<AdjointLaunch>(std::span<const AnyBuffer> values)> adjoint;
+  std::function<std::vector<AdjointLaunch>(std::span<const AnyBuffer> values)> adjoint = {};
+  // Instead of `adjoint`: a function of the host that does the same at each backward() (jit/tape_function.h).
+  std::function<void(std::span<const AnyBuffer> values)> backward = {};
+  bool differentiable_backward = false;  // another tape may record `backward`
 };
 
 // Calls `run`, which launches, and is told whether its launches are to have derived adjoints. UserError and DeviceError

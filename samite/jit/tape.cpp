@@ -5,6 +5,7 @@
 #include "samite/base/trace.h"
 #include "samite/jit/graph_capture.h"
 #include "samite/jit/host_operations.h"
+#include "samite/jit/tangent_launches.h"
 #include "samite/jit/tape_access.h"
 #include "samite/jit/variant_key.h"
 #include "samite/runtime/host_operation.h"
@@ -66,6 +67,10 @@ void jit::TapeAccess::append(Tape &tape, const HostOperation &operation) { tape.
 void jit::TapeAccess::append(Tape &tape, const Operation &operation, SourceLocation where,
                              const std::function<void(bool derived)> &run) {
   tape.append(operation, where, run);
+}
+
+void jit::TapeAccess::append(Tape &tape, const TapeFunction &function, SourceLocation where) {
+  tape.append(function, where);
 }
 
 void Tape::record(const std::function<void()> &work, SourceLocation where) {
@@ -134,7 +139,13 @@ bool Tape::reads_changing_results(const jit::Operation &operation) const {
 
 void Tape::append(const jit::Operation &operation, SourceLocation where, const std::function<void(bool derived)> &run) {
   moved_.check("Tape", where);
-  if (reads_changing_results(operation)) return run(true);
+  if (reads_changing_results(operation)) {
+    if (operation.backward)
+      throw UserError(where, "'" + operation.name +
+                                 "' writes to the gradient of an array on the tape and reads it in its backward, where "
+                                 "it has changed; write to an array that is no gradient");
+    return run(true);
+  }
   Entry entry;
   entry.kind = Kind::operation;
   entry.where = where;
@@ -152,11 +163,22 @@ void Tape::append(const jit::Operation &operation, SourceLocation where, const s
   });
 }
 
+void without_gradients(const std::function<void()> &work, SourceLocation where) {
+  if (jit::TangentLaunches::current())
+    throw UserError(where,
+                    "without_gradients: a Hessian-vector product is being computed, whose tangents it would leave as "
+                    "they are; compute the constants before");
+  if (!recording_tape) return work();
+  const Unrecorded launches;
+  work();
+}
+
 Tape::Known &Tape::known(const AnyBuffer &buffer) {
   const std::shared_ptr<Storage> &storage = buffer.storage();
   if (const auto found = known_.find(storage.get()); found != known_.end()) return found->second;
   // Completed before it is inserted: any of these allocations may fail.
   Known known;
+  known.storage = storage;
   known.log = {&storage->watch(), [storage](const WriteLog *) { storage->unwatch(); }};
   known.version = storage->version();
   return known_.emplace(storage.get(), std::move(known)).first->second;

@@ -28,10 +28,13 @@
 // Ready-made operations (ops/) are one entry each. Attention, softmax and layer norm have adjoints of their own there,
 // which take less memory and time than derived ones (jit/operation.h).
 //
+// Functions of the host and of other libraries are recorded by record_function, see jit/tape_function.h.
+//
 // One thread uses a tape at a time; each thread may record one, and not during the capture of a graph.
 #pragma once
 
 #include "samite/jit/operation.h"
+#include "samite/jit/tape_function.h"
 #include "samite/runtime/buffer.h"
 #include "samite/runtime/write_log.h"
 
@@ -65,6 +68,14 @@ class Tape {
 
   // Appends the operations of `work` to the tape. UserError if this thread is already recording, or captures a graph.
   void record(const std::function<void()> &work, SourceLocation where = std::source_location::current());
+
+  // Runs `forward` and puts it on the tape, with `backward` as its adjoint; inside of record() or outside. UserError
+  // for empty, broadcast or overlapping arrays, no outputs, more than 64 arrays, inside of another tape's record() or
+  // of a Hessian-vector product, and if the function writes to another array on the tape.
+  void record_function(const std::vector<AnyBuffer> &outputs, const std::vector<AnyBuffer> &inputs,
+                       const std::function<void()> &forward,
+                       const std::function<void(const FunctionGradients &)> &backward,
+                       const FunctionOptions &options = {}, SourceLocation where = std::source_location::current());
 
   // From an array of one element, with a cotangent of 1.
   void backward(const AnyBuffer &objective, SourceLocation where = std::source_location::current());
@@ -126,6 +137,7 @@ class Tape {
   };
   // The tape's knowledge of one storage.
   struct Known {
+    std::shared_ptr<Storage> storage;
     std::shared_ptr<const WriteLog> log;  // watched while this is held
     std::uint64_t version = 0;            // after the last operation of the tape that used it
     bool written_by_others = false;       // since the first use
@@ -146,10 +158,15 @@ class Tape {
   struct Seed;
 
   Known &known(const AnyBuffer &buffer);
+  // Calls a function of the host. UserError if it writes to an array that the tape knows and that is not in `written`.
+  void run_watched(const std::string &name, const std::set<const Storage *> &written, SourceLocation where,
+                   const std::function<void()> &run) const;
+  void run_backward(const Entry &entry) const;
   void append(const std::shared_ptr<jit::KernelDefinition> &definition, const LaunchExtents &extents,
               const LaunchOptions &options, std::span<const jit::Argument> arguments, const std::function<void()> &run);
   void append(const HostOperation &operation);
   void append(const jit::Operation &operation, SourceLocation where, const std::function<void(bool derived)> &run);
+  void append(const TapeFunction &function, SourceLocation where);
   bool reads_changing_results(const jit::Operation &operation) const;
   void put_down(Entry entry, const std::function<void()> &run);
   Room make_room(Entry &entry);

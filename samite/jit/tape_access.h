@@ -14,13 +14,14 @@ struct TapeAccess {
   static bool takes_given_adjoints(const Tape &tape) { return !tape.options_.check_finite; }
 
   // Records a forward launch, which `run` runs; a host operation, which this runs; an operation with an adjoint of its
-  // own, whose launches `run` makes. If one throws, it is not on the tape.
+  // own, whose launches `run` makes; a function. If one throws, it is not on the tape.
   static void append(Tape &tape, const std::shared_ptr<KernelDefinition> &definition, const LaunchExtents &extents,
                      const LaunchOptions &options, std::span<const Argument> arguments,
                      const std::function<void()> &run);
   static void append(Tape &tape, const HostOperation &operation);
   static void append(Tape &tape, const Operation &operation, SourceLocation where,
                      const std::function<void(bool derived)> &run);
+  static void append(Tape &tape, const TapeFunction &function, SourceLocation where);
 };
 
 }  // namespace samite::jit

@@ -184,7 +184,7 @@ void Tape::prepare_copy(Entry &entry) {
 
 void Tape::prepare_operation(Entry &entry) {
   GivenAdjoint &given = *entry.given;
-  if (!given.planned.empty()) return;
+  if (!given.planned.empty() || given.operation.backward) return;
   std::vector<AnyBuffer> values;
   for (const jit::OwnedArgument &argument : entry.arguments)
     values.push_back(argument.values.valid() ? argument.values : argument.buffer);
@@ -275,6 +275,7 @@ void Tape::run_adjoint(Entry &entry, std::size_t number) {
   if (gradients_flow(entry)) check_values(entry, number);  // again, since a user's adjoint may write
   const SourceLocation unknown{};                          // the callers add the line
   if (entry.given) {
+    if (entry.given->operation.backward && gradients_flow(entry)) run_backward(entry);
     for (Launch &launch : entry.given->launches) launch.launch(unknown);
     for (std::size_t i = 0; i < entry.arguments.size(); ++i)
       if (entry.writes(i) && entry.arguments[i].buffer.tracks_gradient())
