@@ -1,0 +1,97 @@
+// Iterative solvers of linear systems A x = b, with gradients.
+//
+//   SolveReport report = conjugate_gradients(a, b, x, {.tolerance = 1e-10, .preconditioner = jacobi(a)});
+//   if (!report.converged()) std::cout << report << '\n';
+//
+//   solver                A
+//   conjugate_gradients   symmetric, positive definite
+//   minres                symmetric
+//   bicgstab              square
+//   gmres                 square; keeps `restart` vectors
+//
+// x holds the initial guess, and then the solution. A solver ends when the norm of b - A x, computed anew, is at most
+// max(tolerance |b|, absolute_tolerance), or for one of the other reasons of `Ended`; each loop has a limit. Products
+// of vectors are summed in double in a fixed order: a solve has the same bits on every run.
+//
+// On a tape, the gradients of b and of A's values (or an operator's parameters) come from one more solve, with the
+// transpose: transpose(A) l = x_gradient, b_gradient += l, and A_gradient -= l x on the pattern. Their error is that of
+// both solves; SolveOptions::on_adjoint gets the second report. `backward` refuses, with a UserError, a solve that has
+// not converged, in either direction. The initial guess gets no gradient. A symmetric A is differentiated as a general
+// matrix: each stored entry by itself.
+//
+// A, b and x are of f32 or f64, on one device. UserError for arrays that do not fit, and for a rectangular A.
+#pragma once
+
+#include "samite/solve/linear_operator.h"
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace samite::solvers {
+
+// z = M r, where M approximates the inverse of A.
+struct Preconditioner {
+  std::function<void(const AnyBuffer &r, const AnyBuffer &z)> apply = {};             // none: M = 1
+  std::function<void(const AnyBuffer &r, const AnyBuffer &z)> apply_transposed = {};  // none: M is symmetric
+};
+
+// The inverse of A's diagonal, as it is now. UserError for a zero on it (naming the row), or a rectangular A.
+Preconditioner jacobi(const SparseMatrix &a, SourceLocation where = std::source_location::current());
+// The inverses of the blocks on A's diagonal: those of a matrix of blocks, or of `size` x `size` numbers of an A
+// without blocks; the last one may be smaller. UserError for a singular block.
+Preconditioner block_jacobi(const SparseMatrix &a, int size = 0,
+                            SourceLocation where = std::source_location::current());
+
+struct SolveProgress {
+  std::int64_t iterations;
+  double residual, target;
+};
+
+enum class Ended {
+  converged,
+  iterations,  // as many as allowed
+  breakdown,   // the method cannot go on: `reason` says why
+  stagnated,   // the residual does not become smaller any more
+  not_finite,  // an infinite or NaN number
+  stopped      // by SolveOptions::progress
+};
+
+struct SolveReport {
+  std::string solver;
+  Ended ended = Ended::iterations;
+  std::string reason;  // for people
+  std::int64_t iterations = 0;
+  double residual = 0, target = 0;  // the norm of b - A x at the end, and what was to be reached
+  std::vector<double> history;      // the norm after each iteration, as the method knows it; first that of the guess
+
+  bool converged() const { return ended == Ended::converged; }
+  std::string to_string() const;
+};
+std::ostream &operator<<(std::ostream &stream, const SolveReport &report);
+
+struct SolveOptions {
+  double tolerance = 1e-6;  // relative to the norm of b
+  double absolute_tolerance = 0;
+  std::int64_t iterations = 1000;  // at most
+  Preconditioner preconditioner = {};
+  std::int64_t restart = 30;  // of gmres
+  // Called after each iteration; false stops the solve.
+  std::function<bool(const SolveProgress &)> progress = {};
+  // Of the solve in `backward`; without a value, those of this one.
+  std::optional<double> adjoint_tolerance = {};
+  std::function<void(const SolveReport &)> on_adjoint = {};
+};
+
+SolveReport conjugate_gradients(const LinearOperator &a, const AnyBuffer &b, const AnyBuffer &x,
+                                const SolveOptions &options = {},
+                                SourceLocation where = std::source_location::current());
+SolveReport minres(const LinearOperator &a, const AnyBuffer &b, const AnyBuffer &x, const SolveOptions &options = {},
+                   SourceLocation where = std::source_location::current());
+SolveReport bicgstab(const LinearOperator &a, const AnyBuffer &b, const AnyBuffer &x, const SolveOptions &options = {},
+                     SourceLocation where = std::source_location::current());
+SolveReport gmres(const LinearOperator &a, const AnyBuffer &b, const AnyBuffer &x, const SolveOptions &options = {},
+                  SourceLocation where = std::source_location::current());
+
+}  // namespace samite::solvers

@@ -1,0 +1,39 @@
+// Vectors of a solver: their sums and products, for float and double.
+//
+// Products are summed in double, in an order that depends on the length alone: the same bits on every run. Functions
+// that return numbers wait for the device. Nothing here is recorded on tapes; callers see to that.
+#pragma once
+
+#include "samite/runtime/any_buffer.h"
+
+#include <optional>
+#include <vector>
+
+namespace samite::solvers::detail {
+
+class VectorSpace {
+ public:
+  // Vectors of `size` elements. UserError for a type that is not f32 or f64.
+  VectorSpace(Device device, ScalarType type, std::int64_t size, SourceLocation where);
+
+  AnyBuffer vector() const;                     // zeros
+  AnyBuffer vectors(std::int64_t count) const;  // count x size
+
+  double dot(const AnyBuffer &a, const AnyBuffer &b) const;
+  double norm(const AnyBuffer &a) const;
+  // y = a x + b y; y is not read if b is 0.
+  void combine(double a, const AnyBuffer &x, double b, const AnyBuffer &y) const;
+  // The products of the first `count` of `vectors` with w.
+  std::vector<double> dots(const AnyBuffer &vectors, std::int64_t count, const AnyBuffer &w) const;
+  // w += the sum of coefficients[j] vectors[j].
+  void add(const AnyBuffer &vectors, const std::vector<double> &coefficients, const AnyBuffer &w) const;
+
+ private:
+  Device device_;
+  ScalarType type_;
+  std::int64_t size_;
+  std::int64_t parts_;                 // partial sums of a product
+  mutable AnyBuffer partial_, fewer_;  // for as many products at a time as were asked for
+};
+
+}  // namespace samite::solvers::detail
