@@ -1,12 +1,16 @@
-// The ready softmax and layer norm of rows, and softmax's adjoint, in widths that networks have: on a GPU where there
-// is one, and on the CPU. Each beside a copy of as many bytes, measured in the same process. With --turns each is timed
-// when bench/peers/against_torch_rows.py asks, in turn with torch's.
+// The ready softmax, layer norm and RMS norm of rows, and adjoints, in widths that networks have; cross entropy, group
+// norm and rotary embedding: on a GPU where there is one, and on the CPU. Each beside a copy of as many bytes, measured
+// in the same process. With --turns each is timed when bench/peers/against_torch_rows.py asks, in turn with torch's.
 #include "bench/support/alternate.h"
 #include "bench/support/alternate_on_device.h"
 #include "bench/support/report.h"
 #include "bench/support/turns.h"
 #include "samite/driver/copy.h"
+#include "samite/ops/cross_entropy.h"
+#include "samite/ops/group_norm.h"
 #include "samite/ops/layer_norm.h"
+#include "samite/ops/rms_norm.h"
+#include "samite/ops/rotary.h"
 #include "samite/ops/softmax.h"
 #include "samite/runtime/cuda_device.h"
 #include "samite/samite.h"
@@ -125,6 +129,78 @@ void rows(const Setting &setting, Shape shape, const char *type) {
   }
   require_row(y, row, expected, digits * 2, name("layer norm"));
   measure(setting, name("layer norm"), [&] { ops::layer_norm(x, weight, bias, y); }, bytes);
+
+  ops::rms_norm(x, weight, y);
+  double squares = 0;
+  for (const double value : of_x) squares += value * value / static_cast<double>(columns);
+  for (std::size_t j = 0; j < of_x.size(); ++j)
+    expected[j] = of_x[j] / std::sqrt(squares + 1e-6) * static_cast<double>(weight.at(static_cast<std::int64_t>(j)));
+  require_row(y, row, expected, digits * 2, name("rms norm"));
+  measure(setting, name("rms norm"), [&] { ops::rms_norm(x, weight, y); }, bytes);
+  const Buffer<float> of_weight(setting.device, {columns});
+  measure(
+      setting, name("rms norm's adjoint"), [&] { ops::rms_norm_adjoint(x, weight, gradient, out, of_weight); },
+      bytes / 2 * 3);
+}
+
+// The loss, and the loss with its gradient; targets are int64, as torch has them.
+template <class T>
+void cross_entropy(const Setting &setting, Shape shape, const char *type) {
+  const auto [count, classes] = shape;
+  const auto logits = random_buffer<T>(setting.device, {count, classes}, 1);
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t i = 0; i < count; ++i) chosen.push_back(i * 7919 % classes);
+  const Buffer<std::int64_t> targets(setting.device, {count}, chosen);
+  const Buffer<float> loss(setting.device, {1}), row_sums(setting.device, {count}),
+      one(setting.device, {1}, std::vector<float>{1});
+  const Buffer<T> gradient(setting.device, {count, classes});
+  const std::int64_t bytes = count * classes * static_cast<std::int64_t>(sizeof(T)), row = count / 3;
+  const auto name = [&](const char *operation) {
+    return fmt::format("{}, {} x {}, {}", operation, count, classes, type);
+  };
+  ops::cross_entropy(logits, targets, loss, row_sums);
+  double sum = 0;
+  for (const double value : row_of(logits, row)) sum += std::exp(value);
+  bench::require_close(static_cast<double>(row_sums.at(row)), std::log(sum), 1e-4, name("cross entropy"));
+  measure(setting, name("cross entropy"), [&] { ops::cross_entropy(logits, targets, loss, row_sums); }, bytes);
+  const auto both = [&] {
+    ops::cross_entropy(logits, targets, loss, row_sums);
+    ops::cross_entropy_adjoint(logits, targets, row_sums, one, gradient);
+  };
+  measure(setting, name("cross entropy and its gradient"), both, 3 * bytes);
+}
+
+template <class T>
+void group_norm(const Setting &setting, const Extents &extents, std::int64_t groups, const char *type) {
+  const auto x = random_buffer<T>(setting.device, extents, 1), g = random_buffer<T>(setting.device, extents, 2);
+  const auto weight = random_buffer<float>(setting.device, {extents[1]}, 3),
+             bias = random_buffer<float>(setting.device, {extents[1]}, 4);
+  const Buffer<T> y(setting.device, extents);
+  const Buffer<float> of_weight(setting.device, {extents[1]}), of_bias(setting.device, {extents[1]});
+  const std::int64_t bytes = 2 * extents.count() * static_cast<std::int64_t>(sizeof(T));
+  const auto name = [&](const char *operation) {
+    return fmt::format("{} of {} groups, {} x {} x {}, {}", operation, groups, extents[0], extents[1], extents[2],
+                       type);
+  };
+  measure(setting, name("group norm"), [&] { ops::group_norm(x, weight, bias, y, {.groups = groups}); }, bytes);
+  measure(
+      setting, name("group norm's adjoint"),
+      [&] { ops::group_norm_adjoint(x, weight, g, y, of_weight, of_bias, {.groups = groups}); }, bytes / 2 * 3);
+}
+
+template <class T>
+void rotary(const Setting &setting, const Extents &extents, const char *type) {
+  const auto x = random_buffer<T>(setting.device, extents, 1);
+  const auto cosines = random_buffer<float>(setting.device, {extents[2], extents[3] / 2}, 2),
+             sines = random_buffer<float>(setting.device, {extents[2], extents[3] / 2}, 3);
+  const Buffer<T> y(setting.device, extents);
+  for (const auto &[pairs, order] :
+       {std::pair{ops::RotaryPairs::halves, "halves"}, {ops::RotaryPairs::interleaved, "interleaved"}})
+    measure(
+        setting,
+        fmt::format("rotary {}, {} x {} x {} x {}, {}", order, extents[0], extents[1], extents[2], extents[3], type),
+        [&] { ops::rotary(x, cosines, sines, y, {.pairs = pairs}); },
+        2 * extents.count() * static_cast<std::int64_t>(sizeof(T)));
 }
 
 }  // namespace
@@ -136,6 +212,9 @@ int main(int count, char **arguments) {
     if (!on_gpu) {
       report.note("There is no GPU here; on the CPU:");
       for (const Shape shape : {Shape{512, 1024}, Shape{128, 5120}}) rows<float>(setting, shape, "float");
+      cross_entropy<float>(setting, {256, 32000}, "float");
+      group_norm<float>(setting, {2, 64, 1024}, 32, "float");
+      rotary<float>(setting, {1, 8, 256, 128}, "float");
       return;
     }
     // The last two end within a tile.
@@ -144,5 +223,11 @@ int main(int count, char **arguments) {
       rows<float>(setting, shape, "float");
       rows<bfloat16>(setting, shape, "bfloat16");
     }
+    for (const Shape shape : {Shape{8192, 32000}, Shape{4096, 128256}, Shape{16384, 4096}})
+      cross_entropy<bfloat16>(setting, shape, "bfloat16");
+    group_norm<bfloat16>(setting, {32, 320, 4096}, 32, "bfloat16");
+    group_norm<float>(setting, {32, 320, 4096}, 32, "float");
+    group_norm<bfloat16>(setting, {32, 1280, 64}, 32, "bfloat16");
+    rotary<bfloat16>(setting, {4, 32, 4096, 128}, "bfloat16");
   });
 }

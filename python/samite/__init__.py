@@ -8,7 +8,8 @@ A module of kernels is compiled from C++ (samite/python/module.h) and imported l
 or by load("my_kernels.cpp"), which compiles it when it is first needed.
 Arrays are those of NumPy, torch, JAX, CuPy, and whatever has DLPack or an array interface; nothing is copied.
 Tape records calls and runs their adjoints, Graph captures calls and replays them.
-samite.matmul, grouped_mm, scaled_mm, scaled_grouped_mm, quantise, softmax, layer_norm and attention are there already.
+samite.matmul, grouped_mm, scaled_mm, scaled_grouped_mm, quantise, softmax, layer_norm, rms_norm, group_norm, cross_entropy,
+rotary and attention are there already.
 samite.torch and samite.jax make differentiable functions of kernels.
 """
 
@@ -39,6 +40,7 @@ from ._samite import version as __version__  # noqa: E402
 from ._description import OfKernel, documentation, signature  # noqa: E402
 from ._load import load  # noqa: E402
 from ._tape import Tape  # noqa: E402
+from ._ready_layers import cross_entropy, group_norm, rms_norm, rotary  # noqa: E402
 from .ready import (  # noqa: E402
     attention,
     dequantise,
@@ -67,14 +69,18 @@ __all__ = [
     "capture_if",
     "capture_while",
     "cmake_dir",
+    "cross_entropy",
     "debug_mode",
     "dequantise",
     "devices",
+    "group_norm",
     "grouped_mm",
     "layer_norm",
     "load",
     "matmul",
     "quantise",
+    "rms_norm",
+    "rotary",
     "scaled_grouped_mm",
     "scaled_mm",
     "set_debug_mode",

@@ -15,7 +15,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Given", "given", "new", "reshaped", "result", "swapped", "with_type"]
 
-_DIFFERENTIABLE = ("attention", "grouped_mm", "layer_norm", "matmul", "softmax")  # by samite.torch
+_DIFFERENTIABLE = (  # by samite.torch
+    "attention",
+    "cross_entropy",
+    "group_norm",
+    "grouped_mm",
+    "layer_norm",
+    "matmul",
+    "rms_norm",
+    "rotary",
+    "softmax",
+)
 _SMALL = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # which NumPy has by ml_dtypes
 
 

@@ -9,8 +9,8 @@ where they are named in `outputs`, and else as copies of the argument. It is a c
 torch.compile takes it as a whole. Its gradient is the kernel's adjoint, which is derived and compiled when a backward
 pass asks for it; the gradient of that is the adjoint's.
 
-matmul, grouped_mm, softmax, layer_norm and attention are the package's ready operations, differentiable; scaled_mm and
-scaled_grouped_mm are there as ops without gradients; matmul_8bit multiplies in 8 bits, forward and back.
+matmul, grouped_mm, softmax, layer_norm, rms_norm, group_norm, cross_entropy, rotary and attention are the package's
+ready operations, differentiable; scaled_mm and scaled_grouped_mm are there as ops without gradients; matmul_8bit multiplies in 8 bits, forward and back.
 """
 
 import uuid
@@ -22,6 +22,7 @@ import torch
 from . import Kernel, Parameter
 from ._errors import check_outputs, user_error
 from ._samite import set_leak_warnings
+from ._torch_layers import cross_entropy, group_norm, rms_norm, rotary
 from ._torch_operations import (
     attention,
     grouped_mm,
@@ -36,11 +37,15 @@ from ._torch_operations import (
 __all__ = [
     "Function",
     "attention",
+    "cross_entropy",
     "function",
+    "group_norm",
     "grouped_mm",
     "layer_norm",
     "matmul",
     "matmul_8bit",
+    "rms_norm",
+    "rotary",
     "scaled_grouped_mm",
     "scaled_mm",
     "softmax",

@@ -3,11 +3,15 @@
 #include "array_view.h"
 #include "kernel_object.h"
 #include "samite/ops/attention.h"
+#include "samite/ops/cross_entropy.h"
+#include "samite/ops/group_norm.h"
 #include "samite/ops/grouped_by_type.h"
 #include "samite/ops/grouped_terms.h"
 #include "samite/ops/layer_norm.h"
 #include "samite/ops/matmul_by_type.h"
 #include "samite/ops/quantise.h"
+#include "samite/ops/rms_norm.h"
+#include "samite/ops/rotary.h"
 #include "samite/ops/softmax.h"
 #include "streams.h"
 
@@ -53,6 +57,13 @@ ops::LayerEpilogue epilogue_of(const Epilogue &named) {
     throw UserError("activation expects one of 'relu', 'silu', 'gelu', 'tanh', 'sigmoid'; '" + activation +
                     "' is given");
   return {type_named(result), *found, bias, residual};
+}
+
+ops::Reduction reduction_named(const std::string &name) {
+  if (name == "none") return ops::Reduction::none;
+  if (name == "sum") return ops::Reduction::sum;
+  if (name == "mean") return ops::Reduction::mean;
+  throw UserError("reduction expects one of 'none', 'sum', 'mean'; '" + name + "' is given");
 }
 
 // Each definition is one object of Python, so that its launches are kept in one place. It has the objects as long as
@@ -178,6 +189,53 @@ class ReadyKernels {
     return made(ops::layer_norm_adjoint_launch(type_named(type), rows, columns, device_of(device)));
   }
 
+  nb::tuple rms_norm(const std::string &type, bool weighted, std::int64_t rows, std::int64_t columns, int device) {
+    return made(ops::rms_norm_launch(type_named(type), weighted, rows, columns, device_of(device)));
+  }
+  nb::tuple rms_norm_adjoint(const std::string &type, bool weighted, std::int64_t rows, std::int64_t columns,
+                             int device) {
+    return made(ops::rms_norm_adjoint_launch(type_named(type), weighted, rows, columns, device_of(device)));
+  }
+
+  // Batches, groups, channels of each, places.
+  nb::tuple group_norm(const std::string &type, const Shape &shape, int device) {
+    const auto &[batches, groups, channels, places] = shape;
+    return made(ops::group_norm_launch(type_named(type), {batches, groups, channels, places}, device_of(device)));
+  }
+  nb::tuple group_norm_adjoint(const std::string &type, const Shape &shape, int device) {
+    const auto &[batches, groups, channels, places] = shape;
+    return made(
+        ops::group_norm_adjoint_launch(type_named(type), {batches, groups, channels, places}, device_of(device)));
+  }
+
+  // One launch, or two where the losses are reduced, or their gradient is divided (ops/cross_entropy.h).
+  std::vector<nb::tuple> cross_entropy(const std::string &type, const std::string &targets,
+                                       const std::string &reduction, std::int64_t rows, std::int64_t classes,
+                                       int device) {
+    const ops::CrossEntropyLaunches planned = ops::cross_entropy_launches(
+        type_named(type), type_named(targets), reduction_named(reduction), rows, classes, device_of(device));
+    std::vector<nb::tuple> launches{made(planned.rows)};
+    if (planned.reduction) launches.push_back(made(*planned.reduction));
+    return launches;
+  }
+  std::vector<nb::tuple> cross_entropy_adjoint(const std::string &type, const std::string &targets,
+                                               const std::string &reduction, std::int64_t rows, std::int64_t classes,
+                                               int device) {
+    const ops::CrossEntropyAdjoint planned = ops::cross_entropy_adjoint_launches(
+        type_named(type), type_named(targets), reduction_named(reduction), rows, classes, device_of(device));
+    std::vector<nb::tuple> launches;
+    if (planned.share) launches.push_back(made(*planned.share));
+    launches.push_back(made(planned.rows));
+    return launches;
+  }
+
+  // Batches, heads, rows, size.
+  nb::tuple rotary(const std::string &type, const Shape &shape, bool backwards, int device) {
+    const auto &[batches, heads, rows, size] = shape;
+    return made(ops::rotary_launch(type_named(type), {batches, heads, rows, size}, backwards, /*add=*/false,
+                                   device_of(device)));
+  }
+
   // Batches, heads, rows of q, numbers of a row, rows of k.
   using AttentionShape = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
   nb::tuple attention(const std::string &type, const AttentionShape &shape, bool causal, int device) {
@@ -243,6 +301,13 @@ void define_ready(nb::module_ &module) {
       .def("softmax_adjoint", planned<&ReadyKernels::softmax_adjoint>)
       .def("layer_norm", planned<&ReadyKernels::layer_norm>)
       .def("layer_norm_adjoint", planned<&ReadyKernels::layer_norm_adjoint>)
+      .def("rms_norm", planned<&ReadyKernels::rms_norm>)
+      .def("rms_norm_adjoint", planned<&ReadyKernels::rms_norm_adjoint>)
+      .def("group_norm", planned<&ReadyKernels::group_norm>)
+      .def("group_norm_adjoint", planned<&ReadyKernels::group_norm_adjoint>)
+      .def("cross_entropy", planned<&ReadyKernels::cross_entropy>)
+      .def("cross_entropy_adjoint", planned<&ReadyKernels::cross_entropy_adjoint>)
+      .def("rotary", planned<&ReadyKernels::rotary>)
       .def("attention", planned<&ReadyKernels::attention>)
       .def("attention_adjoint", planned<&ReadyKernels::attention_adjoint>);
 }

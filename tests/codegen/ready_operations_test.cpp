@@ -2,10 +2,14 @@
 // compiler.
 #include "samite/jit/pipeline.h"
 #include "samite/ops/attention.h"
+#include "samite/ops/cross_entropy.h"
+#include "samite/ops/group_norm.h"
 #include "samite/ops/grouped_by_type.h"
 #include "samite/ops/grouped_terms.h"
 #include "samite/ops/layer_norm.h"
 #include "samite/ops/matmul_by_type.h"
+#include "samite/ops/rms_norm.h"
+#include "samite/ops/rotary.h"
 #include "samite/ops/softmax.h"
 #include "tests/codegen/cuda_tile_kernel.h"
 
@@ -106,6 +110,58 @@ TEST(ReadyOperations, LayerNormAdjointOnCuda) {
     expect_same_on_cuda<half, float>(kernel_of(planned), blocks_of(planned), {matrix, row, matrix, matrix, row, row},
                                      epsilon, 1e-2);
   }
+}
+
+// Blocks of several tiles of rows, of which the last ones are beyond the matrix; and rows in parts.
+TEST(ReadyOperations, RmsNormAdjointOnCuda) {
+  for (const auto &[rows, columns] : {std::pair{300LL, 100LL}, {9LL, 8300LL}}) {
+    const auto planned = ops::rms_norm_adjoint_launch(ScalarType::Float16, true, rows, columns, {90, 1});
+    const Extents64 matrix{rows, columns}, row{columns};
+    expect_same_on_cuda<half, float>(kernel_of(planned), blocks_of(planned), {matrix, row, matrix, matrix, row}, 1e-5f,
+                                     1e-2);
+  }
+}
+
+TEST(ReadyOperations, GroupNormAndItsAdjointOnCuda) {
+  const ops::GroupNormShape shape{2, 3, 4, 70};
+  const Extents64 x{2, 12, 70}, channels{12};
+  const auto forward = ops::group_norm_launch(ScalarType::Float16, shape, hopper);
+  expect_same_on_cuda<half, float>(kernel_of(forward), blocks_of(forward), {x, channels, channels, x}, 1e-5f, 4e-3);
+  const auto adjoint = ops::group_norm_adjoint_launch(ScalarType::Float16, shape, hopper, true);
+  expect_same_on_cuda<half, float>(kernel_of(adjoint), blocks_of(adjoint), {x, channels, x, x, channels, channels},
+                                   1e-5f, 1e-2);
+}
+
+TEST(ReadyOperations, RotaryOnCuda) {
+  const auto planned = ops::rotary_launch(ScalarType::Float16, {2, 2, 40, 20}, true, true, hopper);
+  const Extents64 pairs{2, 2, 40, 10}, table{40, 10};
+  expect_same_on_cuda<half, float>(kernel_of(planned), blocks_of(planned), {pairs, pairs, table, table, pairs, pairs},
+                                   {}, 4e-3);
+}
+
+// Rows in parts, of which each has one exponential for each element.
+TEST(ReadyOperations, CrossEntropyOnCuda) {
+  constexpr long long rows = 3, classes = 8300;
+  const auto forward =
+      ops::cross_entropy_launches(ScalarType::Float32, ScalarType::Int32, ops::Reduction::none, rows, classes, hopper);
+  const auto adjoint = ops::cross_entropy_adjoint_launches(ScalarType::Float32, ScalarType::Int32, ops::Reduction::none,
+                                                           rows, classes, hopper);
+  Array64<float> logits({rows, classes}, 1), given({rows}, 2);
+  std::vector<std::int32_t> targets{8299, -100, 5};
+  std::vector<float> losses[2], sums[2], gradients[2];
+  for (const bool cuda : {false, true}) {
+    losses[cuda].resize(rows), sums[cuda].resize(rows), gradients[cuda].resize(rows * classes);
+    run_planned(forward.rows, cuda,
+                {array(logits.values, {rows, classes}), array(targets, {rows}), array(losses[cuda], {rows}),
+                 array(sums[cuda], {rows}), scalar(0.1f), scalar(-100)});
+    run_planned(adjoint.rows, cuda,
+                {array(logits.values, {rows, classes}), array(targets, {rows}), array(sums[cuda], {rows}),
+                 array(given.values, {rows}), array(gradients[cuda], {rows, classes}), scalar(0.1f), scalar(-100)});
+  }
+  EXPECT_GT(losses[0][0], 8);
+  EXPECT_EQ(losses[0][1], 0);
+  for (std::size_t i = 0; i < rows; ++i) ASSERT_NEAR(losses[0][i], losses[1][i], 1e-4);
+  for (std::size_t i = 0; i < rows * classes; ++i) ASSERT_NEAR(gradients[0][i], gradients[1][i], 1e-6);
 }
 
 // Kernels of a tape add to the gradients; one of attention's also has that of the rows' logarithms.
@@ -268,6 +324,9 @@ TEST_F(ReadyOperationsCompiled, Rows) {
   for (const std::int64_t columns : {100, 4096, 20000}) {
     expect_compiles_for_hopper(kernel_of(ops::softmax_launch(ScalarType::BFloat16, 128, columns, hopper)));
     expect_compiles_for_hopper(kernel_of(ops::softmax_adjoint_launch(ScalarType::BFloat16, 128, columns, hopper)));
+    expect_compiles_for_hopper(kernel_of(
+        ops::cross_entropy_launches(ScalarType::BFloat16, ScalarType::Int64, ops::Reduction::mean, 128, columns, hopper)
+            .rows));
     expect_compiles_for_hopper(kernel_of(ops::layer_norm_launch(ScalarType::BFloat16, true, 128, columns, hopper)));
     for (const std::int64_t rows : {128, 1 << 20})
       expect_compiles_for_hopper(

@@ -265,6 +265,61 @@ def test_softmax_of_one_dimension_and_of_a_view():
     close(samite.softmax(whole[:, ::2, ::-1]), softmax_of(whole[:, ::2, ::-1]), 1e-12)
 
 
+@pytest.mark.parametrize(
+    "dtype, tolerance", [(np.float64, 1e-12), (np.float32, 1e-5), (np.float16, 1e-2), (bf16, 5e-2)]
+)
+def test_rms_and_group_norm(dtype, tolerance):
+    x = (normal(2, 6, 5, 7) * 3).astype(dtype)
+    wide = x.astype(np.float64)
+    weight, bias, of_row = normal(6, dtype=dtype), normal(6, dtype=dtype), normal(7, dtype=dtype)
+    normed = wide / np.sqrt((wide**2).mean(-1, keepdims=True) + 1e-3)
+    close(samite.rms_norm(x, epsilon=1e-3), normed, tolerance)
+    close(samite.rms_norm(x, of_row, epsilon=1e-3), normed * of_row.astype(np.float64), 2 * tolerance)
+    grouped = wide.reshape(2, 3, -1)
+    normed = (grouped - grouped.mean(-1, keepdims=True)) / np.sqrt(grouped.var(-1, keepdims=True) + 1e-3)
+    normed = normed.reshape(x.shape)
+    close(samite.group_norm(x, 3, epsilon=1e-3), normed, tolerance)
+    expected = normed * weight.astype(np.float64)[:, None, None] + bias.astype(np.float64)[:, None, None]
+    close(samite.group_norm(x, 3, weight, bias, epsilon=1e-3), expected, 3 * tolerance)
+    out = np.zeros_like(x)
+    assert samite.group_norm(x, 3, weight, bias, epsilon=1e-3, out=out) is out
+    close(out, expected, 3 * tolerance)
+
+
+@pytest.mark.parametrize("targets_type", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-12), (np.float32, 1e-5), (bf16, 1e-5)])
+def test_cross_entropy(dtype, tolerance, targets_type):
+    logits = (normal(2, 5, 40) * 3).astype(dtype)
+    wide, targets = logits.astype(np.float64), random.integers(0, 40, (2, 5)).astype(targets_type)
+    targets[1, 2] = -100
+    logarithms = np.log(softmax_of(wide))
+    chosen = np.take_along_axis(logarithms, np.maximum(targets, 0)[..., None], -1)[..., 0]
+    losses = np.where(targets == -100, 0, -0.9 * chosen - 0.1 * logarithms.mean(-1))
+    close(samite.cross_entropy(logits, targets, reduction="none", smoothing=0.1), losses, tolerance)
+    close(samite.cross_entropy(logits, targets, reduction="sum", smoothing=0.1), losses.sum(), 20 * tolerance)
+    row_sums = np.zeros(10, np.float64 if dtype == np.float64 else np.float32)
+    loss = samite.cross_entropy(logits, targets, row_sums=row_sums)
+    close(loss, -chosen[targets != -100].mean(), tolerance)
+    close(row_sums, np.log(np.exp(wide).sum(-1)).ravel(), tolerance)
+    assert np.isnan(samite.cross_entropy(np.zeros((0, 3)), np.zeros(0, int)))
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-12), (np.float32, 1e-5), (np.float16, 1e-2)])
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_rotary(interleaved, dtype, tolerance):
+    x = normal(2, 9, 3, 10, dtype=dtype).swapaxes(1, 2)
+    angles = np.arange(9)[:, None] * 0.1 ** np.arange(5)
+    cosines, sines = np.cos(angles), np.sin(angles)
+    wide = x.astype(np.float64)
+    first, second = (wide[..., 0::2], wide[..., 1::2]) if interleaved else (wide[..., :5], wide[..., 5:])
+    turned = first * cosines - second * sines, second * cosines + first * sines
+    expected = np.stack(turned, -1).reshape(x.shape) if interleaved else np.concatenate(turned, -1)
+    y = samite.rotary(x, cosines, sines, interleaved=interleaved)
+    close(y, expected, tolerance)
+    samite.rotary(y, cosines, sines, interleaved=interleaved, backwards=True, out=y)
+    close(y, wide, 2 * tolerance)
+
+
 def attention_of(q, k, v, causal, scale):
     products = np.einsum("bhid,bhjd->bhij", q, k) * scale
     if causal:
@@ -380,6 +435,14 @@ def scaled_groups(**changed):
         (lambda: samite.quantise(zeros((3, 4))), "8-bit floating type"),
         (lambda: samite.softmax(zeros((3, 4), int)), "softmax: expected elements of half"),
         (lambda: samite.layer_norm(zeros((3, 4)), zeros(3)), r"expected weight of float64 with shape \(4,\)"),
+        (lambda: samite.rms_norm(zeros((3, 4)), zeros(3)), r"expected weight of float64 with shape \(4,\)"),
+        (lambda: samite.group_norm(zeros((3, 4)), 3), "divides the channels; 3 is given"),
+        (lambda: samite.cross_entropy(zeros((3, 4)), zeros(3)), "expected targets of int32 or int64"),
+        (lambda: samite.cross_entropy(zeros((3, 4)), zeros(4, int)), r"expected targets of int64 with shape \(3,\)"),
+        (lambda: samite.cross_entropy(zeros((3, 4)), zeros(3, int), reduction="max"), "'none', 'sum', 'mean'; 'max'"),
+        (lambda: samite.cross_entropy(zeros((3, 4)), zeros(3, int), smoothing=2), "smoothing from 0 to 1; 2 is given"),
+        (lambda: samite.rotary(zeros((1, 1, 2, 3)), zeros(2), zeros(2)), "with an even size"),
+        (lambda: samite.rotary(zeros((1, 1, 2, 4)), zeros(2), zeros(2)), r"expected cosines .* with shape \(2, 2\)"),
         (lambda: samite.attention(*(zeros((2, 3, 4)),) * 3), r"expected arrays of \(batches, heads, rows, size\)"),
         (lambda: samite.attention(*(zeros((1, 1, 2, 300)),) * 3), "up to 256 numbers"),
     ],

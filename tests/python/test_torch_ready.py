@@ -236,6 +236,56 @@ def test_layer_norm_and_its_gradients(doubles):
     check(samite.torch.layer_norm, doubles(3, 7), doubles(7), doubles(7))
 
 
+def test_rms_norm_and_its_gradients(doubles):
+    x, weight = doubles(2, 3, 20), doubles(20)
+    assert torch.allclose(samite.torch.rms_norm(x, weight), F.rms_norm(x, (20,), weight, 1e-6))
+    assert torch.allclose(samite.torch.rms_norm(x), F.rms_norm(x, (20,), None, 1e-6))
+    check(samite.torch.rms_norm, doubles(3, 7), doubles(7))
+    check(samite.torch.rms_norm, doubles(3, 7))
+
+
+def test_group_norm_and_its_gradients(doubles):
+    x, weight, bias = doubles(2, 6, 4, 5), doubles(6), doubles(6)
+    assert torch.allclose(samite.torch.group_norm(x, 3, weight, bias), F.group_norm(x, 3, weight, bias))
+    assert torch.allclose(samite.torch.group_norm(x, 3), F.group_norm(x, 3))
+    check(
+        lambda x, weight, bias: samite.torch.group_norm(x, 2, weight, bias), doubles(2, 4, 3), doubles(4), doubles(4)
+    )
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_cross_entropy_and_its_gradients(reduction, doubles, device):
+    logits, targets = doubles(6, 40), torch.tensor([3, 39, -100, 0, 7, 7], device=device)
+    options = {"reduction": reduction, "label_smoothing": 0.1}
+    mine = samite.torch.cross_entropy(logits, targets, reduction=reduction, smoothing=0.1)
+    assert torch.allclose(mine, F.cross_entropy(logits, targets, **options))
+    check(
+        lambda x: samite.torch.cross_entropy(x, targets[:3] % 7, reduction=reduction, smoothing=0.1, ignored=4),
+        doubles(3, 7),
+    )
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_rotary_and_its_gradients(interleaved, doubles, numbers):
+    cosines, sines = numbers(5, 3), numbers(5, 3)
+    check(
+        lambda x: samite.torch.rotary(x, cosines, sines, interleaved=interleaved), doubles(1, 2, 5, 6), twice=True
+    )
+    with pytest.raises(samite.UserError, match="cosines and sines have no gradients here"):
+        samite.torch.rotary(doubles(1, 2, 5, 6), cosines.requires_grad_(), sines)
+
+
+def test_layers_under_torch_compile_and_opcheck(numbers, device):
+    x, targets = numbers(4, 6, 3).requires_grad_(), torch.tensor([1, 5, 0, 2], device=device)
+    logits = numbers(4, 6).requires_grad_()
+    torch.library.opcheck(torch.ops.samite.rms_norm.default, (x, numbers(3).requires_grad_(), 1e-6))
+    torch.library.opcheck(torch.ops.samite.group_norm.default, (x, 2, numbers(6), numbers(6), 1e-5))
+    torch.library.opcheck(torch.ops.samite.cross_entropy.default, (logits, targets, "mean", 0.0, -100))
+    torch.library.opcheck(
+        torch.ops.samite.rotary.default, (numbers(1, 2, 3, 4).requires_grad_(), numbers(3, 2), numbers(3, 2), True, False)
+    )
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_gradients_of_layer_norm_in_16_bits(dtype, numbers):
     x, weight, bias = (numbers(*shape, dtype=dtype).requires_grad_() for shape in ((500, 64), (64,), (64,)))
