@@ -1,0 +1,6 @@
+// Many devices: communicators over MPI, NCCL or threads, and collectives with gradients.
+#pragma once
+
+#include "samite/distributed/collectives.h"
+#include "samite/distributed/communicator.h"
+#include "samite/distributed/grid.h"

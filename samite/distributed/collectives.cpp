@@ -1,0 +1,582 @@
+#include "samite/distributed/collectives.h"
+
+#include "samite/base/error.h"
+#include "samite/distributed/array_memory.h"
+#include "samite/distributed/gradient_steps.h"
+#include "samite/jit/options.h"
+#include "samite/jit/tape_access.h"
+#include "samite/jit/tape_function.h"
+#include "samite/runtime/shared_elements.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace samite {
+namespace {
+
+using distributed::CallName;
+using distributed::Message;
+using distributed::PackedResult;
+using distributed::PackedValues;
+using distributed::used_in;
+
+bool is_recorded() { return jit::TapeAccess::recording() != nullptr; }
+
+bool has_gradients(ScalarType type) { return is_floating(type) && !is_float8(type); }
+
+// A collective call: the arrays that this rank has, and what runs forward and backward.
+struct Collective {
+  Communicator ranks;
+  CallName call;
+  std::vector<AnyBuffer> results, values;  // those that are not empty
+  std::function<void()> forward;
+  std::function<void(const FunctionGradients &)> backward;
+  bool reads_values = false, reads_results = false;  // backward
+};
+
+// Every rank runs `backward`, which calls all of them, whether its own arrays have gradients or not: an element with a
+// gradient that no rank uses connects the call to the tape.
+void run(const Collective &collective) {
+  if (!is_recorded()) return collective.forward();
+  const auto differs = [](const AnyBuffer &array) { return has_gradients(array.type()); };
+  const bool differentiable =
+      std::ranges::any_of(collective.results, differs) || std::ranges::any_of(collective.values, differs);
+  TapeFunction function{collective.results,
+                        collective.values,
+                        collective.forward,
+                        differentiable ? collective.backward : [](const FunctionGradients &) {},
+                        {.name = collective.call.operation,
+                         .reads_inputs = collective.reads_values,
+                         .reads_outputs = collective.reads_results}};
+  const auto connection = [&] {
+    return AnyBuffer(collective.ranks.device(), ScalarType::Float32, {1}, Gradient::tracked);
+  };
+  function.outputs.push_back(connection()), function.inputs.push_back(connection());
+  run_on_tape(function, collective.call.where);
+}
+
+[[noreturn]] void refuse(const CallName &call, const std::string &what) {
+  throw UserError(call.where, fmt::format("{}: {}", call.operation, what));
+}
+
+void check_array(const Communicator &ranks, const CallName &call, const char *role, const AnyBuffer &array) {
+  if (!array.valid()) refuse(call, fmt::format("{} is an empty buffer", role));
+  if (array.device() != ranks.device())
+    refuse(call, fmt::format("{}, {}, is not on the communicator's device, {}", role, array.to_string(),
+                             ranks.device().to_string()));
+}
+void check_result(const Communicator &ranks, const CallName &call, const AnyBuffer &result) {
+  check_array(ranks, call, "the result", result);
+  if (result.is_broadcast()) refuse(call, "the result, " + result.to_string() + ", is a broadcast view");
+}
+void check_root(const Communicator &ranks, const CallName &call, int root) {
+  if (root < 0 || root >= ranks.size())
+    refuse(call, fmt::format("rank {} is given, and the communicator has ranks 0 to {}", root, ranks.size() - 1));
+}
+// `times`: how many times as many elements the result has as the values.
+void check_pair(const CallName &call, const AnyBuffer &result, const AnyBuffer &values, std::int64_t result_times,
+                std::int64_t values_times) {
+  if (result.type() != values.type())
+    refuse(call, fmt::format("the result is {} and the values are {}: expected the same type", result.to_string(),
+                             values.to_string()));
+  if (result.count() * values_times != values.count() * result_times)
+    refuse(call, fmt::format("the result is {} and the values are {}: expected {} elements in the result",
+                             result.to_string(), values.to_string(), values.count() * result_times / values_times));
+  if (share_elements(result, values)) refuse(call, "the result shares elements with the values");
+}
+void check_reduction(const CallName &call, ScalarType type, ReduceOp reduction) {
+  if (!distributed::has_reduction(type, reduction))
+    refuse(call, fmt::format("elements of type {} have no {}", name(type), name(reduction)));
+}
+void check_in_place(const CallName &call, const AnyBuffer &values) {
+  if (is_recorded() && values.tracks_gradient())
+    refuse(call,
+           "in place, an array with a gradient loses the values that came before; on a tape, give another array "
+           "for the result");
+}
+
+std::string described(ReduceOp reduction, const AnyBuffer &array) {
+  return fmt::format("({}) of {} {}", name(reduction), array.count(), name(array.type()));
+}
+std::string described(const AnyBuffer &array) { return fmt::format("of {} {}", array.count(), name(array.type())); }
+
+std::size_t elements(const AnyBuffer &array) { return static_cast<std::size_t>(array.count()); }
+
+AnyBuffer like(const AnyBuffer &array) { return {array.device(), array.type(), {array.count()}}; }
+AnyBuffer as_extents_of(const AnyBuffer &array, const AnyBuffer &flat) { return flat.reshape(array.extents()); }
+
+// The gradient of result `index`, contiguous; zeros if it has none.
+PackedValues cotangent(const Communicator &ranks, const FunctionGradients &of, std::size_t index,
+                       const AnyBuffer &result) {
+  const AnyBuffer &gradient = of.outputs[index];
+  return {ranks.stream(), gradient.valid() ? gradient : like(result)};
+}
+// Adds to the gradient of value `index`, if it has one.
+void add_gradient(const FunctionGradients &of, std::size_t index, const AnyBuffer &flat, const Communicator &ranks) {
+  const AnyBuffer &gradient = of.inputs[index];
+  if (gradient.valid()) distributed::add_to(gradient, as_extents_of(gradient, flat), ranks.stream());
+}
+
+CallName adjoint_of(const CallName &call, const char *name) { return {name, call.arguments, call.where}; }
+
+// flat(values) = the sums of all ranks' cotangents.
+void sum_all(const Communicator &ranks, const AnyBuffer &sums, const PackedValues &cotangents, ReduceOp reduction,
+             const CallName &call) {
+  ranks.transport().all_reduce(used_in(ranks.stream(), sums), cotangents.data(), elements(sums), sums.type(), reduction,
+                               ranks.stream(), call);
+  sums.mark_written();
+}
+
+void go_back_through_all_reduce(const Communicator &ranks, ReduceOp reduction, const AnyBuffer &result,
+                                const FunctionGradients &of, const CallName &call) {
+  AnyBuffer sums = like(result);
+  sum_all(ranks, sums, cotangent(ranks, of, 0, result),
+          reduction == ReduceOp::average ? ReduceOp::average : ReduceOp::sum, call);
+  const Stream &stream = ranks.stream();
+  if (reduction == ReduceOp::min || reduction == ReduceOp::max) {
+    const PackedValues values(ranks.stream(), of.input_values[0]), results(ranks.stream(), of.output_values[0]);
+    const AnyBuffer owner(sums.device(), ScalarType::Int32, sums.extents());
+    distributed::claim(owner, values.memory().reshape(sums.extents()), results.memory().reshape(sums.extents()),
+                       ranks.rank(), ranks.size(), stream);
+    ranks.transport().all_reduce(used_in(ranks.stream(), owner), used_in(ranks.stream(), owner), elements(owner),
+                                 owner.type(), ReduceOp::min, stream, call);
+    owner.mark_written();
+    const AnyBuffer own = like(sums);
+    distributed::keep_owned(own, sums, owner, ranks.rank(), stream);
+    sums = own;
+  } else if (reduction == ReduceOp::product) {
+    const PackedValues values(ranks.stream(), of.input_values[0]);
+    const AnyBuffer all(sums.device(), sums.type(), {ranks.size(), sums.count()});
+    ranks.transport().all_gather(used_in(ranks.stream(), all), values.data(), values.bytes(), stream, call);
+    all.mark_written();
+    distributed::multiply_by_others(sums, all, ranks.rank(), stream);
+  }
+  add_gradient(of, 0, sums, ranks);
+}
+
+// Messages of equal parts of `data` to or from each rank.
+std::vector<Message> messages_of_parts(const Communicator &ranks, void *data, std::size_t bytes) {
+  std::vector<Message> messages;
+  for (int rank = 0; rank < ranks.size(); ++rank)
+    messages.push_back({static_cast<std::byte *>(data) + static_cast<std::size_t>(rank) * bytes, bytes, rank});
+  return messages;
+}
+std::vector<Message> messages_of_parts(void *data, std::size_t element, const std::vector<std::int64_t> &counts) {
+  std::vector<Message> messages;
+  auto *at = static_cast<std::byte *>(data);
+  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
+    const std::size_t bytes = static_cast<std::size_t>(counts[rank]) * element;
+    messages.push_back({at, bytes, static_cast<int>(rank)});
+    at += bytes;
+  }
+  return messages;
+}
+
+void gather_parts(const Communicator &ranks, void *to, const PackedValues &from, int root, const CallName &call) {
+  const Message own{from.data(), from.bytes(), root};
+  const auto parts = ranks.rank() == root ? messages_of_parts(ranks, to, from.bytes()) : std::vector<Message>{};
+  ranks.transport().exchange({&own, 1}, parts, ranks.stream(), call);
+}
+void scatter_parts(const Communicator &ranks, void *to, std::size_t bytes, void *from, int root, const CallName &call) {
+  const Message own{to, bytes, root};
+  const auto parts = ranks.rank() == root ? messages_of_parts(ranks, from, bytes) : std::vector<Message>{};
+  ranks.transport().exchange(parts, {&own, 1}, ranks.stream(), call);
+}
+
+}  // namespace
+
+void all_reduce(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, ReduceOp reduction,
+                SourceLocation where) {
+  CallName call{"all_reduce", "", where};
+  check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
+  check_pair(call, result, values, 1, 1), check_reduction(call, result.type(), reduction);
+  call.arguments = described(reduction, result);
+  run({ranks,
+       call,
+       {result},
+       {values},
+       [=] {
+         const PackedValues from(ranks.stream(), values);
+         PackedResult to(ranks.stream(), result);
+         ranks.transport().all_reduce(to.data(), from.data(), elements(result), result.type(), reduction,
+                                      ranks.stream(), call);
+         to.finish();
+       },
+       [=](const FunctionGradients &of) {
+         go_back_through_all_reduce(ranks, reduction, result, of, adjoint_of(call, "adjoint of all_reduce"));
+       },
+       reduction == ReduceOp::min || reduction == ReduceOp::max || reduction == ReduceOp::product,
+       reduction == ReduceOp::min || reduction == ReduceOp::max});
+}
+
+void all_reduce(const Communicator &ranks, AnyBuffer values, ReduceOp reduction, SourceLocation where) {
+  CallName call{"all_reduce", "", where};
+  check_result(ranks, call, values), check_reduction(call, values.type(), reduction), check_in_place(call, values);
+  call.arguments = described(reduction, values);
+  const PackedValues from(ranks.stream(), values);
+  PackedResult to(ranks.stream(), values);
+  ranks.transport().all_reduce(to.data(), from.data(), elements(values), values.type(), reduction, ranks.stream(),
+                               call);
+  to.finish();
+}
+
+void reduce(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, int root, ReduceOp reduction,
+            SourceLocation where) {
+  CallName call{"reduce", "", where};
+  check_root(ranks, call, root), check_array(ranks, call, "the array of values", values);
+  check_reduction(call, values.type(), reduction);
+  const bool is_root = ranks.rank() == root;
+  if (is_root) check_result(ranks, call, result), check_pair(call, result, values, 1, 1);
+  call.arguments = fmt::format("{} to rank {}", described(reduction, values), root);
+  if (is_recorded() && has_gradients(values.type()) && reduction != ReduceOp::sum && reduction != ReduceOp::average)
+    refuse(call, fmt::format("the gradient of a {} needs the result on all ranks: use all_reduce", name(reduction)));
+  run({ranks,
+       call,
+       is_root ? std::vector{result} : std::vector<AnyBuffer>{},
+       {values},
+       [=] {
+         const PackedValues from(ranks.stream(), values);
+         PackedResult to(ranks.stream(), is_root ? result : AnyBuffer());
+         ranks.transport().reduce(to.data(), from.data(), elements(values), values.type(), reduction, root,
+                                  ranks.stream(), call);
+         to.finish();
+       },
+       [=](const FunctionGradients &of) {
+         const AnyBuffer sums = is_root ? cotangent(ranks, of, 0, result).memory().clone() : like(values);
+         const CallName adjoint = adjoint_of(call, "adjoint of reduce");
+         ranks.transport().broadcast(used_in(ranks.stream(), sums), elements(sums) * size_of(sums.type()), root,
+                                     ranks.stream(), adjoint);
+         sums.mark_written();
+         if (reduction == ReduceOp::average) distributed::scale(sums, 1.0 / ranks.size(), ranks.stream());
+         add_gradient(of, 0, sums, ranks);
+       }});
+}
+
+void broadcast(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, int root, SourceLocation where) {
+  CallName call{"broadcast", "", where};
+  check_root(ranks, call, root), check_result(ranks, call, result);
+  const bool is_root = ranks.rank() == root;
+  if (is_root) check_array(ranks, call, "the array of values", values), check_pair(call, result, values, 1, 1);
+  call.arguments = fmt::format("{} from rank {}", described(result), root);
+  run({ranks,
+       call,
+       {result},
+       is_root ? std::vector{values} : std::vector<AnyBuffer>{},
+       [=] {
+         PackedResult to(ranks.stream(), result);
+         if (is_root)
+           AnyBuffer(to.memory())
+               .copy_from(PackedValues(ranks.stream(), values).memory().reshape(to.memory().extents()));
+         ranks.transport().broadcast(to.data(), to.bytes(), root, ranks.stream(), call);
+         to.finish();
+       },
+       [=](const FunctionGradients &of) {
+         const PackedValues from = cotangent(ranks, of, 0, result);
+         const AnyBuffer sums = like(result);
+         ranks.transport().reduce(used_in(ranks.stream(), sums), from.data(), elements(sums), sums.type(),
+                                  ReduceOp::sum, root, ranks.stream(), adjoint_of(call, "adjoint of broadcast"));
+         sums.mark_written();
+         if (is_root) add_gradient(of, 0, sums, ranks);
+       }});
+}
+
+void broadcast(const Communicator &ranks, AnyBuffer values, int root, SourceLocation where) {
+  CallName call{"broadcast", "", where};
+  check_root(ranks, call, root), check_result(ranks, call, values), check_in_place(call, values);
+  call.arguments = fmt::format("{} from rank {}", described(values), root);
+  PackedResult to(ranks.stream(), values);
+  if (!values.is_contiguous()) AnyBuffer(to.memory()).copy_from(values);
+  ranks.transport().broadcast(to.data(), to.bytes(), root, ranks.stream(), call);
+  to.finish();
+}
+
+void all_gather(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, SourceLocation where) {
+  CallName call{"all_gather", "", where};
+  check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
+  check_pair(call, result, values, ranks.size(), 1);
+  call.arguments = described(values);
+  run({ranks,
+       call,
+       {result},
+       {values},
+       [=] {
+         const PackedValues from(ranks.stream(), values);
+         PackedResult to(ranks.stream(), result);
+         ranks.transport().all_gather(to.data(), from.data(), from.bytes(), ranks.stream(), call);
+         to.finish();
+       },
+       [=](const FunctionGradients &of) {
+         const PackedValues from = cotangent(ranks, of, 0, result);
+         const AnyBuffer sums = like(values);
+         ranks.transport().reduce_scatter(used_in(ranks.stream(), sums), from.data(), elements(sums), sums.type(),
+                                          ReduceOp::sum, ranks.stream(), adjoint_of(call, "adjoint of all_gather"));
+         sums.mark_written();
+         add_gradient(of, 0, sums, ranks);
+       }});
+}
+
+void reduce_scatter(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, ReduceOp reduction,
+                    SourceLocation where) {
+  CallName call{"reduce_scatter", "", where};
+  check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
+  check_pair(call, result, values, 1, ranks.size()), check_reduction(call, result.type(), reduction);
+  call.arguments = described(reduction, result);
+  if (is_recorded() && has_gradients(values.type()) && reduction != ReduceOp::sum && reduction != ReduceOp::average)
+    refuse(call, fmt::format("the gradient of a {} needs the result on all ranks: use all_reduce", name(reduction)));
+  run({ranks,
+       call,
+       {result},
+       {values},
+       [=] {
+         const PackedValues from(ranks.stream(), values);
+         PackedResult to(ranks.stream(), result);
+         ranks.transport().reduce_scatter(to.data(), from.data(), elements(result), result.type(), reduction,
+                                          ranks.stream(), call);
+         to.finish();
+       },
+       [=](const FunctionGradients &of) {
+         const PackedValues from = cotangent(ranks, of, 0, result);
+         const AnyBuffer all = like(values);
+         ranks.transport().all_gather(used_in(ranks.stream(), all), from.data(), from.bytes(), ranks.stream(),
+                                      adjoint_of(call, "adjoint of reduce_scatter"));
+         all.mark_written();
+         if (reduction == ReduceOp::average) distributed::scale(all, 1.0 / ranks.size(), ranks.stream());
+         add_gradient(of, 0, all, ranks);
+       }});
+}
+
+void gather(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, int root, SourceLocation where) {
+  CallName call{"gather", "", where};
+  check_root(ranks, call, root), check_array(ranks, call, "the array of values", values);
+  const bool is_root = ranks.rank() == root;
+  if (is_root) check_result(ranks, call, result), check_pair(call, result, values, ranks.size(), 1);
+  call.arguments = fmt::format("{} to rank {}", described(values), root);
+  run({ranks,
+       call,
+       is_root ? std::vector{result} : std::vector<AnyBuffer>{},
+       {values},
+       [=] {
+         PackedResult to(ranks.stream(), is_root ? result : AnyBuffer());
+         gather_parts(ranks, to.data(), PackedValues(ranks.stream(), values), root, call);
+         to.finish();
+       },
+       [=](const FunctionGradients &of) {
+         const PackedValues from =
+             is_root ? cotangent(ranks, of, 0, result) : PackedValues(ranks.stream(), AnyBuffer());
+         const AnyBuffer own = like(values);
+         scatter_parts(ranks, used_in(ranks.stream(), own), elements(own) * size_of(own.type()), from.data(), root,
+                       adjoint_of(call, "adjoint of gather"));
+         own.mark_written();
+         add_gradient(of, 0, own, ranks);
+       }});
+}
+
+void scatter(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, int root, SourceLocation where) {
+  CallName call{"scatter", "", where};
+  check_root(ranks, call, root), check_result(ranks, call, result);
+  const bool is_root = ranks.rank() == root;
+  if (is_root)
+    check_array(ranks, call, "the array of values", values), check_pair(call, result, values, 1, ranks.size());
+  call.arguments = fmt::format("{} from rank {}", described(result), root);
+  run({ranks,
+       call,
+       {result},
+       is_root ? std::vector{values} : std::vector<AnyBuffer>{},
+       [=] {
+         const PackedValues from(ranks.stream(), is_root ? values : AnyBuffer());
+         PackedResult to(ranks.stream(), result);
+         scatter_parts(ranks, to.data(), to.bytes(), from.data(), root, call);
+         to.finish();
+       },
+       [=](const FunctionGradients &of) {
+         const AnyBuffer all = is_root ? like(values) : AnyBuffer();
+         gather_parts(ranks, used_in(ranks.stream(), all), cotangent(ranks, of, 0, result), root,
+                      adjoint_of(call, "adjoint of scatter"));
+         if (!is_root) return;
+         all.mark_written();
+         add_gradient(of, 0, all, ranks);
+       }});
+}
+
+void all_to_all(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, SourceLocation where) {
+  const CallName call{"all_to_all", "", where};
+  check_array(ranks, call, "the array of values", values);
+  if (values.count() % ranks.size() != 0)
+    refuse(call, fmt::format("{} elements are not equal parts for {} ranks", values.count(), ranks.size()));
+  const std::vector<std::int64_t> parts(static_cast<std::size_t>(ranks.size()), values.count() / ranks.size());
+  all_to_all(ranks, std::move(result), values, parts, parts, where);
+}
+
+void all_to_all(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values,
+                const std::vector<std::int64_t> &sent, const std::vector<std::int64_t> &received,
+                SourceLocation where) {
+  CallName call{"all_to_all", "", where};
+  check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
+  if (result.type() != values.type())
+    refuse(call, fmt::format("the result is {} and the values are {}: expected the same type", result.to_string(),
+                             values.to_string()));
+  if (share_elements(result, values)) refuse(call, "the result shares elements with the values");
+  const auto check_counts = [&](const std::vector<std::int64_t> &counts, const AnyBuffer &array, const char *role) {
+    if (counts.size() != static_cast<std::size_t>(ranks.size()))
+      refuse(call, fmt::format("{} numbers of {} elements are given for {} ranks", counts.size(), role, ranks.size()));
+    for (const std::int64_t count : counts)
+      if (count < 0) refuse(call, fmt::format("a number of {} elements is {}", role, count));
+    const std::int64_t total = std::reduce(counts.begin(), counts.end(), std::int64_t{0});
+    if (total != array.count())
+      refuse(call, fmt::format("{} {} elements are given, and the array has {}", total, role, array.count()));
+  };
+  check_counts(sent, values, "sent"), check_counts(received, result, "received");
+  call.arguments = fmt::format("of {}", name(values.type()));
+  const std::size_t element = size_of(values.type());
+  run({ranks,
+       call,
+       {result},
+       {values},
+       [=] {
+         const PackedValues from(ranks.stream(), values);
+         PackedResult to(ranks.stream(), result);
+         ranks.transport().exchange(messages_of_parts(from.data(), element, sent),
+                                    messages_of_parts(to.data(), element, received), ranks.stream(), call);
+         to.finish();
+       },
+       [=](const FunctionGradients &of) {
+         const PackedValues from = cotangent(ranks, of, 0, result);
+         const AnyBuffer own = like(values);
+         ranks.transport().exchange(messages_of_parts(from.data(), element, received),
+                                    messages_of_parts(used_in(ranks.stream(), own), element, sent), ranks.stream(),
+                                    adjoint_of(call, "adjoint of all_to_all"));
+         own.mark_written();
+         add_gradient(of, 0, own, ranks);
+       }});
+}
+
+void send(const Communicator &ranks, const AnyBuffer &values, int to, SourceLocation where) {
+  exchange(ranks, {{values, to}}, {}, where);
+}
+void receive(const Communicator &ranks, AnyBuffer result, int from, SourceLocation where) {
+  exchange(ranks, {}, {{std::move(result), from}}, where);
+}
+
+void exchange(const Communicator &ranks, const std::vector<ArrayMessage> &sent,
+              const std::vector<ArrayMessage> &received, SourceLocation where) {
+  CallName call{received.empty() ? "send" : sent.empty() ? "receive" : "exchange", "", where};
+  std::vector<AnyBuffer> values, results;
+  for (const ArrayMessage &message : sent) {
+    check_root(ranks, call, message.rank), check_array(ranks, call, "the array of values", message.array);
+    values.push_back(message.array);
+  }
+  for (const ArrayMessage &message : received) {
+    check_root(ranks, call, message.rank), check_result(ranks, call, message.array);
+    for (const AnyBuffer &other : values)
+      if (share_elements(message.array, other)) refuse(call, "a result shares elements with an array that is sent");
+    for (const AnyBuffer &other : results)
+      if (share_elements(message.array, other)) refuse(call, "two results share elements");
+    results.push_back(message.array);
+  }
+  if (values.empty() && results.empty()) return;
+  const AnyBuffer &first = values.empty() ? results.front() : values.front();
+  call.arguments = described(first);
+  run({ranks, call, results, values,
+       [=] {
+         std::vector<PackedValues> from;
+         std::vector<PackedResult> to;
+         std::vector<Message> sends, receives;
+         for (const ArrayMessage &message : sent)
+           from.emplace_back(ranks.stream(), message.array),
+               sends.push_back({from.back().data(), from.back().bytes(), message.rank});
+         for (const ArrayMessage &message : received)
+           to.emplace_back(ranks.stream(), message.array),
+               receives.push_back({to.back().data(), to.back().bytes(), message.rank});
+         ranks.transport().exchange(sends, receives, ranks.stream(), call);
+         for (PackedResult &result : to) result.finish();
+       },
+       [=](const FunctionGradients &of) {
+         std::vector<PackedValues> from;
+         std::vector<AnyBuffer> to;
+         std::vector<Message> sends, receives;
+         // Messages between two ranks keep their order.
+         for (std::size_t i = 0; i < received.size(); ++i) {
+           if (!has_gradients(received[i].array.type())) continue;
+           from.push_back(cotangent(ranks, of, i, received[i].array));
+           sends.push_back({from.back().data(), from.back().bytes(), received[i].rank});
+         }
+         for (const ArrayMessage &message : sent) {
+           to.push_back(like(message.array));
+           if (!has_gradients(message.array.type())) continue;
+           receives.push_back(
+               {used_in(ranks.stream(), to.back()), elements(to.back()) * size_of(to.back().type()), message.rank});
+         }
+         ranks.transport().exchange(sends, receives, ranks.stream(), adjoint_of(call, "adjoint of exchange"));
+         for (std::size_t i = 0; i < to.size(); ++i) {
+           to[i].mark_written();
+           add_gradient(of, i, to[i], ranks);
+         }
+       }});
+}
+
+namespace {
+
+bool is_nonzero(const AnyBuffer &array) {
+  const auto any = [](const auto &values) {
+    for (const auto value : values)
+      if (static_cast<double>(value) != 0) return true;
+    return false;
+  };
+  switch (array.type()) {
+    case ScalarType::Float16: return any(Buffer<half>(array).to_vector());
+    case ScalarType::BFloat16: return any(Buffer<bfloat16>(array).to_vector());
+    case ScalarType::Float32: return any(Buffer<float>(array).to_vector());
+    default: return any(Buffer<double>(array).to_vector());
+  }
+}
+
+// UserError on all ranks unless all have the values of rank 0.
+void check_replicated(const Communicator &ranks, const CallName &call, const AnyBuffer &values) {
+  const AnyBuffer own = values.clone().to(Device::cpu()), first = values.clone();
+  ranks.transport().broadcast(used_in(ranks.stream(), first), elements(first) * size_of(first.type()), 0,
+                              ranks.stream(), call);
+  first.mark_written();
+  const AnyBuffer expected = first.to(Device::cpu());
+  const bool same = std::memcmp(own.data(), expected.data(), elements(own) * size_of(own.type())) == 0;
+  const Buffer<std::int32_t> differing(ranks.device(), {1}, {same ? ranks.size() : ranks.rank()});
+  ranks.transport().all_reduce(used_in(ranks.stream(), differing), used_in(ranks.stream(), differing), 1,
+                               ScalarType::Int32, ReduceOp::min, ranks.stream(), call);
+  differing.mark_written();
+  if (const std::int32_t rank = differing.at(0); rank != ranks.size())
+    refuse(call, fmt::format("the values of rank {} differ from those of rank 0", rank));
+}
+
+}  // namespace
+
+void replicated(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, SourceLocation where) {
+  CallName call{"replicated", "", where};
+  check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
+  check_pair(call, result, values, 1, 1);
+  call.arguments = described(values);
+  run({ranks,
+       call,
+       {result},
+       {values},
+       [=] {
+         if (debug_mode()) check_replicated(ranks, call, values);
+         AnyBuffer(result).copy_from(PackedValues(ranks.stream(), values).memory().reshape(result.extents()));
+       },
+       [=](const FunctionGradients &of) {
+         const PackedValues from = cotangent(ranks, of, 0, result);
+         const Buffer<std::int32_t> seeded(ranks.device(), {1}, {is_nonzero(from.memory()) ? 1 : 0});
+         const CallName adjoint = adjoint_of(call, "adjoint of replicated");
+         ranks.transport().all_reduce(used_in(ranks.stream(), seeded), used_in(ranks.stream(), seeded), 1,
+                                      ScalarType::Int32, ReduceOp::sum, ranks.stream(), adjoint);
+         seeded.mark_written();
+         if (const std::int32_t count = seeded.at(0); count > 1)
+           refuse(call, fmt::format("{} ranks give cotangents to an array that is the same on all of them, so that the "
+                                    "objective counts it {} times: give one on a single rank",
+                                    count, count));
+         add_gradient(of, 0, from.memory().reshape({from.memory().count()}), ranks);
+       }});
+}
+
+}  // namespace samite

@@ -1,0 +1,26 @@
+// Ranks that are processes of an MPI program, on the CPU.
+//
+// MPI's own collectives are called for the types that MPI has, with its order of sums, which may depend on the number
+// of ranks and elements. Other types, and all types if `deterministic`, are reduced in the order of the ranks: an
+// all-to-all of parts, sums, and an all-gather.
+#pragma once
+
+#include "samite/distributed/mpi_library.h"
+#include "samite/distributed/transport.h"
+
+namespace samite::distributed {
+
+struct MpiOptions {
+  // 0 waits for ever. Otherwise each call begins with small messages between all ranks, which say which ones are
+  // missing, and MPI works on copies of the arrays, since a call that has failed may still write to them.
+  Timeout timeout{0};
+  bool verified = false;  // the same messages, which find ranks that make different calls
+  bool deterministic = false;
+};
+
+// All ranks of the communicator call this. It is duplicated, so that the program's messages do not meet Samite's.
+// DeviceError.
+std::shared_ptr<Transport> mpi_transport(MpiKind kind, SamiteMpiHandle communicator, const MpiOptions &options);
+std::shared_ptr<Transport> mpi_world(MpiKind kind, const MpiOptions &options);
+
+}  // namespace samite::distributed

@@ -1,0 +1,17 @@
+#include "samite/distributed/transport.h"
+
+#include <fmt/format.h>
+
+namespace samite::distributed {
+
+std::string CallName::to_string() const {
+  return fmt::format("{}{}{} ({})", operation, arguments.empty() ? "" : " ", arguments, where.to_string());
+}
+
+std::string waited(Timeout timeout) {
+  const auto milliseconds = timeout.count();
+  return milliseconds % 1000 == 0 ? fmt::format("waited {} s", milliseconds / 1000)
+                                  : fmt::format("waited {} ms", milliseconds);
+}
+
+}  // namespace samite::distributed

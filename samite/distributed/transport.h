@@ -1,0 +1,81 @@
+// A transport carries bytes between ranks: threads of one process, MPI, or NCCL.
+//
+// A transport belongs to one rank. All ranks must make the same collective calls in the same order. Addresses are on
+// the transport's device; elements are contiguous. On the CPU a call has completed when it returns; on CUDA it is
+// queued in `stream`. Errors are DeviceErrors.
+#pragma once
+
+#include "samite/distributed/reduction.h"
+#include "samite/runtime/stream.h"
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace samite::distributed {
+
+// A collective call as errors name it: "all_reduce of 1024 f32 (solver.cpp:41)".
+struct CallName {
+  const char *operation;
+  std::string arguments;
+  SourceLocation where;
+
+  std::string to_string() const;
+};
+
+// Bytes to or from another rank. Two ranks' messages arrive in the order in which they are sent.
+struct Message {
+  void *data;
+  std::size_t bytes;
+  int rank;
+};
+
+class Transport {
+ public:
+  Transport(int rank, int size, Device device) : rank_(rank), size_(size), device_(device) {}
+  Transport(const Transport &) = delete;
+  Transport &operator=(const Transport &) = delete;
+  virtual ~Transport() = default;
+
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return size_; }
+  Device device() const noexcept { return device_; }
+  virtual std::string name() const = 0;  // "threads"
+
+  // `to` and `from` may be the same.
+  virtual void all_reduce(void *to, const void *from, std::size_t count, ScalarType type, ReduceOp reduction,
+                          const Stream &stream, const CallName &call) = 0;
+  // Only the root's `to` is written; on other ranks it may be null.
+  virtual void reduce(void *to, const void *from, std::size_t count, ScalarType type, ReduceOp reduction, int root,
+                      const Stream &stream, const CallName &call) = 0;
+  // Rank r gets part r of the sums; `count` elements for each rank.
+  virtual void reduce_scatter(void *to, const void *from, std::size_t count, ScalarType type, ReduceOp reduction,
+                              const Stream &stream, const CallName &call) = 0;
+  virtual void broadcast(void *data, std::size_t bytes, int root, const Stream &stream, const CallName &call) = 0;
+  // `bytes` of each rank, in the order of ranks.
+  virtual void all_gather(void *to, const void *from, std::size_t bytes, const Stream &stream,
+                          const CallName &call) = 0;
+  // All messages at a time, so that no order of ranks can deadlock.
+  virtual void exchange(std::span<const Message> sends, std::span<const Message> receives, const Stream &stream,
+                        const CallName &call) = 0;
+  // Returns when all ranks have called it; on CUDA it waits for the stream, too.
+  virtual void barrier(const Stream &stream, const CallName &call) = 0;
+  // Waits for the stream's work. On CUDA it ends with an error if another rank fails or is missing.
+  virtual void synchronize(const Stream &stream, const CallName &call) = 0;
+  // Ranks of one colour form a transport; their order is that of `key`, then of rank.
+  virtual std::shared_ptr<Transport> split(int colour, int key, const CallName &call) = 0;
+  // Ends calls of other ranks that wait, and refuses later ones, with this reason. Any thread may call it.
+  virtual void abort(const std::string &reason) noexcept = 0;
+
+ private:
+  int rank_, size_;
+  Device device_;
+};
+
+// "waited 5 s", for messages; a timeout of 0 waits for ever.
+using Timeout = std::chrono::milliseconds;
+std::string waited(Timeout timeout);
+
+}  // namespace samite::distributed
