@@ -394,7 +394,7 @@ class Verifier {
   void check_bit_cast(const Operation &operation) const {
     const Type from = operation.operands[0].type();
     for (const Type &type : {from, operation.type})
-      if (type.is_tile() || type == ScalarType::Bool || (is_floating(type) && size_of(type) <= 2))
+      if (type.element() == ScalarType::Bool || (is_floating(type) && size_of(type) <= 2))
         fail("bit_cast of {} to {}", name(from), name(operation.type));
     check_result(operation, size_of(from) == size_of(operation.type), "as many bytes as its operand");
   }
@@ -444,10 +444,10 @@ class Verifier {
     if (operation.operands.size() != static_cast<std::size_t>(array.rank) + values)
       fail("{} has {} operands, expected {} indices and {} values", op.name, operation.operands.size(), array.rank,
            values);
-    check_indices(array, element_indices(operation));
-    check_result(operation, operation.type == array.type, name(array.type));
+    check_element(array, element_indices(operation), operation.type);
+    check_result(operation, operation.type.element() == array.type, name(array.type));
     for (const Value &value : element_values(operation))
-      check_value(value, array.type, fmt::format("a value of {}", op.name));
+      check_value(value, operation.type, fmt::format("a value of {}", op.name));
     Typing combined = info(combination(operation.op)).typing;
     check_result(operation, combined != Typing::Same || array.type != ScalarType::Bool, "an arithmetic type");
     check_result(operation, combined != Typing::Bits || !is_floating(array.type), "an integer type or bool");

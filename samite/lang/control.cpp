@@ -18,6 +18,18 @@ LoopCapture::LoopCapture(ScalarType type, ir::Value begin, ir::Value end, std::i
   if (step == 0) throw UserError(where, "range with a step of 0 never ends; give a positive or negative step");
 }
 
+UnrolledRange::UnrolledRange(std::int64_t begin, std::int64_t end, std::int64_t step, SourceLocation where)
+    : begin_(begin), end_(end), step_(step), where_(where) {
+  if (step == 0) throw UserError(where, "range with a step of 0 never ends; give a positive or negative step");
+  constexpr std::int64_t most = 4096;
+  const std::int64_t trips = (end - begin) / step;
+  const auto fits = [](std::int64_t bound) { return std::in_range<std::int32_t>(bound); };
+  if (!fits(begin) || !fits(end) || trips > most)
+    throw UserError(where, "an unrolled range of " + std::to_string(trips) +
+                               " iterations, each of which is captured; there are at most " + std::to_string(most) +
+                               ". Leave unrolled() out");
+}
+
 ir::Value LoopCapture::open() {
   Trace &trace = Trace::current(where_);
   depth_ = trace.open_block(where_);

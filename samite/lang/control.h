@@ -3,6 +3,7 @@
 //   for (Int i : range(n)) { … }                     // i = 0 … n - 1
 //   for (Int i : range(begin, end, -2)) { … }        // counts down, `end` excluded; the step is a C++ integer
 //   for (Int k : range(n, pipelined(3))) { … }       // tiles are loaded two iterations ahead
+//   for (Int k : range(4, unrolled())) { … }         // captured four times, with constants
 //   if_(x < 0, [&] { x = -x; });
 //   if_(inside, [&] { … }, [&] { … });
 //   while_([&] { return error > tolerance; }, [&] { … });
@@ -172,6 +173,79 @@ auto range(const Begin &begin, const End &end, Pipelined pipeline,
            SourceLocation where = std::source_location::current()) {
   using T = lang::range_type<Begin, End>;
   return lang::Range<T>(Operand<T>(begin, where), Operand<T>(end, where), 1, pipeline.stages, where);
+}
+
+template <class Begin, class End>
+  requires lang::RangeBounds<Begin, End>
+auto range(const Begin &begin, const End &end, int step, Pipelined pipeline,
+           SourceLocation where = std::source_location::current()) {
+  using T = lang::range_type<Begin, End>;
+  return lang::Range<T>(Operand<T>(begin, where), Operand<T>(end, where), step, pipeline.stages, where);
+}
+
+// A loop whose body is captured once for each iteration, with the index as a constant. Its bounds are integers of C++.
+// break_ and continue_ in it are of the loop around it.
+//
+//   for (Int k : range(4, unrolled())) sum += x(4 * i + k) * weight(k);
+struct Unrolled {};
+inline Unrolled unrolled() { return {}; }
+
+namespace lang {
+
+class UnrolledRange {
+ public:
+  struct Sentinel {};
+  class Iterator {
+   public:
+    Iterator(const UnrolledRange &range, std::int64_t at) : range_(&range), at_(at) {}
+    bool operator!=(Sentinel) const { return range_->step_ > 0 ? at_ < range_->end_ : at_ > range_->end_; }
+    Traced<std::int32_t> operator*() const {
+      return Traced<std::int32_t>::copy(ir::Value::constant(ScalarType::Int32, at_), range_->where_);
+    }
+    Iterator &operator++() {
+      at_ += range_->step_;
+      return *this;
+    }
+
+   private:
+    const UnrolledRange *range_;
+    std::int64_t at_;
+  };
+
+  // UserError if the step is zero or there are too many iterations.
+  UnrolledRange(std::int64_t begin, std::int64_t end, std::int64_t step, SourceLocation where);
+  Iterator begin() const { return {*this, begin_}; }
+  Sentinel end() const { return {}; }
+
+ private:
+  std::int64_t begin_, end_, step_;
+  SourceLocation where_;
+};
+
+template <class... A>
+constexpr void refuse_traced_bounds() {
+  static_assert((std::integral<A> && ...),
+                "an unrolled range has integers of C++ as bounds, as its iterations are captured one by one; leave "
+                "unrolled() out where they are traced");
+}
+
+}  // namespace lang
+
+template <class End>
+auto range(const End &end, Unrolled, SourceLocation where = std::source_location::current()) {
+  lang::refuse_traced_bounds<End>();
+  return lang::UnrolledRange(0, end, 1, where);
+}
+template <class Begin, class End>
+auto range(const Begin &begin, const End &end, Unrolled, SourceLocation where = std::source_location::current()) {
+  lang::refuse_traced_bounds<Begin, End>();
+  return lang::UnrolledRange(begin, end, 1, where);
+}
+template <class Begin, class End>
+auto range(const Begin &begin, const End &end, int step, Unrolled,
+           SourceLocation where = std::source_location::current()) {
+  lang::refuse_traced_bounds<Begin, End>();
+  return lang::UnrolledRange(begin, end, step, where);
 }
 
 template <std::invocable Then>

@@ -62,6 +62,9 @@ class MessagePart {
   MessagePart(const StructElement<S> &element, SourceLocation where = std::source_location::current())
       : MessagePart(element.load(where), where) {}
 
+  // For the library.
+  MessagePart(const ir::Value &number, SourceLocation where) : where_(where), pieces_{Piece(number)} {}
+
   SourceLocation where() const { return where_; }
   const std::vector<Piece> &pieces() const { return pieces_; }
 

@@ -16,19 +16,6 @@ namespace {
                              "(tile::reshape puts in a 1)");
 }
 
-// The extents in which two tiles meet.
-ir::TileShape meet(const ir::TileShape &a, const ir::TileShape &b, SourceLocation where) {
-  if (a.rank() == 0) return b;
-  if (b.rank() == 0) return a;
-  if (a.rank() != b.rank()) refuse_extents(a, b, where);
-  std::vector<std::int64_t> extents;
-  for (int d = 0; d < a.rank(); ++d) {
-    if (a[d] != b[d] && a[d] != 1 && b[d] != 1) refuse_extents(a, b, where);
-    extents.push_back(std::max(a[d], b[d]));
-  }
-  return ir::TileShape(extents);
-}
-
 Trace &tile_trace(SourceLocation where) {
   Trace &trace = Trace::current(where);
   if (!trace.tiles())
@@ -40,6 +27,18 @@ Trace &tile_trace(SourceLocation where) {
 }
 
 }  // namespace
+
+ir::TileShape shape_of_both(const ir::TileShape &a, const ir::TileShape &b, SourceLocation where) {
+  if (a.rank() == 0) return b;
+  if (b.rank() == 0) return a;
+  if (a.rank() != b.rank()) refuse_extents(a, b, where);
+  std::vector<std::int64_t> extents;
+  for (int d = 0; d < a.rank(); ++d) {
+    if (a[d] != b[d] && a[d] != 1 && b[d] != 1) refuse_extents(a, b, where);
+    extents.push_back(std::max(a[d], b[d]));
+  }
+  return ir::TileShape(extents);
+}
 
 ir::Type tile_type(ScalarType element, TileExtents extents, SourceLocation where) {
   const bool positive = std::ranges::all_of(extents, [](std::int64_t extent) { return extent > 0; });
@@ -65,7 +64,7 @@ ir::Value record_tile(ir::Operation operation, SourceLocation where) {
 
 ir::Value record_on_tiles(ir::Op op, ScalarType result, std::vector<ir::Value> operands, SourceLocation where) {
   ir::TileShape shape;
-  for (const ir::Value &operand : operands) shape = meet(shape, operand.type().shape(), where);
+  for (const ir::Value &operand : operands) shape = shape_of_both(shape, operand.type().shape(), where);
   for (ir::Value &operand : operands) {
     const ir::Type whole(operand.type().element(), shape);
     if (operand.type() == whole) continue;
@@ -104,6 +103,32 @@ void assign_tile(LocalHandle &target, const ir::Type &type, ir::Value value, Sou
                                (can_repeat(value.type().shape(), type.shape()) ? "repeat it by " + broadcast_text(type)
                                                                                : "declare another one"));
   target.assign(type, value, where);
+}
+
+int tile_dimension(int dimension, const ir::Type &type, SourceLocation where) {
+  const int rank = type.shape().rank();
+  if (dimension < -rank || dimension >= rank)
+    throw UserError(where, "an operation along dimension " + std::to_string(dimension) + " of a tile of extents " +
+                               type.shape().to_string() + "; dimensions are 0 to " + std::to_string(rank - 1) +
+                               ", or from the last one backwards -1 to " + std::to_string(-rank));
+  return dimension < 0 ? dimension + rank : dimension;
+}
+
+ir::Value element_of_tile(const ir::Value &tile, std::initializer_list<Index> at, SourceLocation where) {
+  const ir::Type type = tile.type();
+  if (static_cast<int>(at.size()) != type.shape().rank())
+    throw UserError(where, "an element at " + std::to_string(at.size()) + " indices of a tile of extents " +
+                               type.shape().to_string() + "; there is an index for each dimension");
+  const std::vector<std::int64_t> ones(at.size(), 1);
+  const ir::Type one(type.element(), ir::TileShape(ones));
+  ir::Operation window{ir::Op::Window, one, {tile}};
+  for (const Index &index : at) window.operands.push_back(index.value());
+  ir::Value found = record_tile(std::move(window), where);
+  const bool truth = type.element() == ScalarType::Bool;
+  const ScalarType added = truth ? ScalarType::Int32 : type.element();
+  if (truth) found = record_tile({ir::Op::Cast, one.of(added), {found}}, where);
+  const ir::Value number = record_tile({ir::Op::ReduceAdd, added, {found}}, where);
+  return truth ? record(ir::Op::NotEqual, ScalarType::Bool, {number, ir::Value::zero(added)}, where) : number;
 }
 
 Int record_block_index(int dimension, int rank, SourceLocation where) {

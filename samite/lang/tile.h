@@ -52,8 +52,12 @@ namespace lang {
 // An operation on the elements of tiles and numbers that fit each other. `result` is the element type.
 ir::Value record_on_tiles(ir::Op op, ScalarType result, std::vector<ir::Value> operands, SourceLocation where);
 ir::Value record_tile(ir::Operation operation, SourceLocation where);
+// The extents in which two tiles meet; one without dimensions is a number. UserError where they do not fit each other.
+ir::TileShape shape_of_both(const ir::TileShape &a, const ir::TileShape &b, SourceLocation where);
 ir::Type tile_type(ScalarType element, TileExtents extents, SourceLocation where);
 void assign_tile(LocalHandle &target, const ir::Type &type, ir::Value value, SourceLocation where);
+// The dimension, counted from the last one if negative. UserError unless it is one of the tile's.
+int tile_dimension(int dimension, const ir::Type &type, SourceLocation where);
 
 }  // namespace lang
 
@@ -82,6 +86,20 @@ class TileOperand {
 
 namespace lang {
 
+// A number that elements of type T promote to, beside which the result has the number's type.
+template <class A, class T>
+concept NumberAbove = Number<A> && ArithmeticScalar<T> && ArithmeticScalar<meeting_type<Traced<T>, A>> &&
+                      !std::same_as<meeting_type<Traced<T>, A>, T>;
+// An operand of tiles that has no type in common with T, or promotes to none that T is.
+template <class A, class T>
+concept TileToBeCast = requires { []<Scalar S>(const Tile<S> &) {}(std::declval<const A &>()); } &&
+                       !std::convertible_to<const A &, TileOperand<T>>;
+template <class A, class T>
+concept OperandToBeCast = TileToBeCast<A, T> || (Number<A> && !std::convertible_to<const A &, Operand<T>>);
+
+// One element of a tile, zero outside of it. UserError unless there is an index for each dimension.
+ir::Value element_of_tile(const ir::Value &tile, std::initializer_list<Index> at, SourceLocation where);
+
 template <Scalar T>
 struct TileOperators {
   using Truth = std::conditional_t<sizeof(T) != 0, bool, T>;
@@ -101,6 +119,8 @@ struct TileOperators {
   SAMITE_BINARY(&, And, T, (std::integral<T>))
   SAMITE_BINARY(|, Or, T, (std::integral<T>))
   SAMITE_BINARY(^, Xor, T, (std::integral<T>))
+  SAMITE_BINARY(<<, ShiftLeft, T, (std::integral<T> && ArithmeticScalar<T>))
+  SAMITE_BINARY(>>, ShiftRight, T, (std::integral<T> && ArithmeticScalar<T>))
   SAMITE_BINARY(==, Equal, Truth, true)
   SAMITE_BINARY(!=, NotEqual, Truth, true)
   SAMITE_BINARY(<, Less, Truth, (ArithmeticScalar<T>))
@@ -111,10 +131,49 @@ struct TileOperators {
   SAMITE_BINARY(||, Or, Truth, (std::same_as<T, bool>))
 #undef SAMITE_BINARY
 
+  // Beside a number that T promotes to: a tile of Int times a Float, or times 0.5.
+#define SAMITE_BESIDE_NUMBER(symbol, op, result)                                                         \
+  template <class A>                                                                                     \
+    requires NumberAbove<A, T>                                                                           \
+  friend auto operator symbol(const TileOperand<T> &a, const A &b) {                                     \
+    using Common = meeting_type<Traced<T>, A>;                                                           \
+    return Tile<result>::adopt(                                                                          \
+        record_on_tiles(ir::Op::op, scalar_type_of<result>,                                              \
+                        {record_on_tiles(ir::Op::Cast, scalar_type_of<Common>, {a.value()}, a.where()),  \
+                         Operand<Common>(b, a.where()).value()},                                         \
+                        a.where()));                                                                     \
+  }                                                                                                      \
+  template <class A>                                                                                     \
+    requires NumberAbove<A, T>                                                                           \
+  friend auto operator symbol(const A &a, const TileOperand<T> &b) {                                     \
+    using Common = meeting_type<Traced<T>, A>;                                                           \
+    return Tile<result>::adopt(                                                                          \
+        record_on_tiles(ir::Op::op, scalar_type_of<result>,                                              \
+                        {Operand<Common>(a, b.where()).value(),                                          \
+                         record_on_tiles(ir::Op::Cast, scalar_type_of<Common>, {b.value()}, b.where())}, \
+                        b.where()));                                                                     \
+  }
+  SAMITE_BESIDE_NUMBER(+, Add, Common)
+  SAMITE_BESIDE_NUMBER(-, Sub, Common)
+  SAMITE_BESIDE_NUMBER(*, Mul, Common)
+  SAMITE_BESIDE_NUMBER(/, Div, Common)
+  SAMITE_BESIDE_NUMBER(==, Equal, Truth)
+  SAMITE_BESIDE_NUMBER(!=, NotEqual, Truth)
+  SAMITE_BESIDE_NUMBER(<, Less, Truth)
+  SAMITE_BESIDE_NUMBER(<=, LessEqual, Truth)
+  SAMITE_BESIDE_NUMBER(>, Greater, Truth)
+  SAMITE_BESIDE_NUMBER(>=, GreaterEqual, Truth)
+#undef SAMITE_BESIDE_NUMBER
+
   friend Tile<T> operator-(const TileOperand<T> &a)
     requires(ArithmeticScalar<T>)
   {
     return Tile<T>::adopt(record_on_tiles(ir::Op::Neg, scalar_type_of<T>, {a.value()}, a.where()));
+  }
+  friend Tile<T> operator~(const TileOperand<T> &a)
+    requires(std::integral<T> && ArithmeticScalar<T>)
+  {
+    return Tile<T>::adopt(record_on_tiles(ir::Op::Not, scalar_type_of<T>, {a.value()}, a.where()));
   }
   friend Tile<Truth> operator!(const TileOperand<T> &a)
     requires(std::same_as<T, bool>)
@@ -132,6 +191,9 @@ class Tile : public lang::TileOperators<T> {
 
   Tile(const Tile &other, SourceLocation where = std::source_location::current())
       : Tile(copy(other.value(where), where)) {}
+  template <class A>
+    requires(!std::same_as<A, T>)
+  Tile(std::initializer_list<A>) = delete;  // tiles are made by tile::zeros<float>({8, 16}), tile::full, tile::load, …
   Tile(Tile &&other) noexcept : type_(other.type_), local_(std::move(other.local_)) {}
   ~Tile() {}  // NOLINT(modernize-use-equals-default): as Traced
 
@@ -145,9 +207,68 @@ class Tile : public lang::TileOperators<T> {
   Tile &operator-=(const TileOperand<T> &b) { return update(ir::Op::Sub, b); }
   Tile &operator*=(const TileOperand<T> &b) { return update(ir::Op::Mul, b); }
   Tile &operator/=(const TileOperand<T> &b) { return update(ir::Op::Div, b); }
+#define SAMITE_UPDATE(symbol, op, condition)                                                                       \
+  Tile &operator symbol(const TileOperand<T> &b)                                                                   \
+    requires(condition)                                                                                            \
+  {                                                                                                                \
+    return assign(lang::record_on_tiles(ir::Op::op, scalar_type_of<T>, {value(b.where()), b.value()}, b.where())); \
+  }
+  SAMITE_UPDATE(%=, Rem, std::integral<T> &&ArithmeticScalar<T>)
+  SAMITE_UPDATE(&=, And, std::integral<T>)
+  SAMITE_UPDATE(|=, Or, std::integral<T>)
+  SAMITE_UPDATE(^=, Xor, std::integral<T>)
+  SAMITE_UPDATE(<<=, ShiftLeft, std::integral<T> &&ArithmeticScalar<T>)
+  SAMITE_UPDATE(>>=, ShiftRight, std::integral<T> &&ArithmeticScalar<T>)
+#undef SAMITE_UPDATE
+  Tile &operator++()
+    requires(ArithmeticScalar<T>)
+  {
+    return *this += TileOperand<T>(1, lang::latest_location());
+  }
+  Tile &operator--()
+    requires(ArithmeticScalar<T>)
+  {
+    return *this -= TileOperand<T>(1, lang::latest_location());
+  }
+  Tile operator++(int)
+    requires(ArithmeticScalar<T>)
+  {
+    Tile before(*this, lang::latest_location());
+    ++*this;
+    return before;
+  }
+  Tile operator--(int)
+    requires(ArithmeticScalar<T>)
+  {
+    Tile before(*this, lang::latest_location());
+    --*this;
+    return before;
+  }
+  // Refused: C++ would silently lose digits or the sign.
+#define SAMITE_REFUSED(symbol)           \
+  template <class A>                     \
+    requires lang::OperandToBeCast<A, T> \
+  lang::cast_what_is_assigned operator symbol(const A &) = delete;
+  SAMITE_REFUSED(=)   // it does not promote: tile::cast<float>(t), cast<Float>(x)
+  SAMITE_REFUSED(+=)  // it does not promote: tile::cast<float>(t), cast<Float>(x)
+  SAMITE_REFUSED(-=)  // it does not promote: tile::cast<float>(t), cast<Float>(x)
+  SAMITE_REFUSED(*=)  // it does not promote: tile::cast<float>(t), cast<Float>(x)
+  SAMITE_REFUSED(/=)  // it does not promote: tile::cast<float>(t), cast<Float>(x)
+#undef SAMITE_REFUSED
+
+  // The number t(i, j), or t[i] in a tile of one dimension; zero outside of the tile. It is a value, to which nothing
+  // can be assigned: tile::insert replaces an element. NOLINTBEGIN(readability-const-return-type)
+  const Traced<T> operator()(Index i) const { return element({i}, i.where()); }
+  const Traced<T> operator()(Index i, Index j) const { return element({i, j}, i.where()); }
+  const Traced<T> operator()(Index i, Index j, Index k) const { return element({i, j, k}, i.where()); }
+  const Traced<T> operator()(Index i, Index j, Index k, Index l) const { return element({i, j, k, l}, i.where()); }
+  const Traced<T> operator[](Index i) const { return element({i}, i.where()); }
+  // NOLINTEND(readability-const-return-type)
 
   int rank() const { return type_.shape().rank(); }
-  std::int64_t extent(int dimension) const { return type_.shape()[dimension]; }
+  std::int64_t extent(int dimension, SourceLocation where = std::source_location::current()) const {
+    return type_.shape()[lang::tile_dimension(dimension, type_, where)];
+  }
 
   // For the library: the local as an operand, and a tile that owns a fresh local.
   const ir::Type &type() const { return type_; }
@@ -164,6 +285,10 @@ class Tile : public lang::TileOperators<T> {
   Tile &assign(ir::Value value) {
     lang::assign_tile(local_, type_, value, lang::latest_location());
     return *this;
+  }
+
+  Traced<T> element(std::initializer_list<Index> at, SourceLocation where) const {
+    return Traced<T>::adopt(lang::element_of_tile(value(where), at, where));
   }
 
   Tile &update(ir::Op op, const TileOperand<T> &b) {

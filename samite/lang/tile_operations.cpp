@@ -19,12 +19,6 @@ std::string list(const auto &numbers) {
 
 std::string extents_of(const ir::Type &type) { return type.shape().to_string(); }
 
-void check_dimension(int dimension, const ir::Type &type, SourceLocation where) {
-  if (dimension < 0 || dimension >= type.shape().rank())
-    throw UserError(where, "dimension " + std::to_string(dimension) + " of a tile of extents " + extents_of(type) +
-                               "; dimensions are 0 to " + std::to_string(type.shape().rank() - 1));
-}
-
 // Of 64 bits where it has more than 32: others are faster, and bulk copies take them alone.
 ir::Value constant_origin(const ir::Value &number, std::int64_t extent) {
   const std::int64_t origin = number.as_int() * extent;
@@ -102,6 +96,12 @@ ir::Value insert_into_tile(ir::Value x, Indices at, ir::Value value, SourceLocat
   return record_on_tiles(ir::Op::Select, type.element(), {*here, value, x}, where);
 }
 
+ir::Value fill_tile(const ir::Type &type, const ir::Value &number, SourceLocation where) {
+  if (number.is_constant())
+    return record_tile({ir::Op::Copy, type, {ir::Value::from_bits(type, number.bits())}}, where);
+  return record_tile({ir::Op::Broadcast, type, {number}}, where);
+}
+
 ir::Value load_tile(std::uint32_t array, std::vector<ir::Value> indices, const ir::Type &type, SourceLocation where) {
   return record_tile({ir::Op::Load, type, std::move(indices), array}, where);
 }
@@ -122,15 +122,16 @@ ir::Value reduce_tile(ir::Op op, ScalarType result, ir::Value tile, Dimensions a
   const ir::TileShape shape = tile.type().shape();
   std::vector<std::int64_t> extents(shape.begin(), shape.end());
   for (int dimension : along) {
-    check_dimension(dimension, tile.type(), where);
-    extents[static_cast<std::size_t>(dimension)] = 1;
+    extents[static_cast<std::size_t>(tile_dimension(dimension, tile.type(), where))] = 1;
   }
   return record_tile({op, {result, ir::TileShape(extents)}, {tile}}, where);
 }
 
 ir::Value transpose_tile(ir::Value tile, Dimensions order, SourceLocation where) {
   const ir::TileShape shape = tile.type().shape();
-  std::vector<int> sorted(order);
+  std::vector<int> dimensions;
+  for (const int dimension : order) dimensions.push_back(tile_dimension(dimension, tile.type(), where));
+  std::vector<int> sorted(dimensions);
   std::ranges::sort(sorted);
   bool all = static_cast<int>(order.size()) == shape.rank();
   for (std::size_t d = 0; all && d < sorted.size(); ++d) all = sorted[d] == static_cast<int>(d);
@@ -139,7 +140,7 @@ ir::Value transpose_tile(ir::Value tile, Dimensions order, SourceLocation where)
                                ": the order must name each of its dimensions once");
   std::vector<std::int64_t> extents;
   std::int32_t attribute = 0;
-  for (int dimension : order) {
+  for (const int dimension : dimensions) {
     attribute |= dimension << (4 * extents.size());
     extents.push_back(shape[dimension]);
   }
@@ -160,7 +161,7 @@ ir::Value window_tile(ir::Value tile, Indices begin, TileExtents extents, Source
 // Both with margins of zeros, put together.
 ir::Value concatenate_tiles(ir::Value a, ir::Value b, int dimension, SourceLocation where) {
   const ir::TileShape first = a.type().shape(), second = b.type().shape();
-  check_dimension(dimension, a.type(), where);
+  dimension = tile_dimension(dimension, a.type(), where);
   bool fits = first.rank() == second.rank();
   std::vector<std::int64_t> extents(first.begin(), first.end());
   for (int d = 0; fits && d < first.rank(); ++d) {

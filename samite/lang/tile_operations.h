@@ -27,6 +27,7 @@ using Dimensions = std::initializer_list<int>;
 std::vector<ir::Value> tile_origin(Indices indices, const ir::Type &type, int rank, bool cut, SourceLocation where);
 void store_tile(std::uint32_t array, std::vector<ir::Value> indices, ir::Value value, SourceLocation where);
 void add_tile(std::uint32_t array, std::vector<ir::Value> indices, ir::Value value, SourceLocation where);
+ir::Value fill_tile(const ir::Type &type, const ir::Value &number, SourceLocation where);
 ir::Value load_tile(std::uint32_t array, std::vector<ir::Value> indices, const ir::Type &type, SourceLocation where);
 ir::Value reduce_tile(ir::Op op, ScalarType result, ir::Value tile, Dimensions along, SourceLocation where);
 ir::Value transpose_tile(ir::Value tile, Dimensions order, SourceLocation where);
@@ -101,9 +102,7 @@ inline Int ceil_div(const Operand<std::int32_t> &a, std::int32_t b) {
 
 template <Scalar T>
 Tile<T> full(TileExtents extents, const Operand<T> &value, SourceLocation where = std::source_location::current()) {
-  const ir::Type type = lang::tile_type(scalar_type_of<T>, extents, where);
-  if (value.value().is_constant()) return Tile<T>::copy(ir::Value::from_bits(type, value.value().bits()), where);
-  return Tile<T>::adopt(lang::record_tile({ir::Op::Broadcast, type, {value.value()}}, where));
+  return Tile<T>::adopt(lang::fill_tile(lang::tile_type(scalar_type_of<T>, extents, where), value.value(), where));
 }
 template <Scalar T>
 Tile<T> zeros(TileExtents extents, SourceLocation where = std::source_location::current()) {
@@ -114,8 +113,26 @@ Tile<T> zeros(TileExtents extents, SourceLocation where = std::source_location::
 template <std::integral T = std::int32_t>
 Tile<T> coordinate(TileExtents extents, int dimension, SourceLocation where = std::source_location::current()) {
   static_assert(sizeof(T) >= 4 && std::is_signed_v<T>, "coordinates are Int or Int64");
-  return Tile<T>::adopt(lang::record_tile(
-      {ir::Op::Coordinate, lang::tile_type(scalar_type_of<T>, extents, where), {}, 0, dimension}, where));
+  const ir::Type type = lang::tile_type(scalar_type_of<T>, extents, where);
+  return Tile<T>::adopt(
+      lang::record_tile({ir::Op::Coordinate, type, {}, 0, lang::tile_dimension(dimension, type, where)}, where));
+}
+template <Scalar T>
+Tile<T> ones(TileExtents extents, SourceLocation where = std::source_location::current()) {
+  if constexpr (std::same_as<T, bool>)
+    return full<T>(extents, Operand<T>(true, where), where);
+  else
+    return full<T>(extents, Operand<T>(1, where), where);
+}
+// With the extents of another tile.
+template <Scalar T>
+Tile<T> zeros_like(const Tile<T> &x, SourceLocation where = std::source_location::current()) {
+  return Tile<T>::copy(ir::Value::zero(x.type()), where);
+}
+template <Scalar T>
+Tile<T> full_like(const Tile<T> &x, const Operand<std::type_identity_t<T>> &value,
+                  SourceLocation where = std::source_location::current()) {
+  return Tile<T>::adopt(lang::fill_tile(x.type(), value.value(), where));
 }
 // 0, 1, 2, …
 template <std::integral T = std::int32_t>
@@ -151,15 +168,6 @@ void store_at(const Array<T, Rank> &array, lang::Indices first, const Tile<std::
   lang::store_tile(array.index(where), lang::tile_origin(first, value.type(), Rank, false, where), value.value(where),
                    where);
 }
-// Adds each element in one step, as other blocks may add to it, too.
-template <class T, int Rank>
-void atomic_add(const Array<T, Rank> &array, lang::Indices number, const Tile<std::remove_const_t<T>> &value,
-                SourceLocation where = std::source_location::current()) {
-  lang::refuse_read_only<T>();
-  lang::add_tile(array.index(where), lang::tile_origin(number, value.type(), Rank, true, where), value.value(where),
-                 where);
-}
-
 // From element `first` on, as the view says: every other row, or transposed. Zero outside, or left out.
 //
 //   Tile<float> even = tile::load_view(x, {0, 0}, {32, 64}, {.steps = {2, 1}});
@@ -280,14 +288,8 @@ Tile<T> concatenate(const Tile<T> &a, const Tile<T> &b, int dimension,
 }
 // One element.
 template <Scalar T>
-  requires(ArithmeticScalar<T>)
 Traced<T> extract(const Tile<T> &x, lang::Indices at, SourceLocation where = std::source_location::current()) {
-  const std::vector<std::int64_t> ones(at.size(), 1);
-  const ir::Type one(scalar_type_of<T>, ir::TileShape(ones));
-  ir::Operation window{ir::Op::Window, one, {x.value(where)}};
-  for (const Index &index : at) window.operands.push_back(index.value());
-  return Traced<T>::adopt(
-      lang::reduce_tile(ir::Op::ReduceAdd, scalar_type_of<T>, lang::record_tile(std::move(window), where), {}, where));
+  return Traced<T>::adopt(lang::element_of_tile(x.value(where), at, where));
 }
 // The tile with another number in place of one element; all as they were where `at` is outside.
 template <Scalar T>
@@ -295,16 +297,7 @@ Tile<T> insert(const Tile<T> &x, lang::Indices at, const Operand<std::type_ident
                SourceLocation where = std::source_location::current()) {
   return Tile<T>::adopt(lang::insert_into_tile(x.value(where), at, value.value(), where));
 }
-template <Scalar To, Scalar From>
-Tile<To> cast(const Tile<From> &x, SourceLocation where = std::source_location::current()) {
-  return Tile<To>::adopt(lang::record_on_tiles(ir::Op::Cast, scalar_type_of<To>, {x.value(where)}, where));
-}
-
-// A function of numbers, of each element of tiles.
-template <class F, class... Tiles>
-auto map(const F &function, const Tiles &...tiles) {
-  return function(tiles...);
-}
+using samite::cast;  // of the elements: tile::cast<float>(x)
 
 // A B + C, of two matrices or, in three dimensions, of as many pairs of them. 8- and 16-bit types are added up in f32,
 // integers of 8 and 16 bits in i32.

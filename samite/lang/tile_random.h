@@ -15,10 +15,11 @@ namespace lang {
 
 std::array<Tile<std::uint32_t>, 2> wide_product(const Tile<std::uint32_t> &a, std::uint32_t b);
 
-// The four words of each element's draw.
-std::array<Tile<std::uint32_t>, 4> random_words(TileExtents extents, const LongOperand<UInt64> &seed,
-                                                const LongOperand<UInt64> &stream, const LongOperand<UInt64> &draw,
-                                                SourceLocation where);
+// The four words of each element's draw, from the stream of its number.
+std::array<Tile<std::uint32_t>, 4> random_words(const Tile<std::uint64_t> &streams, const LongOperand<UInt64> &seed,
+                                                const LongOperand<UInt64> &draw, SourceLocation where);
+// One stream after another, row by row.
+Tile<std::uint64_t> streams_of(const ir::Type &type, const LongOperand<UInt64> &first, SourceLocation where);
 Tile<std::uint32_t> shifted_right(const Tile<std::uint32_t> &x, int bits, SourceLocation where);
 
 }  // namespace lang
@@ -30,13 +31,18 @@ struct RandomStream {
   lang::LongOperand<UInt64> draw = 0;
 };
 
-// Uniform in 0 ≤ x < 1, in steps of 2^-24 or 2^-53.
-template <FloatingScalar T>
-Tile<T> random_uniform(TileExtents extents, const lang::LongOperand<UInt64> &seed, const RandomStream &from = {},
+// Uniform in 0 ≤ x < 1, in steps of 2^-24 or 2^-53: of a stream for each element, such as the element's number in an
+// array. So a program gets the same numbers however it cuts the array into tiles.
+//
+//   Tile<std::int64_t> number = tile::generate<std::int64_t>({8, 64}, [&](auto i, auto j) { … });
+//   Tile<float> noise = tile::random_uniform<float>(number, seed);
+template <FloatingScalar T, std::integral S>
+Tile<T> random_uniform(const Tile<S> &streams, const lang::LongOperand<UInt64> &seed,
+                       const lang::LongOperand<UInt64> &draw = 0,
                        SourceLocation where = std::source_location::current()) {
   static_assert(std::same_as<T, float> || std::same_as<T, double>,
                 "random tiles are of float or double; cast one of float to other types (tile::cast)");
-  const auto words = lang::random_words(extents, seed, from.stream, from.draw, where);
+  const auto words = lang::random_words(cast<std::uint64_t>(streams, where), seed, draw, where);
   if constexpr (std::same_as<T, float>) {
     return cast<float>(lang::shifted_right(words[0], 8, where), where) * 0x1p-24f;
   } else {
@@ -45,13 +51,21 @@ Tile<T> random_uniform(TileExtents extents, const lang::LongOperand<UInt64> &see
   }
 }
 
-// Normal numbers of mean 0 and variance 1, by Box & Muller (1958).
 template <FloatingScalar T>
-Tile<T> random_normal(TileExtents extents, const lang::LongOperand<UInt64> &seed, const RandomStream &from = {},
+Tile<T> random_uniform(TileExtents extents, const lang::LongOperand<UInt64> &seed, const RandomStream &from = {},
+                       SourceLocation where = std::source_location::current()) {
+  const ir::Type type = lang::tile_type(scalar_type_of<T>, extents, where);
+  return random_uniform<T>(lang::streams_of(type, from.stream, where), seed, from.draw, where);
+}
+
+// Normal numbers of mean 0 and variance 1, by Box & Muller (1958).
+template <FloatingScalar T, std::integral S>
+Tile<T> random_normal(const Tile<S> &streams, const lang::LongOperand<UInt64> &seed,
+                      const lang::LongOperand<UInt64> &draw = 0,
                       SourceLocation where = std::source_location::current()) {
   static_assert(std::same_as<T, float> || std::same_as<T, double>,
                 "random tiles are of float or double; cast one of float to other types (tile::cast)");
-  const auto words = lang::random_words(extents, seed, from.stream, from.draw, where);
+  const auto words = lang::random_words(cast<std::uint64_t>(streams, where), seed, draw, where);
   const auto in_unit = [&](std::size_t i) -> Tile<T> {
     if constexpr (std::same_as<T, float>) {
       return cast<float>(words[i], where) * 0x1p-32f + 0x1p-33f;
@@ -64,6 +78,31 @@ Tile<T> random_normal(TileExtents extents, const lang::LongOperand<UInt64> &seed
   constexpr T two_pi = T(6.283185307179586);
   const Tile<T> radius = sqrt(T(-2) * log(in_unit(0), where), where);
   return radius * cos(in_unit(1) * two_pi, where);
+}
+template <FloatingScalar T>
+Tile<T> random_normal(TileExtents extents, const lang::LongOperand<UInt64> &seed, const RandomStream &from = {},
+                      SourceLocation where = std::source_location::current()) {
+  const ir::Type type = lang::tile_type(scalar_type_of<T>, extents, where);
+  return random_normal<T>(lang::streams_of(type, from.stream, where), seed, from.draw, where);
+}
+
+// Each element is zero with this probability, and otherwise divided by 1 - probability. The adjoint draws the same
+// numbers again, as it does of `stream`: that of the first element of the tile, or one for each.
+template <FloatingScalar T, std::integral S>
+  requires ArithmeticScalar<T>
+Tile<T> dropout(const Tile<T> &x, const Operand<float> &probability, const lang::LongOperand<UInt64> &seed,
+                const Tile<S> &streams, const lang::LongOperand<UInt64> &draw = 0,
+                SourceLocation where = std::source_location::current()) {
+  const lang::Attributed<Traced<T>> at(where);
+  const Float dropped = Float::copy(probability.value(), where);
+  const Tile<bool> kept = random_uniform<float>(streams, seed, draw, where) >= dropped;
+  return select(kept, x * Traced<T>(1 / (1 - dropped)), 0);
+}
+template <FloatingScalar T>
+  requires ArithmeticScalar<T>
+Tile<T> dropout(const Tile<T> &x, const Operand<float> &probability, const lang::LongOperand<UInt64> &seed,
+                const RandomStream &from = {}, SourceLocation where = std::source_location::current()) {
+  return dropout(x, probability, seed, lang::streams_of(x.type(), from.stream, where), from.draw, where);
 }
 
 }  // namespace tile

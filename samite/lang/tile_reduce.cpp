@@ -16,11 +16,7 @@ ir::Value window_of(ir::Value x, std::initializer_list<std::int64_t> begin, cons
 }  // namespace
 
 AroundDimension around_dimension(const ir::Type &type, int dimension, SourceLocation where) {
-  const ir::TileShape shape = type.shape();
-  if (dimension < 0 || dimension >= shape.rank())
-    throw UserError(where, "a reduction along dimension " + std::to_string(dimension) + " of a tile of extents " +
-                               shape.to_string() + "; dimensions are 0 to " + std::to_string(shape.rank() - 1));
-  const ir::ScanExtents e = ir::scan_extents(type, dimension);
+  const ir::ScanExtents e = ir::scan_extents(type, tile_dimension(dimension, type, where));
   return {e.outer, e.extent, e.inner};
 }
 
@@ -41,6 +37,20 @@ ir::Value halves_of_pairs(ir::Value x, int which, SourceLocation where) {
 ir::Value last_of_middle(ir::Value x, SourceLocation where) {
   const ir::TileShape shape = x.type().shape();
   return window_of(x, {0, shape[1] - 1, 0}, {shape[0], 1, shape[2]}, where);
+}
+
+ir::Value part_of_middle(ir::Value x, std::int64_t begin, std::int64_t extent, SourceLocation where) {
+  const ir::TileShape shape = x.type().shape();
+  return window_of(x, {0, begin, 0}, {shape[0], extent, shape[2]}, where);
+}
+
+void check_equal_extents(std::initializer_list<ir::Type> types, SourceLocation where) {
+  for (const ir::Type &type : types)
+    if (type.shape() != types.begin()->shape())
+      throw UserError(where, "tiles of extents " + types.begin()->shape().to_string() + " and " +
+                                 type.shape().to_string() +
+                                 " are combined; all have the same "
+                                 "(tile::broadcast repeats)");
 }
 
 void check_indices(std::size_t indices, TileExtents extents, SourceLocation where) {

@@ -6,11 +6,7 @@ namespace samite::lang {
 namespace {
 
 std::int32_t way_along(int dimension, bool backwards, const ir::Type &type, SourceLocation where) {
-  const ir::TileShape shape = type.shape();
-  if (dimension < 0 || dimension >= shape.rank())
-    throw UserError(where, "a scan along dimension " + std::to_string(dimension) + " of a tile of extents " +
-                               shape.to_string() + "; dimensions are 0 to " + std::to_string(shape.rank() - 1));
-  return dimension | (backwards ? ir::scan_backwards : 0);
+  return tile_dimension(dimension, type, where) | (backwards ? ir::scan_backwards : 0);
 }
 
 ir::Op scan_of(tile::Combine combine) {

@@ -19,6 +19,18 @@ ir::Value take_of_tile(ir::Value x, ir::Value places, SourceLocation where) {
   return record_tile(std::move(take), where);
 }
 
+ir::Value first_of_rows(ir::Value x, int count, SourceLocation where) {
+  const ir::TileShape shape = x.type().shape();
+  std::vector<std::int64_t> extents(shape.begin(), shape.end());
+  if (count < 1 || count > extents.back())
+    throw UserError(where, "the first " + std::to_string(count) + " of rows of a tile of extents " + shape.to_string() +
+                               "; there are 1 to " + std::to_string(extents.back()));
+  extents.back() = count;
+  ir::Operation window{ir::Op::Window, {x.type().element(), ir::TileShape(extents)}, {x}};
+  window.operands.resize(1 + extents.size(), ir::Value::constant(ScalarType::Int32, std::int64_t{0}));
+  return record_tile(std::move(window), where);
+}
+
 void check_values_of_keys(const ir::Type &keys, const ir::Type &values, SourceLocation where) {
   if (keys.shape() != values.shape())
     throw UserError(where, "sort of keys of extents " + keys.shape().to_string() + " and values of extents " +

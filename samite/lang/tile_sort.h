@@ -30,6 +30,8 @@ namespace lang {
 ir::Value sort_order_of_tile(ir::Value keys, tile::SortOptions options, SourceLocation where);
 // UserError where the extents differ before the last one.
 ir::Value take_of_tile(ir::Value x, ir::Value places, SourceLocation where);
+// UserError where rows have less elements.
+ir::Value first_of_rows(ir::Value x, int count, SourceLocation where);
 // UserError where there is not one value for each key.
 void check_values_of_keys(const ir::Type &keys, const ir::Type &values, SourceLocation where);
 
@@ -64,6 +66,18 @@ Sorted<K, V> sort(const Tile<K> &keys, const Tile<V> &values, SortOptions option
   lang::check_values_of_keys(keys.type(), values.type(), where);
   const Tile<std::int32_t> order = argsort(keys, options, where);
   return {take(keys, order, where), take(values, order, where)};
+}
+
+// The greatest elements of each row, the greatest first, and their positions; or the least ones.
+//
+//   auto [best, where] = tile::topk(scores, 4);
+template <Scalar K>
+  requires(!std::same_as<K, bool>)
+Sorted<K, std::int32_t> topk(const Tile<K> &x, int count, SortOptions options = {.descending = true},
+                             SourceLocation where = std::source_location::current()) {
+  const Tile<std::int32_t> first =
+      Tile<std::int32_t>::adopt(lang::first_of_rows(argsort(x, options, where).value(where), count, where));
+  return {take(x, first, where), first};
 }
 
 }  // namespace tile

@@ -285,9 +285,10 @@ ThreadCode::ThreadCode(std::optional<TileExtents> extents, SourceLocation where)
   open(tile_type(ScalarType::Int32, extents ? *extents : threads, where).shape());
 }
 
-ThreadCode::ThreadCode(Value tile, SourceLocation where) : where_(where), tile_(tile) {
-  open(tile.type().shape());
-  element_ = Value::local(tile.type().element(), Trace::current(where).new_local());
+ThreadCode::ThreadCode(std::vector<Value> tiles, SourceLocation where) : where_(where), tiles_(std::move(tiles)) {
+  open(tiles_[0].type().shape());
+  for (const Value &tile : tiles_)
+    elements_.push_back(Value::local(tile.type().element(), Trace::current(where).new_local()));
 }
 
 void ThreadCode::open(const TileShape &shape) {
@@ -313,11 +314,20 @@ std::optional<Value> ThreadCode::close(std::optional<Value> result) {
   Widener widen(trace, shape_, code, result);
   for (int d = 0; d < shape_.rank(); ++d)
     widen.define(index(d).id(), record_tile({Op::Coordinate, Type(ScalarType::Int32, shape_), {}, 0, d}, where_));
-  if (tile_) widen.define(element_->id(), *tile_);
+  for (std::size_t i = 0; i < tiles_.size(); ++i) widen.define(elements_[i].id(), tiles_[i]);
   widen.block(code, std::nullopt);
   if (!result) return std::nullopt;
   const Value whole = widen.as_tile(widen(*result));
   return record_tile({Op::Copy, whole.type(), {whole}}, where_);
+}
+
+std::vector<Value> tiles_that_fit(std::vector<Value> tiles, SourceLocation where) {
+  TileShape shape;
+  for (const Value &tile : tiles) shape = shape_of_both(shape, tile.type().shape(), where);
+  for (Value &tile : tiles)
+    if (const Type whole(tile.type().element(), shape); tile.type() != whole)
+      tile = record_tile({Op::Broadcast, whole, {tile}}, where);
+  return tiles;
 }
 
 }  // namespace samite::lang

@@ -23,6 +23,7 @@
 #include "samite/lang/tile_operations.h"
 
 #include <optional>
+#include <vector>
 
 namespace samite {
 namespace lang {
@@ -32,12 +33,12 @@ class ThreadCode {
  public:
   // For tiles of these extents, or of as many elements as the block has threads.
   ThreadCode(std::optional<TileExtents> extents, SourceLocation where);
-  // For the elements of a tile, and their indices.
-  ThreadCode(ir::Value tile, SourceLocation where);
+  // For the elements of tiles of equal extents, and their indices.
+  ThreadCode(std::vector<ir::Value> tiles, SourceLocation where);
 
   int rank() const { return shape_.rank(); }
   ir::Value index(int dimension) const { return indices_[static_cast<std::size_t>(dimension)]; }
-  ir::Value element() const { return *element_; }
+  ir::Value element(std::size_t tile = 0) const { return elements_[tile]; }
   // Ends the code: the tile of all elements' values of a result.
   std::optional<ir::Value> close(std::optional<ir::Value> result);
   // UserError if the number of indices is not that of the dimensions.
@@ -50,7 +51,7 @@ class ThreadCode {
   ir::TileShape shape_;
   std::size_t depth_ = 0;
   std::vector<ir::Value> indices_;
-  std::optional<ir::Value> element_, tile_;
+  std::vector<ir::Value> tiles_, elements_;
 };
 
 template <int Rank, class F, class... Element>
@@ -87,6 +88,22 @@ auto thread_code(ThreadCode &code, const F &function, SourceLocation where, Elem
   }
 }
 
+// Repeated along dimensions of extent 1, so that all have the same extents.
+std::vector<ir::Value> tiles_that_fit(std::vector<ir::Value> tiles, SourceLocation where);
+
+// The elements of tiles that fit each other, one of each in every call.
+template <class F, Scalar... Ts>
+auto map_numbers(const F &function, SourceLocation where, const Tile<Ts> &...tiles) {
+  ThreadCode code(tiles_that_fit({tiles.value(where)...}, where), where);
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    using Result = decltype(function(Traced<Ts>::copy(code.element(I), where)...));
+    using T = value_type_of<Result>;
+    static_assert(!std::is_void_v<T>, "map: the function returns a traced number (Float, Int, …)");
+    return Tile<T>::adopt(
+        *code.close(Operand<T>(function(Traced<Ts>::copy(code.element(I), where)...), where).value()));
+  }(std::index_sequence_for<Ts...>{});
+}
+
 }  // namespace lang
 
 // A condition that differs between the elements.
@@ -112,8 +129,22 @@ auto per_thread(const F &function, SourceLocation where = std::source_location::
 }
 template <Scalar T, class F>
 auto per_thread(const Tile<T> &x, const F &function, SourceLocation where = std::source_location::current()) {
-  lang::ThreadCode code(x.value(where), where);
+  lang::ThreadCode code(std::vector{x.value(where)}, where);
   return lang::thread_code(code, function, where, Traced<T>::copy(code.element(), where));
+}
+
+// A function of tiles, or of their elements, of each element:
+//
+//   Tile<float> y = tile::map([](Float a, Float b) { return a * a + b; }, x, z);
+template <class F, Scalar... Ts>
+auto map(const F &function, const Tile<Ts> &...tiles) {
+  if constexpr (std::invocable<const F &, const Tile<Ts> &...>) {
+    return function(tiles...);
+  } else {
+    static_assert(std::invocable<const F &, Traced<Ts>...>,
+                  "map: the function takes as many tiles as there are, or a traced number of each");
+    return lang::map_numbers(function, lang::latest_location(), tiles...);
+  }
 }
 
 }  // namespace tile

@@ -226,6 +226,24 @@ TEST(Verify, AtomicOperationsFitTheirArray) {
   expect_rejected("%0: f32 = atomic_min @in[0], 1.0", "@in is read-only, and is written");
 }
 
+TEST(Verify, AtomicOperationsOnTilesFitTheirArray) {
+  const auto kernel = [](const std::string &statement) {
+    return parse_kernel(
+        "kernel @k(@y: array<i32, 2>, @f: array<f32, 2>) blocks 1 of 32 {\n"
+        "%0: tile<i32, 4> = coordinate 0\n" +
+        statement + "\n}");
+  };
+  EXPECT_EQ(verify_error_of(kernel("%1: tile<i32, 4> = atomic_max @y[1, %0], %0")), "no error");
+  EXPECT_EQ(verify_error_of(kernel("%1: tile<i32, 4> = atomic_add @y[0, 2], %0")), "no error");
+  EXPECT_EQ(verify_error_of(kernel("%1: tile<f32, 4> = bit_cast %0")), "no error");
+  expect_rejected(kernel("%1: tile<i32, 3> = atomic_max @y[1, %0], 1:tile<i32, 3>"),
+                  "an index has type tile<i32, 4>, and the element tile<i32, 3>");
+  expect_rejected(kernel("%1: tile<i32, 4> = atomic_max @y[1, %0], 1"),
+                  "a value of atomic_max has type i32, expected tile<i32, 4>");
+  expect_rejected(kernel("%1: tile<i32, 4> = atomic_max @f[1, %0], %0"),
+                  "the result of atomic_max has type tile<i32, 4>, expected f32");
+}
+
 TEST(Verify, PrintsAndChecks) {
   expect_accepted("print \"x\", @x, true\ncheck true, \"x\"\ncheck false");
   expect_rejected("check @x", "the condition has type f32, expected bool");

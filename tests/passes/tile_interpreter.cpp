@@ -123,9 +123,10 @@ class TileInterpreter : private TileOperations {
       }
       default: break;
     }
+    const ir::Typing typing = ir::info(operation.op).typing;
+    if (typing == ir::Typing::Atomic) return atomic(operation);
     std::vector<TileValue> x;
     for (const ir::Value &operand : operation.operands) x.push_back(value(operand));
-    const ir::Typing typing = ir::info(operation.op).typing;
     if (by_elements(typing)) {
       TileValue result = zero(type);
       for (std::size_t e = 0; e < result.elements.size(); ++e) {
@@ -170,6 +171,27 @@ class TileInterpreter : private TileOperations {
       }
       default: fail("no reference for this operation");
     }
+  }
+
+  // Each element in turn; the values before, and zero outside of the array.
+  TileValue atomic(const ir::Operation &operation) {
+    const ScalarType type = operation.type.element();
+    const auto values = ir::element_values(operation);
+    const TileValue first = value(values[0]), last = value(values.back());
+    const Op op = ir::combination(operation.op);
+    TileValue before = zero(operation.type);
+    const auto indices = ir::element_indices(operation);
+    for_each_place(operation.array, {indices.begin(), indices.end()}, operation.type,
+                   [&](std::size_t e, std::optional<std::size_t> p) {
+                     if (!p) return;
+                     Element &place = arguments_[operation.array].elements[*p];
+                     before.elements[e] = place;
+                     if (operation.op == Op::AtomicCompareExchange)
+                       place = compare(Op::Equal, type, place, first.elements[e]) ? last.elements[e] : place;
+                     else
+                       place = op == Op::Copy ? first.elements[e] : combined(op, type, place, first.elements[e]);
+                   });
+    return before;
   }
 
   void execute(const ir::Let &let) { locals_.at(let.local) = compute(let.value); }

@@ -9,6 +9,7 @@
 
 #include "samite/lang/trace.h"
 #include "samite/samite.h"
+#include "tests/tiles/random_tile_language.h"
 
 #include <array>
 #include <cmath>
@@ -396,6 +397,12 @@ class RandomTileBody {
 
   void single(const Step &step) {
     const auto [a, b, c, d] = step.choice;
+    // Some steps of any kind, so that the others stay as they were.
+    switch ((d >> 18) % 16) {
+      case 3: return function(any_real(a), b, c);
+      case 11: return places_of(any_real(a), b, c);
+      default: break;
+    }
     switch (step.kind) {
       case StepKind::load: {
         const Made made = loaded(a, some_extents(b));
@@ -964,6 +971,73 @@ class RandomTileBody {
     made = tame(made, 2);
     if (made.value.type().shape().rank() > 2) made = shaped(made, {extent(choice), extent(choice >> 2)});
     made.value.type().element() == Float32 ? thread_of<float>(made) : thread_of<double>(made);
+  }
+
+  void function(Made made, unsigned b, unsigned c) {
+    made = tame(made, 4);
+    const auto of = [&]<Scalar T>(const Tile<T> &x) {
+      return RandomTileFunction<T>(x, made.bound, counter(c >> 12))(b, c);
+    };
+    const LanguageResult result = made.value.type().element() == Float32 ? of(Tile<float>::adopt(made.value))
+                                                                         : of(Tile<double>::adopt(made.value));
+    make(result.value, result.bound);
+  }
+
+  // Elements under a mask, and at tiles of indices; and atomic steps on places that are the block's own.
+  void places_of(Made made, unsigned b, unsigned c) {
+    const Extents extents{extent(c), extent(c >> 2)};
+    const ir::Type type = type_of(Int32, extents);
+    const Tile<std::int32_t> some = Tile<std::int32_t>::adopt(places(c >> 4, extents, 29));
+    const Tile<std::int32_t> row =
+        Tile<std::int32_t>::adopt(lang::record_tile({Op::Coordinate, type, {}, 0, 0}, where()));
+    const Tile<std::int32_t> column =
+        Tile<std::int32_t>::adopt(lang::record_tile({Op::Coordinate, type, {}, 0, 1}, where()));
+    const Tile<bool> mask = (row + column * 3) % 4 != 1;
+    const ir::Value chosen = mask.value(where());
+    switch (b % 6) {
+      case 0: {
+        const auto places = lang::element_places({some, column}, 2, c & 512 ? &chosen : nullptr, nullptr, where());
+        return make(from_array(xf, type.of(Float32), places.indices), 1);
+      }
+      case 1: {
+        const Tile<std::int32_t> rows = Tile<std::int32_t>::adopt(places(c >> 4, {extents[0]}, 29));
+        const auto places = lang::row_places(rows.value(where()), {Index(c & 512 ? 0 : 1)}, {extents[1]}, 2, where());
+        return make(from_array(xd, type.of(Float64), places.indices), 1);
+      }
+      case 2: {
+        const auto from = origin(c >> 9, type);
+        const ir::Value loaded = from_array(xd, type.of(Float64), from);
+        const ir::Value other = constant(Float64, 0.625);
+        return make(lang::with_other(loaded, xd, from, b & 16 ? &chosen : nullptr, other, where()), 1);
+      }
+      case 3: {
+        made = tame(fitted(made, type.of(Float32)), 16);
+        const auto to = lang::places_under_mask({counters_[0], Index(2), Index(static_cast<int>(c >> 9) % 5)},
+                                                made.value.type(), 3, false, chosen, where());
+        return lang::store_tile(yf, to, made.value, where());
+      }
+      case 4: {
+        // In another order than that of the elements.
+        made = tame(fitted(made, type.of(Float64)), 16);
+        const Tile<std::int32_t> back = static_cast<std::int32_t>(extents[0] - 1) - row;
+        const auto to = lang::element_places({counters_[0], back, column + 1}, 3, nullptr, &made.value, where());
+        return lang::store_tile(yd, to.indices, made.value, where());
+      }
+      default: {
+        constexpr Op ops[] = {Op::AtomicAdd, Op::AtomicMax, Op::AtomicMin, Op::AtomicExchange, Op::AtomicXor};
+        const Tile<std::int32_t> back = static_cast<std::int32_t>(extents[0] - 1) - row;
+        const auto at = b & 16 ? lang::element_places({counters_[0], back, column}, 3, nullptr, nullptr, where())
+                               : lang::ElementPlaces{{counters_[0].value(where()), ir::Value::constant(Int32, 1),
+                                                      ir::Value::constant(Int32, -2)},
+                                                     type.shape()};
+        const ir::Value before = lang::atomic_on_tiles(ops[(b >> 5) % 5], yi, at, some.value(where()), where());
+        const ir::Value kept = record(Op::Rem, type, {before, constant(type, 9)});
+        // An adjoint that needs it is refused.
+        if (c & 1024) return make(kept, 9);
+        const auto elsewhere = ir::Value::constant(Int32, 17);
+        return lang::store_tile(yi, {counters_[0].value(where()), elsewhere, elsewhere}, kept, where());
+      }
+    }
   }
 
   void in_place(unsigned a, unsigned b, unsigned c) {

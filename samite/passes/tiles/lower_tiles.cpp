@@ -50,12 +50,6 @@ std::optional<Type> tile_of(const Stmt &stmt) {
   return std::nullopt;
 }
 
-const std::vector<Value> *indices_of(const Stmt &stmt) {
-  if (auto *let = stmt.as<Let>()) return &let->value.operands;
-  if (auto *store = stmt.as<Store>()) return &store->indices;
-  return &stmt.as<Accumulate>()->indices;
-}
-
 // Operations on indices that each loop over elements recomputes rather than reading their results.
 constexpr int most_made_again = 3;
 
@@ -123,6 +117,9 @@ class Lowerer final : public TileMemories {
         if (own <= most_made_again) made_again_.emplace(let->local, let->value);
       }
       const auto type = tile_of(stmt);
+      // Places are read at the element that is taken.
+      if (let && let->value.op == Op::Take && let->value.operands[1].is_local())
+        ++uses_by_element[let->value.operands[1].id()];
       if (!type || (let && (moves_elements(let->value.op) || let->value.op == Op::Reshape))) return;
       for_each_operand(stmt, [&](const Value &value) {
         if (value.is_local() && value.type().is_tile() && value.type().shape() == type->shape())
@@ -275,9 +272,10 @@ class Lowerer final : public TileMemories {
       // Writes and other accesses must be to the same element.
       const bool writes = writes_ || array_written(stmt);
       if (accesses_.empty() || !writes) return true;
-      if (is_gather(*indices_of(stmt))) return false;
-      return std::ranges::all_of(accesses_,
-                                 [&](const Stmt *other) { return *indices_of(*other) == *indices_of(stmt); });
+      if (is_gather(access_indices(stmt))) return false;
+      return std::ranges::all_of(accesses_, [&](const Stmt *other) {
+        return std::ranges::equal(access_indices(*other), access_indices(stmt));
+      });
     }
 
     void add(const Stmt &stmt) {
@@ -297,9 +295,11 @@ class Lowerer final : public TileMemories {
     bool has(const Stmt &stmt) const { return has_.contains(&stmt); }
     bool writes() const { return writes_; }
 
-    // Whether several elements may be added to one place. Integer additions give the same result in any order.
+    // Whether several elements may be added to one place. Integer additions give the same result in any order, but not
+    // the same previous values.
     bool adds_by_index() const {
       return std::ranges::any_of(statements, [](const Stmt *stmt) {
+        if (auto *let = stmt->as<Let>(); let && info(let->value.op).typing == Typing::Atomic) return true;
         auto *accumulate = stmt->as<Accumulate>();
         return accumulate && is_floating(accumulate->value.type()) && is_gather(accumulate->indices);
       });
@@ -315,7 +315,7 @@ class Lowerer final : public TileMemories {
         auto *let = stmt->as<Let>();
         if (let && let->value.op == Op::Broadcast) return let->value.operands[0].type().is_tile();
         if (let && (let->value.op == Op::Coordinate || moves_elements(let->value.op))) return true;
-        return touches_array(*stmt) && !is_gather(*indices_of(*stmt));
+        return touches_array(*stmt) && !is_gather(access_indices(*stmt));
       });
     }
 

@@ -2,11 +2,18 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/tile_rules.h"
+#include "samite/ir/visit.h"
 #include "samite/passes/analysis/index_number.h"
 
 namespace samite::passes {
 
 using namespace ir;
+
+std::span<const Value> access_indices(const Stmt &stmt) {
+  if (auto *let = stmt.as<Let>()) return element_indices(let->value);
+  if (auto *store = stmt.as<Store>()) return store->indices;
+  return stmt.as<Accumulate>()->indices;
+}
 
 TileLoop::TileLoop(Builder &build, const TileMemories &memories, TileShape shape, bool flat, bool with_coordinates)
     : build_(build), memories_(memories), shape_(shape), flat_(flat || !with_coordinates) {
@@ -136,9 +143,11 @@ TileLoop::Element TileLoop::array_element(std::uint32_t array, const std::vector
 
 // Zero if the element is outside.
 Value TileLoop::guarded(const Element &element, const Operation &access) {
+  std::vector<Value> operands = element.indices;
+  for (const Value &value : element_values(access)) operands.push_back(this->element(value));
   Block outer = build_.close({});
   const Value taken =
-      build_.operation({access.op, access.type.element(), element.indices, access.array, access.attribute});
+      build_.operation({access.op, access.type.element(), std::move(operands), access.array, access.attribute});
   Block inside = build_.close(std::move(outer));
   const LocalId result = build_.new_local();
   If branch{element.inside, std::move(inside), {}, {}};
@@ -198,9 +207,11 @@ void TileLoop::operation(const Let &let, SourceLocation where) {
   const Operation &operation = let.value;
   const Type &type = operation.type;
   auto define = [&](Value value) { elements_.insert_or_assign(let.local, value); };
+  if (const Typing typing = info(operation.op).typing; typing == Typing::Load || typing == Typing::Atomic) {
+    const auto indices = element_indices(operation);
+    return define(guarded(array_element(operation.array, {indices.begin(), indices.end()}, type), operation));
+  }
   switch (operation.op) {
-    case Op::Load:
-    case Op::Exchange: return define(guarded(array_element(operation.array, operation.operands, type), operation));
     case Op::Coordinate: return define(coordinate(operation.attribute, type));
     case Op::Broadcast:
     case Op::Transpose: return define(operand_element(operation, 0));

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 namespace samite::passes {
@@ -19,6 +20,9 @@ class TileMemories {
   // The operation of a tile that is not in memory, because it is recomputed where it is read; else null.
   virtual const ir::Operation *made_again(const ir::Value &tile) const = 0;
 };
+
+// The indices of a statement that reads or writes an array.
+std::span<const ir::Value> access_indices(const ir::Stmt &stmt);
 
 class TileLoop {
  public:

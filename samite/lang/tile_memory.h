@@ -1,0 +1,253 @@
+// Loads and stores of some elements, of elements at tiles of indices, and atomic steps.
+//
+//   Tile<float> x = tile::load(a, {i, j}, {8, 64}, columns < n, -1.0f);   // -1 elsewhere, and outside of the array
+//   tile::store(b, {i, j}, y, columns < n);                               // the others stay as they are
+//   Tile<float> picked = tile::gather(a, {rows, columns});                // a(rows(e), columns(e)) for each element e
+//   Tile<float> chosen = tile::gather_rows(table, tokens, {0}, {64});     // whole rows: 64 columns of each
+//   Tile<std::int32_t> old = tile::atomic_max(best, {bins}, scores);      // the elements before
+//
+// Masks and indices fit the tile as operands do: extents of 1 are repeated, and numbers combine with any tile. What is
+// at an index outside of the array reads zero, and is not stored.
+//
+// Elements that `scatter` stores at one place more than once, in a block or in several, are a race, as for all stores:
+// one of them stays, any of them, and gradients are those of one of them, which need not be the same one. scatter_add
+// and the atomic operations combine them all. Atomic steps have a gradient where they add and their result is unused;
+// others are refused where a gradient would pass through them.
+#pragma once
+
+#include "samite/lang/atomic.h"
+#include "samite/lang/tile_operations.h"
+
+#include <vector>
+
+namespace samite {
+namespace lang {
+
+template <class A>
+concept TileOfIndices = std::same_as<A, Tile<std::int32_t>> || std::same_as<A, Tile<std::int64_t>>;
+
+// The indices of elements, one for each dimension of an array: tiles of them, and numbers for all.
+class ElementIndices {
+ public:
+  template <class... A>
+    requires(((TileOfIndices<A> || std::convertible_to<const A &, Index>) && ...) && (TileOfIndices<A> || ...))
+  ElementIndices(const A &...indices) : values_{value_of(indices)...} {}
+  const std::vector<ir::Value> &values() const { return values_; }
+
+ private:
+  template <class A>
+  static ir::Value value_of(const A &index) {
+    if constexpr (TileOfIndices<A>)
+      return index.value(latest_location());
+    else
+      return Index(index).value();
+  }
+
+  std::vector<ir::Value> values_;
+};
+
+// Where elements lie in an array: an index for each dimension, as a tile if it differs between the elements.
+struct ElementPlaces {
+  std::vector<ir::Value> indices;
+  ir::TileShape shape;
+};
+// UserError unless there is an index for each dimension, and they fit each other, the mask and the elements of `value`,
+// if there are any.
+ElementPlaces element_places(const ElementIndices &indices, int rank, const ir::Value *mask, const ir::Value *value,
+                             SourceLocation where);
+// The places of rows along the first dimension, and of a tile along the others.
+ElementPlaces row_places(const ir::Value &rows, Indices number, const std::vector<std::int64_t> &extents, int rank,
+                         SourceLocation where);
+// The places of a tile by its number (`cut`) or first element, outside of the array where the mask is false.
+std::vector<ir::Value> places_under_mask(Indices indices, const ir::Type &type, int rank, bool cut,
+                                         const ir::Value &mask, SourceLocation where);
+// `other` instead of elements that are outside of the array or where the mask is false.
+ir::Value with_other(const ir::Value &loaded, std::uint32_t array, const std::vector<ir::Value> &origin,
+                     const ir::Value *mask, const ir::Value &other, SourceLocation where);
+// UserError unless there is a tile of values for the places, or a number.
+ir::Value value_for(const ElementPlaces &places, const ir::Value &value, SourceLocation where);
+ir::Value atomic_on_tiles(ir::Op op, std::uint32_t array, const ElementPlaces &places, const ir::Value &value,
+                          SourceLocation where);
+
+}  // namespace lang
+
+namespace tile {
+
+// What is outside of the array, or where the mask is false, is `other`.
+template <class T, int Rank>
+Tile<std::remove_const_t<T>> load(const Array<T, Rank> &array, lang::Indices number, TileExtents extents,
+                                  const Tile<bool> &mask,
+                                  const Operand<std::remove_const_t<T>> &other = std::remove_const_t<T>{},
+                                  SourceLocation where = std::source_location::current()) {
+  const ir::Type type = lang::tile_type(scalar_type_of<T>, extents, where);
+  const std::vector<ir::Value> origin = lang::tile_origin(number, type, Rank, true, where);
+  const ir::Value loaded = lang::load_tile(array.index(where), origin, type, where), chosen = mask.value(where);
+  return Tile<std::remove_const_t<T>>::adopt(
+      lang::with_other(loaded, array.index(where), origin, &chosen, other.value(), where));
+}
+template <class T, int Rank>
+Tile<std::remove_const_t<T>> load_at(const Array<T, Rank> &array, lang::Indices first, TileExtents extents,
+                                     const Tile<bool> &mask,
+                                     const Operand<std::remove_const_t<T>> &other = std::remove_const_t<T>{},
+                                     SourceLocation where = std::source_location::current()) {
+  const ir::Type type = lang::tile_type(scalar_type_of<T>, extents, where);
+  const std::vector<ir::Value> origin = lang::tile_origin(first, type, Rank, false, where);
+  const ir::Value loaded = lang::load_tile(array.index(where), origin, type, where), chosen = mask.value(where);
+  return Tile<std::remove_const_t<T>>::adopt(
+      lang::with_other(loaded, array.index(where), origin, &chosen, other.value(), where));
+}
+// What is outside of the array is `other`.
+template <class T, int Rank>
+Tile<std::remove_const_t<T>> load(const Array<T, Rank> &array, lang::Indices number, TileExtents extents,
+                                  const Operand<std::remove_const_t<T>> &other,
+                                  SourceLocation where = std::source_location::current()) {
+  const ir::Type type = lang::tile_type(scalar_type_of<T>, extents, where);
+  const std::vector<ir::Value> origin = lang::tile_origin(number, type, Rank, true, where);
+  const ir::Value loaded = lang::load_tile(array.index(where), origin, type, where);
+  return Tile<std::remove_const_t<T>>::adopt(
+      lang::with_other(loaded, array.index(where), origin, nullptr, other.value(), where));
+}
+
+// The elements where the mask is true.
+template <class T, int Rank>
+void store(const Array<T, Rank> &array, lang::Indices number, const Tile<std::remove_const_t<T>> &value,
+           const Tile<bool> &mask, SourceLocation where = std::source_location::current()) {
+  lang::refuse_read_only<T>();
+  lang::store_tile(array.index(where),
+                   lang::places_under_mask(number, value.type(), Rank, true, mask.value(where), where),
+                   value.value(where), where);
+}
+template <class T, int Rank>
+void store_at(const Array<T, Rank> &array, lang::Indices first, const Tile<std::remove_const_t<T>> &value,
+              const Tile<bool> &mask, SourceLocation where = std::source_location::current()) {
+  lang::refuse_read_only<T>();
+  lang::store_tile(array.index(where),
+                   lang::places_under_mask(first, value.type(), Rank, false, mask.value(where), where),
+                   value.value(where), where);
+}
+
+// Elements of any indices: element e of the result is array(indices(e)), and zero where that is outside.
+template <class T, int Rank>
+Tile<std::remove_const_t<T>> gather(const Array<T, Rank> &array, const lang::ElementIndices &indices,
+                                    SourceLocation where = std::source_location::current()) {
+  const lang::ElementPlaces places = lang::element_places(indices, Rank, nullptr, nullptr, where);
+  const ir::Type type(scalar_type_of<T>, places.shape);
+  return Tile<std::remove_const_t<T>>::adopt(lang::load_tile(array.index(where), places.indices, type, where));
+}
+// And zero where the mask is false, too.
+template <class T, int Rank>
+Tile<std::remove_const_t<T>> gather(const Array<T, Rank> &array, const lang::ElementIndices &indices,
+                                    const Tile<bool> &mask, SourceLocation where = std::source_location::current()) {
+  const ir::Value chosen = mask.value(where);
+  const lang::ElementPlaces places = lang::element_places(indices, Rank, &chosen, nullptr, where);
+  const ir::Type type(scalar_type_of<T>, places.shape);
+  return Tile<std::remove_const_t<T>>::adopt(lang::load_tile(array.index(where), places.indices, type, where));
+}
+// The opposite: array(indices(e)) becomes element e of the value.
+template <class T, int Rank>
+void scatter(const Array<T, Rank> &array, const lang::ElementIndices &indices,
+             const TileOperand<std::remove_const_t<T>> &value, SourceLocation where = std::source_location::current()) {
+  lang::refuse_read_only<T>();
+  const ir::Value stored = value.value();
+  const lang::ElementPlaces places = lang::element_places(indices, Rank, nullptr, &stored, where);
+  lang::store_tile(array.index(where), places.indices, lang::value_for(places, stored, where), where);
+}
+template <class T, int Rank>
+void scatter(const Array<T, Rank> &array, const lang::ElementIndices &indices,
+             const TileOperand<std::remove_const_t<T>> &value, const Tile<bool> &mask,
+             SourceLocation where = std::source_location::current()) {
+  lang::refuse_read_only<T>();
+  const ir::Value stored = value.value(), chosen = mask.value(where);
+  const lang::ElementPlaces places = lang::element_places(indices, Rank, &chosen, &stored, where);
+  lang::store_tile(array.index(where), places.indices, lang::value_for(places, stored, where), where);
+}
+// Where several may go to one element, each is added.
+template <class T, int Rank>
+void scatter_add(const Array<T, Rank> &array, const lang::ElementIndices &indices,
+                 const TileOperand<std::remove_const_t<T>> &value,
+                 SourceLocation where = std::source_location::current()) {
+  lang::refuse_read_only<T>();
+  const ir::Value added = value.value();
+  const lang::ElementPlaces places = lang::element_places(indices, Rank, nullptr, &added, where);
+  lang::add_tile(array.index(where), places.indices, lang::value_for(places, added, where), where);
+}
+template <class T, int Rank>
+void scatter_add(const Array<T, Rank> &array, const lang::ElementIndices &indices,
+                 const TileOperand<std::remove_const_t<T>> &value, const Tile<bool> &mask,
+                 SourceLocation where = std::source_location::current()) {
+  lang::refuse_read_only<T>();
+  const ir::Value added = value.value(), chosen = mask.value(where);
+  const lang::ElementPlaces places = lang::element_places(indices, Rank, &chosen, &added, where);
+  lang::add_tile(array.index(where), places.indices, lang::value_for(places, added, where), where);
+}
+
+// Whole rows: row e of the result is tile `number`, of these extents, of the other dimensions of array(rows(e)).
+//
+//   Tile<float> x = tile::gather_rows(table, tokens, {0}, {64});   // of an Array<…, 2>: tokens.extent(0) × 64
+template <class T, int Rank, class I>
+  requires(Rank >= 2)
+Tile<std::remove_const_t<T>> gather_rows(const Array<T, Rank> &array, const Tile<I> &rows, lang::Indices number,
+                                         TileExtents extents, SourceLocation where = std::source_location::current()) {
+  const lang::ElementPlaces places =
+      lang::row_places(rows.value(where), number, {extents.begin(), extents.end()}, Rank, where);
+  const ir::Type type(scalar_type_of<T>, places.shape);
+  return Tile<std::remove_const_t<T>>::adopt(lang::load_tile(array.index(where), places.indices, type, where));
+}
+template <class T, int Rank, class I>
+  requires(Rank >= 2)
+void scatter_rows(const Array<T, Rank> &array, const Tile<I> &rows, lang::Indices number,
+                  const Tile<std::remove_const_t<T>> &value, SourceLocation where = std::source_location::current()) {
+  lang::refuse_read_only<T>();
+  const ir::TileShape shape = value.type().shape();
+  const lang::ElementPlaces places =
+      lang::row_places(rows.value(where), number, {shape.begin() + 1, shape.end()}, Rank, where);
+  lang::store_tile(array.index(where), places.indices, lang::value_for(places, value.value(where), where), where);
+}
+template <class T, int Rank, class I>
+  requires(Rank >= 2)
+void scatter_add_rows(const Array<T, Rank> &array, const Tile<I> &rows, lang::Indices number,
+                      const Tile<std::remove_const_t<T>> &value,
+                      SourceLocation where = std::source_location::current()) {
+  lang::refuse_read_only<T>();
+  const ir::TileShape shape = value.type().shape();
+  const lang::ElementPlaces places =
+      lang::row_places(rows.value(where), number, {shape.begin() + 1, shape.end()}, Rank, where);
+  lang::add_tile(array.index(where), places.indices, lang::value_for(places, value.value(where), where), where);
+}
+
+// Atomic steps on the elements of tile `number` of the array, or at tiles of indices. They return what was there
+// before, and zero for what is outside.
+#define SAMITE_TILE_ATOMIC(name, op, condition, expected)                                                         \
+  template <class T, int Rank>                                                                                    \
+  Tile<std::remove_const_t<T>> name(const Array<T, Rank> &array, lang::Indices number,                            \
+                                    const Tile<std::remove_const_t<T>> &value,                                    \
+                                    SourceLocation where = std::source_location::current()) {                     \
+    static_assert(condition<std::remove_const_t<T>>, "tile::" #name " is for arrays of " expected);               \
+    lang::refuse_read_only<T>();                                                                                  \
+    return Tile<std::remove_const_t<T>>::adopt(                                                                   \
+        lang::atomic_on_tiles(ir::Op::op, array.index(where),                                                     \
+                              {lang::tile_origin(number, value.type(), Rank, true, where), value.type().shape()}, \
+                              value.value(where), where));                                                        \
+  }                                                                                                               \
+  template <class T, int Rank>                                                                                    \
+  Tile<std::remove_const_t<T>> name(const Array<T, Rank> &array, const lang::ElementIndices &indices,             \
+                                    const TileOperand<std::remove_const_t<T>> &value,                             \
+                                    SourceLocation where = std::source_location::current()) {                     \
+    static_assert(condition<std::remove_const_t<T>>, "tile::" #name " is for arrays of " expected);               \
+    lang::refuse_read_only<T>();                                                                                  \
+    const ir::Value given = value.value();                                                                        \
+    const lang::ElementPlaces places = lang::element_places(indices, Rank, nullptr, &given, where);               \
+    return Tile<std::remove_const_t<T>>::adopt(                                                                   \
+        lang::atomic_on_tiles(ir::Op::op, array.index(where), places, given, where));                             \
+  }
+SAMITE_TILE_ATOMIC(atomic_add, AtomicAdd, lang::adds_up, "numbers, not of bool")
+SAMITE_TILE_ATOMIC(atomic_min, AtomicMin, lang::adds_up, "numbers, not of bool")
+SAMITE_TILE_ATOMIC(atomic_max, AtomicMax, lang::adds_up, "numbers, not of bool")
+SAMITE_TILE_ATOMIC(atomic_and, AtomicAnd, lang::has_bits, "integers or bool")
+SAMITE_TILE_ATOMIC(atomic_or, AtomicOr, lang::has_bits, "integers or bool")
+SAMITE_TILE_ATOMIC(atomic_xor, AtomicXor, lang::has_bits, "integers or bool")
+SAMITE_TILE_ATOMIC(atomic_exchange, AtomicExchange, lang::any_scalar, "scalars")
+#undef SAMITE_TILE_ATOMIC
+
+}  // namespace tile
+}  // namespace samite
