@@ -1,6 +1,14 @@
-// Samite's solvers, beside samite/samite.h: sparse matrices, linear systems, and their gradients.
+// Samite's solvers, beside samite/samite.h: sorting and scans of whole vectors, sparse matrices, linear systems and
+// their gradients, optimisers.
 #pragma once
 
+#include "samite/solve/assembly.h"
+#include "samite/solve/groups.h"
+#include "samite/solve/lbfgs.h"
 #include "samite/solve/linear_operator.h"
+#include "samite/solve/matrix_market.h"
+#include "samite/solve/optimiser.h"
+#include "samite/solve/scan.h"
 #include "samite/solve/solver.h"
+#include "samite/solve/sort.h"
 #include "samite/solve/sparse_matrix.h"

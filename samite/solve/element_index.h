@@ -1,0 +1,26 @@
+// The index of an element, in kernels over more elements than an Int counts: in rows of a million.
+//
+//   kernel.launch(each_element(count), …, count);       // and in the kernel:
+//   const Int64 i = element_index();
+//   if_(i < count, [&] { … });                          // the last row may be longer than what is left
+#pragma once
+
+#include "samite/lang/control.h"
+#include "samite/runtime/extents.h"
+
+#include <algorithm>
+
+namespace samite::solvers::detail {
+
+constexpr std::int64_t elements_of_a_row = std::int64_t{1} << 20;
+
+inline Extents each_element(std::int64_t count) {
+  return {(count + elements_of_a_row - 1) / elements_of_a_row, std::min(count, elements_of_a_row)};
+}
+
+inline Int64 element_index() {
+  auto [row, column] = thread_index<2>();
+  return Int64(row) * elements_of_a_row + column;
+}
+
+}  // namespace samite::solvers::detail

@@ -1,0 +1,293 @@
+#include "samite/solve/scan.h"
+
+#include "samite/jit/kernel.h"
+#include "samite/jit/tape_function.h"
+#include "samite/lang/control.h"
+#include "samite/lang/math.h"
+#include "samite/ops/kernels.h"
+#include "samite/runtime/shared_elements.h"
+#include "samite/solve/element_index.h"
+#include "samite/solve/kernel_types.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace samite::solvers {
+namespace {
+
+using detail::with_number_type;
+using ops::detail::Kernels;
+
+// An instance combines this many elements, one after another. A constant, so that the order is the same everywhere.
+constexpr std::int64_t chunk = 64;
+
+template <class T>
+T neutral(Combine combine) {
+  using Limits = std::numeric_limits<T>;
+  switch (combine) {
+    case Combine::sum: return T(0);
+    case Combine::product: return T(1);
+    case Combine::min: return Limits::has_infinity ? Limits::infinity() : Limits::max();
+    case Combine::max: return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  }
+  return T(0);
+}
+
+template <class T>
+Traced<T> combined(Combine combine, const Traced<T> &a, const Traced<T> &b) {
+  switch (combine) {
+    case Combine::sum: return a + b;
+    case Combine::product: return a * b;
+    case Combine::min: return min(a, b);
+    case Combine::max: return max(a, b);
+  }
+  return a;
+}
+
+// What a scan leaves at an element: all before it and itself, all before it in its segment, or all before it since the
+// last head, of this segment or the one before.
+enum class Leaves : std::uint8_t { inclusive, exclusive, carry };
+
+struct ScanKey {
+  Combine combine;
+  Leaves leaves;
+  bool backwards, segmented;
+
+  friend auto operator<=>(const ScanKey &, const ScanKey &) = default;
+};
+
+using Heads = Array<const std::uint8_t, 1>;
+
+template <class T>
+using Summary = Kernel<void(Array<T, 1>, Array<std::uint8_t, 1>, Array<const T, 1>, Heads, Int64)>;
+
+// What the elements of each chunk combine to since the last head, and whether there is one.
+template <class T>
+Summary<T> make_summary(const ScanKey &key) {
+  return {"scan_summary",
+          {"totals", "any_head", "x", "heads", "count"},
+          [=](Array<T, 1> totals, Array<std::uint8_t, 1> any_head, Array<const T, 1> x, Heads heads, Int64 count) {
+            const Int64 part = thread_index();
+            Traced<T> total = neutral<T>(key.combine);
+            Bool any = false;
+            for (Int k : range(static_cast<int>(chunk))) {
+              const Int64 i = part * chunk + k;
+              if_(i < count, [&] {
+                const Int64 at = key.backwards ? count - 1 - i : i;
+                if (key.segmented) {
+                  const Bool head = heads(at) != 0;
+                  total = select(head, Traced<T>(neutral<T>(key.combine)), total);
+                  any = any || head;
+                }
+                total = combined<T>(key.combine, total, x(at));
+              });
+            }
+            totals(part) = total;
+            if (key.segmented) any_head(part) = cast<UInt8>(any);
+          }};
+}
+
+template <class T>
+using Finish = Kernel<void(Array<T, 1>, Array<const T, 1>, Heads, Array<const T, 1>, Int64)>;
+
+template <class T>
+Finish<T> make_finish(const ScanKey &key) {
+  return {"scan",
+          {"y", "x", "heads", "carries", "count"},
+          [=](Array<T, 1> y, Array<const T, 1> x, Heads heads, Array<const T, 1> carries, Int64 count) {
+            const Int64 part = thread_index();
+            Traced<T> total = neutral<T>(key.combine);
+            if_(part < carries.extent(0), [&] { total = carries(part); });
+            for (Int k : range(static_cast<int>(chunk))) {
+              const Int64 i = part * chunk + k;
+              if_(i < count, [&] {
+                const Int64 at = key.backwards ? count - 1 - i : i;
+                const auto begin_anew = [&] {
+                  if (key.segmented) total = select(heads(at) != 0, Traced<T>(neutral<T>(key.combine)), total);
+                };
+                if (key.leaves == Leaves::carry) y(at) = total;
+                begin_anew();
+                if (key.leaves == Leaves::exclusive) y(at) = total;
+                total = combined<T>(key.combine, total, x(at));
+                if (key.leaves == Leaves::inclusive) y(at) = total;
+              });
+            }
+          }};
+}
+
+// Where a segment begins, or ends if the scan goes backwards.
+const auto &heads_of_keys() {
+  static const Kernel kernel{
+      "segment_heads",
+      {"heads", "keys", "step", "count"},
+      [](Array<std::uint8_t, 1> heads, Array<const std::int32_t, 1> keys, Int64 step, Int64 count) {
+        const Int64 i = detail::element_index(), before = i + step;
+        if_(i < count, [&] {
+          UInt8 head = 1;
+          if_(before >= 0 && before < count, [&] { head = cast<UInt8>(keys(i) != keys(before)); });
+          heads(i) = head;
+        });
+      }};
+  return kernel;
+}
+
+template <class T>
+const auto &addition() {
+  static const Kernel kernel{"add_to", {"y", "x", "count"}, [](Array<T, 1> y, Array<const T, 1> x, Int64 count) {
+                               const Int64 i = detail::element_index();
+                               if_(i < count, [&] { y(i) += x(i); });
+                             }};
+  return kernel;
+}
+
+// In levels: the chunks' totals are scanned in the same way, and give each chunk what comes before it.
+template <class T>
+void scan_level(const ScanKey &key, const Buffer<T> &x, const Buffer<std::uint8_t> &heads, const Buffer<T> &y) {
+  static Kernels<ScanKey, Summary<T>> summaries(make_summary<T>);
+  static Kernels<ScanKey, Finish<T>> finishes(make_finish<T>);
+  const Device device = x.device();
+  const std::int64_t count = x.count(), parts = (count + chunk - 1) / chunk;
+  Buffer<T> carries(device, {parts > 1 ? parts : 0});
+  if (parts > 1) {
+    const Buffer<T> totals(device, {parts});
+    const Buffer<std::uint8_t> any_head(device, {key.segmented ? parts : 0});
+    ScanKey above = key;
+    above.leaves = Leaves::inclusive;  // all summaries are alike
+    summaries.at(above).launch({parts}, totals, any_head, x, heads, count);
+    above.leaves = Leaves::carry, above.backwards = false;
+    scan_level(above, totals, any_head, carries);
+  }
+  finishes.at(key).launch({parts}, y, x, heads, carries, count);
+}
+
+template <class T>
+void scan_now(const Buffer<T> &x, const Buffer<T> &y, const ScanOptions &options) {
+  const bool segmented = options.keys.valid();
+  const std::int64_t count = x.count();
+  if (count == 0) return;
+  const Buffer<std::uint8_t> heads(x.device(), {segmented ? count : 0});
+  if (segmented)
+    heads_of_keys().launch(detail::each_element(count), heads, options.keys, options.backwards ? 1 : -1, count);
+  const ScanKey key{options.combine, options.exclusive ? Leaves::exclusive : Leaves::inclusive, options.backwards,
+                    segmented};
+  scan_level(key, x, heads, y);
+}
+
+void check_operands(const char *name, const AnyBuffer &x, const AnyBuffer &y, std::int64_t results,
+                    SourceLocation where) {
+  if (!x.valid()) throw UserError(where, std::string(name) + ": x is an empty buffer");
+  detail::expect_vector(x, -1, x.device(), std::string(name) + ": x", where);
+  detail::expect_vector(y, results < 0 ? x.count() : results, x.device(), std::string(name) + ": the result", where);
+  if (x.type() != y.type())
+    throw UserError(where, std::string(name) + ": x and the result have one type; x is " + x.to_string() +
+                               ", the result " + y.to_string());
+  if (y.is_broadcast() || share_elements(x, y))
+    throw UserError(where, std::string(name) + ": the result is expected in an array of its own, apart from x");
+}
+
+// Their tapes hold one entry. The backward is made of launches, so that it has a derivative itself.
+TapeFunction on_tape(const char *name, const AnyBuffer &x, const AnyBuffer &y) {
+  TapeFunction function;
+  function.outputs = {y}, function.inputs = {x};
+  function.options = {.name = name, .reads_inputs = false, .reads_outputs = false, .differentiable_backward = true};
+  return function;
+}
+
+void refuse_gradient(const char *name, Combine combine, SourceLocation where) {
+  if (combine == Combine::sum) return;
+  throw UserError(where, std::string("backward: ") + name +
+                             " has a gradient where it adds up; for products, least and greatest elements none is "
+                             "known");
+}
+
+constexpr std::int64_t most_parts = 65536, few_parts = 256;
+
+template <class T, class A>
+using Reduction = Kernel<void(Array<A, 1>, Array<const T, 1>, Int64, Int64)>;
+
+// Neighbouring instances read neighbouring elements.
+template <class T, class A>
+Reduction<T, A> make_reduction(Combine combine) {
+  return {"reduce",
+          {"result", "x", "parts", "count"},
+          [=](Array<A, 1> result, Array<const T, 1> x, Int64 parts, Int64 count) {
+            const Int64 part = thread_index();
+            Traced<A> total = neutral<A>(combine);
+            for (Int64 k : range(count / parts))
+              total = combined<A>(combine, total, cast<Traced<A>>(x(k * parts + part)));
+            const Int64 last = count / parts * parts + part;
+            if_(last < count, [&] { total = combined<A>(combine, total, cast<Traced<A>>(x(last))); });
+            result(part) = total;
+          }};
+}
+
+template <class T, class A>
+void reduce_once(Combine combine, const Buffer<T> &x, const Buffer<A> &result) {
+  static Kernels<Combine, Reduction<T, A>> made(make_reduction<T, A>);
+  made.at(combine).launch({result.count()}, result, x, result.count(), x.count());
+}
+
+template <class T>
+void reduce_now(const Buffer<T> &x, const Buffer<T> &result, Combine combine) {
+  using A = std::conditional_t<std::same_as<T, float>, double, T>;
+  const Buffer<A> many(x.device(), {std::clamp<std::int64_t>(x.count() / chunk, 1, most_parts)});
+  reduce_once<T, A>(combine, x, many);
+  Buffer<A> parts = many;
+  if (many.count() > few_parts) {
+    parts = Buffer<A>(x.device(), {few_parts});
+    reduce_once<A, A>(combine, many, parts);
+  }
+  if constexpr (std::same_as<T, A>) {
+    reduce_once<A, A>(combine, parts, result);
+  } else {
+    const Buffer<A> total(x.device(), {1});
+    reduce_once<A, A>(combine, parts, total);
+    static const Kernel round{"round", {"y", "x"}, [](Array<T, 1> y, Array<const A, 1> x) {
+                                const Int i = thread_index();
+                                y(i) = cast<Traced<T>>(x(i));
+                              }};
+    round.launch({1}, result, total);
+  }
+}
+
+}  // namespace
+
+void scan(const AnyBuffer &x, const AnyBuffer &y, const ScanOptions &options, SourceLocation where) {
+  check_operands("scan", x, y, -1, where);
+  if (options.keys.valid()) detail::expect_vector(options.keys, x.count(), x.device(), "scan: keys", where);
+  with_number_type(x.type(), "elements of a scan", where, [&]<class T>(T) {
+    TapeFunction function = on_tape("scan", x, y);
+    function.forward = [&] { scan_now<T>(Buffer<T>(x), Buffer<T>(y), options); };
+    function.backward = [options, where](const FunctionGradients &of) {
+      refuse_gradient("scan", options.combine, where);
+      if constexpr (FloatingScalar<T>) {
+        ScanOptions back = options;
+        back.backwards = !options.backwards;
+        const Buffer<T> cotangent(of.outputs[0]), sums(cotangent.device(), cotangent.extents());
+        scan_now<T>(cotangent, sums, back);
+        addition<T>().launch(detail::each_element(sums.count()), Buffer<T>(of.inputs[0]), sums, sums.count());
+      }
+    };
+    run_on_tape(function, where);
+  });
+}
+
+void reduce(const AnyBuffer &x, const AnyBuffer &result, Combine combine, SourceLocation where) {
+  check_operands("reduce", x, result, 1, where);
+  with_number_type(x.type(), "elements of a reduction", where, [&]<class T>(T) {
+    TapeFunction function = on_tape("reduce", x, result);
+    function.forward = [&] { reduce_now<T>(Buffer<T>(x), Buffer<T>(result), combine); };
+    function.backward = [combine, where](const FunctionGradients &of) {
+      refuse_gradient("reduce", combine, where);
+      if constexpr (FloatingScalar<T>) {
+        const Buffer<T> cotangent(of.outputs[0]);
+        const Buffer<T> gradient(of.inputs[0]);
+        addition<T>().launch(detail::each_element(gradient.count()), gradient, cotangent.broadcast(gradient.extents()),
+                             gradient.count());
+      }
+    };
+    run_on_tape(function, where);
+  });
+}
+
+}  // namespace samite::solvers
