@@ -79,7 +79,7 @@ struct SolveOptions {
   std::int64_t restart = 30;  // of gmres
   // Called after each iteration; false stops the solve.
   std::function<bool(const SolveProgress &)> progress = {};
-  // Of the solve in `backward`; without a value, those of this one.
+  // The tolerance of the solve in `backward`; without a value, this one's.
   std::optional<double> adjoint_tolerance = {};
   std::function<void(const SolveReport &)> on_adjoint = {};
 };
