@@ -28,18 +28,20 @@ bool is_recorded() { return jit::TapeAccess::recording() != nullptr; }
 bool has_gradients(ScalarType type) { return is_floating(type) && !is_float8(type); }
 
 // A collective call: the arrays that this rank has, and what runs forward and backward.
+template <class Forward, class Backward>
 struct Collective {
-  Communicator ranks;
-  CallName call;
+  const Communicator &ranks;
+  const CallName &call;
   std::vector<AnyBuffer> results, values;  // those that are not empty
-  std::function<void()> forward;
-  std::function<void(const FunctionGradients &)> backward;
+  Forward forward;
+  Backward backward;
   bool reads_values = false, reads_results = false;  // backward
 };
 
 // Every rank runs `backward`, which calls all of them, whether its own arrays have gradients or not: an element with a
 // gradient that no rank uses connects the call to the tape.
-void run(const Collective &collective) {
+template <class Forward, class Backward>
+void run(const Collective<Forward, Backward> &collective) {
   if (!is_recorded()) return collective.forward();
   const auto differs = [](const AnyBuffer &array) { return has_gradients(array.type()); };
   const bool differentiable =
@@ -47,7 +49,9 @@ void run(const Collective &collective) {
   TapeFunction function{collective.results,
                         collective.values,
                         collective.forward,
-                        differentiable ? collective.backward : [](const FunctionGradients &) {},
+                        [differentiable, backward = collective.backward](const FunctionGradients &of) {
+                          if (differentiable) backward(of);
+                        },
                         {.name = collective.call.operation,
                          .reads_inputs = collective.reads_values,
                          .reads_outputs = collective.reads_results}};
@@ -98,10 +102,10 @@ void check_in_place(const CallName &call, const AnyBuffer &values) {
            "for the result");
 }
 
-std::string described(ReduceOp reduction, const AnyBuffer &array) {
-  return fmt::format("({}) of {} {}", name(reduction), array.count(), name(array.type()));
+// Adds what the text of a call tells of its arguments.
+void describe(CallName &call, const AnyBuffer &array, std::optional<ReduceOp> reduction = {}, int root = -1) {
+  call.count = array.count(), call.type = array.type(), call.reduction = reduction, call.root = root;
 }
-std::string described(const AnyBuffer &array) { return fmt::format("of {} {}", array.count(), name(array.type())); }
 
 std::size_t elements(const AnyBuffer &array) { return static_cast<std::size_t>(array.count()); }
 
@@ -120,7 +124,10 @@ void add_gradient(const FunctionGradients &of, std::size_t index, const AnyBuffe
   if (gradient.valid()) distributed::add_to(gradient, as_extents_of(gradient, flat), ranks.stream());
 }
 
-CallName adjoint_of(const CallName &call, const char *name) { return {name, call.arguments, call.where}; }
+CallName adjoint_of(CallName call, const char *name) {
+  call.operation = name;
+  return call;
+}
 
 // flat(values) = the sums of all ranks' cotangents.
 void sum_all(const Communicator &ranks, const AnyBuffer &sums, const PackedValues &cotangents, ReduceOp reduction,
@@ -190,32 +197,32 @@ void scatter_parts(const Communicator &ranks, void *to, std::size_t bytes, void 
 
 void all_reduce(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, ReduceOp reduction,
                 SourceLocation where) {
-  CallName call{"all_reduce", "", where};
+  CallName call{"all_reduce", where};
   check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
   check_pair(call, result, values, 1, 1), check_reduction(call, result.type(), reduction);
-  call.arguments = described(reduction, result);
-  run({ranks,
-       call,
-       {result},
-       {values},
-       [=] {
-         const PackedValues from(ranks.stream(), values);
-         PackedResult to(ranks.stream(), result);
-         ranks.transport().all_reduce(to.data(), from.data(), elements(result), result.type(), reduction,
-                                      ranks.stream(), call);
-         to.finish();
-       },
-       [=](const FunctionGradients &of) {
-         go_back_through_all_reduce(ranks, reduction, result, of, adjoint_of(call, "adjoint of all_reduce"));
-       },
-       reduction == ReduceOp::min || reduction == ReduceOp::max || reduction == ReduceOp::product,
-       reduction == ReduceOp::min || reduction == ReduceOp::max});
+  describe(call, result, reduction);
+  run(Collective{ranks,
+                 call,
+                 {result},
+                 {values},
+                 [=] {
+                   const PackedValues from(ranks.stream(), values);
+                   PackedResult to(ranks.stream(), result);
+                   ranks.transport().all_reduce(to.data(), from.data(), elements(result), result.type(), reduction,
+                                                ranks.stream(), call);
+                   to.finish();
+                 },
+                 [=](const FunctionGradients &of) {
+                   go_back_through_all_reduce(ranks, reduction, result, of, adjoint_of(call, "adjoint of all_reduce"));
+                 },
+                 reduction == ReduceOp::min || reduction == ReduceOp::max || reduction == ReduceOp::product,
+                 reduction == ReduceOp::min || reduction == ReduceOp::max});
 }
 
 void all_reduce(const Communicator &ranks, AnyBuffer values, ReduceOp reduction, SourceLocation where) {
-  CallName call{"all_reduce", "", where};
+  CallName call{"all_reduce", where};
   check_result(ranks, call, values), check_reduction(call, values.type(), reduction), check_in_place(call, values);
-  call.arguments = described(reduction, values);
+  describe(call, values, reduction);
   const PackedValues from(ranks.stream(), values);
   PackedResult to(ranks.stream(), values);
   ranks.transport().all_reduce(to.data(), from.data(), elements(values), values.type(), reduction, ranks.stream(),
@@ -225,68 +232,69 @@ void all_reduce(const Communicator &ranks, AnyBuffer values, ReduceOp reduction,
 
 void reduce(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, int root, ReduceOp reduction,
             SourceLocation where) {
-  CallName call{"reduce", "", where};
+  CallName call{"reduce", where};
   check_root(ranks, call, root), check_array(ranks, call, "the array of values", values);
   check_reduction(call, values.type(), reduction);
   const bool is_root = ranks.rank() == root;
   if (is_root) check_result(ranks, call, result), check_pair(call, result, values, 1, 1);
-  call.arguments = fmt::format("{} to rank {}", described(reduction, values), root);
+  describe(call, values, reduction, root);
   if (is_recorded() && has_gradients(values.type()) && reduction != ReduceOp::sum && reduction != ReduceOp::average)
     refuse(call, fmt::format("the gradient of a {} needs the result on all ranks: use all_reduce", name(reduction)));
-  run({ranks,
-       call,
-       is_root ? std::vector{result} : std::vector<AnyBuffer>{},
-       {values},
-       [=] {
-         const PackedValues from(ranks.stream(), values);
-         PackedResult to(ranks.stream(), is_root ? result : AnyBuffer());
-         ranks.transport().reduce(to.data(), from.data(), elements(values), values.type(), reduction, root,
-                                  ranks.stream(), call);
-         to.finish();
-       },
-       [=](const FunctionGradients &of) {
-         const AnyBuffer sums = is_root ? cotangent(ranks, of, 0, result).memory().clone() : like(values);
-         const CallName adjoint = adjoint_of(call, "adjoint of reduce");
-         ranks.transport().broadcast(used_in(ranks.stream(), sums), elements(sums) * size_of(sums.type()), root,
-                                     ranks.stream(), adjoint);
-         sums.mark_written();
-         if (reduction == ReduceOp::average) distributed::scale(sums, 1.0 / ranks.size(), ranks.stream());
-         add_gradient(of, 0, sums, ranks);
-       }});
+  run(Collective{ranks,
+                 call,
+                 is_root ? std::vector{result} : std::vector<AnyBuffer>{},
+                 {values},
+                 [=] {
+                   const PackedValues from(ranks.stream(), values);
+                   PackedResult to(ranks.stream(), is_root ? result : AnyBuffer());
+                   ranks.transport().reduce(to.data(), from.data(), elements(values), values.type(), reduction, root,
+                                            ranks.stream(), call);
+                   to.finish();
+                 },
+                 [=](const FunctionGradients &of) {
+                   const AnyBuffer sums = is_root ? cotangent(ranks, of, 0, result).memory().clone() : like(values);
+                   const CallName adjoint = adjoint_of(call, "adjoint of reduce");
+                   ranks.transport().broadcast(used_in(ranks.stream(), sums), elements(sums) * size_of(sums.type()),
+                                               root, ranks.stream(), adjoint);
+                   sums.mark_written();
+                   if (reduction == ReduceOp::average) distributed::scale(sums, 1.0 / ranks.size(), ranks.stream());
+                   add_gradient(of, 0, sums, ranks);
+                 }});
 }
 
 void broadcast(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, int root, SourceLocation where) {
-  CallName call{"broadcast", "", where};
+  CallName call{"broadcast", where};
   check_root(ranks, call, root), check_result(ranks, call, result);
   const bool is_root = ranks.rank() == root;
   if (is_root) check_array(ranks, call, "the array of values", values), check_pair(call, result, values, 1, 1);
-  call.arguments = fmt::format("{} from rank {}", described(result), root);
-  run({ranks,
-       call,
-       {result},
-       is_root ? std::vector{values} : std::vector<AnyBuffer>{},
-       [=] {
-         PackedResult to(ranks.stream(), result);
-         if (is_root)
-           AnyBuffer(to.memory())
-               .copy_from(PackedValues(ranks.stream(), values).memory().reshape(to.memory().extents()));
-         ranks.transport().broadcast(to.data(), to.bytes(), root, ranks.stream(), call);
-         to.finish();
-       },
-       [=](const FunctionGradients &of) {
-         const PackedValues from = cotangent(ranks, of, 0, result);
-         const AnyBuffer sums = like(result);
-         ranks.transport().reduce(used_in(ranks.stream(), sums), from.data(), elements(sums), sums.type(),
-                                  ReduceOp::sum, root, ranks.stream(), adjoint_of(call, "adjoint of broadcast"));
-         sums.mark_written();
-         if (is_root) add_gradient(of, 0, sums, ranks);
-       }});
+  describe(call, result, {}, root);
+  run(Collective{ranks,
+                 call,
+                 {result},
+                 is_root ? std::vector{values} : std::vector<AnyBuffer>{},
+                 [=] {
+                   PackedResult to(ranks.stream(), result);
+                   if (is_root)
+                     AnyBuffer(to.memory())
+                         .copy_from(PackedValues(ranks.stream(), values).memory().reshape(to.memory().extents()));
+                   ranks.transport().broadcast(to.data(), to.bytes(), root, ranks.stream(), call);
+                   to.finish();
+                 },
+                 [=](const FunctionGradients &of) {
+                   const PackedValues from = cotangent(ranks, of, 0, result);
+                   const AnyBuffer sums = like(result);
+                   ranks.transport().reduce(used_in(ranks.stream(), sums), from.data(), elements(sums), sums.type(),
+                                            ReduceOp::sum, root, ranks.stream(),
+                                            adjoint_of(call, "adjoint of broadcast"));
+                   sums.mark_written();
+                   if (is_root) add_gradient(of, 0, sums, ranks);
+                 }});
 }
 
 void broadcast(const Communicator &ranks, AnyBuffer values, int root, SourceLocation where) {
-  CallName call{"broadcast", "", where};
+  CallName call{"broadcast", where};
   check_root(ranks, call, root), check_result(ranks, call, values), check_in_place(call, values);
-  call.arguments = fmt::format("{} from rank {}", described(values), root);
+  describe(call, values, {}, root);
   PackedResult to(ranks.stream(), values);
   if (!values.is_contiguous()) AnyBuffer(to.memory()).copy_from(values);
   ranks.transport().broadcast(to.data(), to.bytes(), root, ranks.stream(), call);
@@ -294,115 +302,116 @@ void broadcast(const Communicator &ranks, AnyBuffer values, int root, SourceLoca
 }
 
 void all_gather(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, SourceLocation where) {
-  CallName call{"all_gather", "", where};
+  CallName call{"all_gather", where};
   check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
   check_pair(call, result, values, ranks.size(), 1);
-  call.arguments = described(values);
-  run({ranks,
-       call,
-       {result},
-       {values},
-       [=] {
-         const PackedValues from(ranks.stream(), values);
-         PackedResult to(ranks.stream(), result);
-         ranks.transport().all_gather(to.data(), from.data(), from.bytes(), ranks.stream(), call);
-         to.finish();
-       },
-       [=](const FunctionGradients &of) {
-         const PackedValues from = cotangent(ranks, of, 0, result);
-         const AnyBuffer sums = like(values);
-         ranks.transport().reduce_scatter(used_in(ranks.stream(), sums), from.data(), elements(sums), sums.type(),
-                                          ReduceOp::sum, ranks.stream(), adjoint_of(call, "adjoint of all_gather"));
-         sums.mark_written();
-         add_gradient(of, 0, sums, ranks);
-       }});
+  describe(call, values);
+  run(Collective{ranks,
+                 call,
+                 {result},
+                 {values},
+                 [=] {
+                   const PackedValues from(ranks.stream(), values);
+                   PackedResult to(ranks.stream(), result);
+                   ranks.transport().all_gather(to.data(), from.data(), from.bytes(), ranks.stream(), call);
+                   to.finish();
+                 },
+                 [=](const FunctionGradients &of) {
+                   const PackedValues from = cotangent(ranks, of, 0, result);
+                   const AnyBuffer sums = like(values);
+                   ranks.transport().reduce_scatter(used_in(ranks.stream(), sums), from.data(), elements(sums),
+                                                    sums.type(), ReduceOp::sum, ranks.stream(),
+                                                    adjoint_of(call, "adjoint of all_gather"));
+                   sums.mark_written();
+                   add_gradient(of, 0, sums, ranks);
+                 }});
 }
 
 void reduce_scatter(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, ReduceOp reduction,
                     SourceLocation where) {
-  CallName call{"reduce_scatter", "", where};
+  CallName call{"reduce_scatter", where};
   check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
   check_pair(call, result, values, 1, ranks.size()), check_reduction(call, result.type(), reduction);
-  call.arguments = described(reduction, result);
+  describe(call, result, reduction);
   if (is_recorded() && has_gradients(values.type()) && reduction != ReduceOp::sum && reduction != ReduceOp::average)
     refuse(call, fmt::format("the gradient of a {} needs the result on all ranks: use all_reduce", name(reduction)));
-  run({ranks,
-       call,
-       {result},
-       {values},
-       [=] {
-         const PackedValues from(ranks.stream(), values);
-         PackedResult to(ranks.stream(), result);
-         ranks.transport().reduce_scatter(to.data(), from.data(), elements(result), result.type(), reduction,
-                                          ranks.stream(), call);
-         to.finish();
-       },
-       [=](const FunctionGradients &of) {
-         const PackedValues from = cotangent(ranks, of, 0, result);
-         const AnyBuffer all = like(values);
-         ranks.transport().all_gather(used_in(ranks.stream(), all), from.data(), from.bytes(), ranks.stream(),
-                                      adjoint_of(call, "adjoint of reduce_scatter"));
-         all.mark_written();
-         if (reduction == ReduceOp::average) distributed::scale(all, 1.0 / ranks.size(), ranks.stream());
-         add_gradient(of, 0, all, ranks);
-       }});
+  run(Collective{ranks,
+                 call,
+                 {result},
+                 {values},
+                 [=] {
+                   const PackedValues from(ranks.stream(), values);
+                   PackedResult to(ranks.stream(), result);
+                   ranks.transport().reduce_scatter(to.data(), from.data(), elements(result), result.type(), reduction,
+                                                    ranks.stream(), call);
+                   to.finish();
+                 },
+                 [=](const FunctionGradients &of) {
+                   const PackedValues from = cotangent(ranks, of, 0, result);
+                   const AnyBuffer all = like(values);
+                   ranks.transport().all_gather(used_in(ranks.stream(), all), from.data(), from.bytes(), ranks.stream(),
+                                                adjoint_of(call, "adjoint of reduce_scatter"));
+                   all.mark_written();
+                   if (reduction == ReduceOp::average) distributed::scale(all, 1.0 / ranks.size(), ranks.stream());
+                   add_gradient(of, 0, all, ranks);
+                 }});
 }
 
 void gather(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, int root, SourceLocation where) {
-  CallName call{"gather", "", where};
+  CallName call{"gather", where};
   check_root(ranks, call, root), check_array(ranks, call, "the array of values", values);
   const bool is_root = ranks.rank() == root;
   if (is_root) check_result(ranks, call, result), check_pair(call, result, values, ranks.size(), 1);
-  call.arguments = fmt::format("{} to rank {}", described(values), root);
-  run({ranks,
-       call,
-       is_root ? std::vector{result} : std::vector<AnyBuffer>{},
-       {values},
-       [=] {
-         PackedResult to(ranks.stream(), is_root ? result : AnyBuffer());
-         gather_parts(ranks, to.data(), PackedValues(ranks.stream(), values), root, call);
-         to.finish();
-       },
-       [=](const FunctionGradients &of) {
-         const PackedValues from =
-             is_root ? cotangent(ranks, of, 0, result) : PackedValues(ranks.stream(), AnyBuffer());
-         const AnyBuffer own = like(values);
-         scatter_parts(ranks, used_in(ranks.stream(), own), elements(own) * size_of(own.type()), from.data(), root,
-                       adjoint_of(call, "adjoint of gather"));
-         own.mark_written();
-         add_gradient(of, 0, own, ranks);
-       }});
+  describe(call, values, {}, root);
+  run(Collective{ranks,
+                 call,
+                 is_root ? std::vector{result} : std::vector<AnyBuffer>{},
+                 {values},
+                 [=] {
+                   PackedResult to(ranks.stream(), is_root ? result : AnyBuffer());
+                   gather_parts(ranks, to.data(), PackedValues(ranks.stream(), values), root, call);
+                   to.finish();
+                 },
+                 [=](const FunctionGradients &of) {
+                   const PackedValues from =
+                       is_root ? cotangent(ranks, of, 0, result) : PackedValues(ranks.stream(), AnyBuffer());
+                   const AnyBuffer own = like(values);
+                   scatter_parts(ranks, used_in(ranks.stream(), own), elements(own) * size_of(own.type()), from.data(),
+                                 root, adjoint_of(call, "adjoint of gather"));
+                   own.mark_written();
+                   add_gradient(of, 0, own, ranks);
+                 }});
 }
 
 void scatter(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, int root, SourceLocation where) {
-  CallName call{"scatter", "", where};
+  CallName call{"scatter", where};
   check_root(ranks, call, root), check_result(ranks, call, result);
   const bool is_root = ranks.rank() == root;
   if (is_root)
     check_array(ranks, call, "the array of values", values), check_pair(call, result, values, 1, ranks.size());
-  call.arguments = fmt::format("{} from rank {}", described(result), root);
-  run({ranks,
-       call,
-       {result},
-       is_root ? std::vector{values} : std::vector<AnyBuffer>{},
-       [=] {
-         const PackedValues from(ranks.stream(), is_root ? values : AnyBuffer());
-         PackedResult to(ranks.stream(), result);
-         scatter_parts(ranks, to.data(), to.bytes(), from.data(), root, call);
-         to.finish();
-       },
-       [=](const FunctionGradients &of) {
-         const AnyBuffer all = is_root ? like(values) : AnyBuffer();
-         gather_parts(ranks, used_in(ranks.stream(), all), cotangent(ranks, of, 0, result), root,
-                      adjoint_of(call, "adjoint of scatter"));
-         if (!is_root) return;
-         all.mark_written();
-         add_gradient(of, 0, all, ranks);
-       }});
+  describe(call, result, {}, root);
+  run(Collective{ranks,
+                 call,
+                 {result},
+                 is_root ? std::vector{values} : std::vector<AnyBuffer>{},
+                 [=] {
+                   const PackedValues from(ranks.stream(), is_root ? values : AnyBuffer());
+                   PackedResult to(ranks.stream(), result);
+                   scatter_parts(ranks, to.data(), to.bytes(), from.data(), root, call);
+                   to.finish();
+                 },
+                 [=](const FunctionGradients &of) {
+                   const AnyBuffer all = is_root ? like(values) : AnyBuffer();
+                   gather_parts(ranks, used_in(ranks.stream(), all), cotangent(ranks, of, 0, result), root,
+                                adjoint_of(call, "adjoint of scatter"));
+                   if (!is_root) return;
+                   all.mark_written();
+                   add_gradient(of, 0, all, ranks);
+                 }});
 }
 
 void all_to_all(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, SourceLocation where) {
-  const CallName call{"all_to_all", "", where};
+  const CallName call{"all_to_all", where};
   check_array(ranks, call, "the array of values", values);
   if (values.count() % ranks.size() != 0)
     refuse(call, fmt::format("{} elements are not equal parts for {} ranks", values.count(), ranks.size()));
@@ -413,7 +422,7 @@ void all_to_all(const Communicator &ranks, AnyBuffer result, const AnyBuffer &va
 void all_to_all(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values,
                 const std::vector<std::int64_t> &sent, const std::vector<std::int64_t> &received,
                 SourceLocation where) {
-  CallName call{"all_to_all", "", where};
+  CallName call{"all_to_all", where};
   check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
   if (result.type() != values.type())
     refuse(call, fmt::format("the result is {} and the values are {}: expected the same type", result.to_string(),
@@ -429,28 +438,28 @@ void all_to_all(const Communicator &ranks, AnyBuffer result, const AnyBuffer &va
       refuse(call, fmt::format("{} {} elements are given, and the array has {}", total, role, array.count()));
   };
   check_counts(sent, values, "sent"), check_counts(received, result, "received");
-  call.arguments = fmt::format("of {}", name(values.type()));
+  call.type = values.type();
   const std::size_t element = size_of(values.type());
-  run({ranks,
-       call,
-       {result},
-       {values},
-       [=] {
-         const PackedValues from(ranks.stream(), values);
-         PackedResult to(ranks.stream(), result);
-         ranks.transport().exchange(messages_of_parts(from.data(), element, sent),
-                                    messages_of_parts(to.data(), element, received), ranks.stream(), call);
-         to.finish();
-       },
-       [=](const FunctionGradients &of) {
-         const PackedValues from = cotangent(ranks, of, 0, result);
-         const AnyBuffer own = like(values);
-         ranks.transport().exchange(messages_of_parts(from.data(), element, received),
-                                    messages_of_parts(used_in(ranks.stream(), own), element, sent), ranks.stream(),
-                                    adjoint_of(call, "adjoint of all_to_all"));
-         own.mark_written();
-         add_gradient(of, 0, own, ranks);
-       }});
+  run(Collective{ranks,
+                 call,
+                 {result},
+                 {values},
+                 [=] {
+                   const PackedValues from(ranks.stream(), values);
+                   PackedResult to(ranks.stream(), result);
+                   ranks.transport().exchange(messages_of_parts(from.data(), element, sent),
+                                              messages_of_parts(to.data(), element, received), ranks.stream(), call);
+                   to.finish();
+                 },
+                 [=](const FunctionGradients &of) {
+                   const PackedValues from = cotangent(ranks, of, 0, result);
+                   const AnyBuffer own = like(values);
+                   ranks.transport().exchange(messages_of_parts(from.data(), element, received),
+                                              messages_of_parts(used_in(ranks.stream(), own), element, sent),
+                                              ranks.stream(), adjoint_of(call, "adjoint of all_to_all"));
+                   own.mark_written();
+                   add_gradient(of, 0, own, ranks);
+                 }});
 }
 
 void send(const Communicator &ranks, const AnyBuffer &values, int to, SourceLocation where) {
@@ -462,7 +471,7 @@ void receive(const Communicator &ranks, AnyBuffer result, int from, SourceLocati
 
 void exchange(const Communicator &ranks, const std::vector<ArrayMessage> &sent,
               const std::vector<ArrayMessage> &received, SourceLocation where) {
-  CallName call{received.empty() ? "send" : sent.empty() ? "receive" : "exchange", "", where};
+  CallName call{received.empty() ? "send" : sent.empty() ? "receive" : "exchange", where};
   std::vector<AnyBuffer> values, results;
   for (const ArrayMessage &message : sent) {
     check_root(ranks, call, message.rank), check_array(ranks, call, "the array of values", message.array);
@@ -478,43 +487,43 @@ void exchange(const Communicator &ranks, const std::vector<ArrayMessage> &sent,
   }
   if (values.empty() && results.empty()) return;
   const AnyBuffer &first = values.empty() ? results.front() : values.front();
-  call.arguments = described(first);
-  run({ranks, call, results, values,
-       [=] {
-         std::vector<PackedValues> from;
-         std::vector<PackedResult> to;
-         std::vector<Message> sends, receives;
-         for (const ArrayMessage &message : sent)
-           from.emplace_back(ranks.stream(), message.array),
-               sends.push_back({from.back().data(), from.back().bytes(), message.rank});
-         for (const ArrayMessage &message : received)
-           to.emplace_back(ranks.stream(), message.array),
-               receives.push_back({to.back().data(), to.back().bytes(), message.rank});
-         ranks.transport().exchange(sends, receives, ranks.stream(), call);
-         for (PackedResult &result : to) result.finish();
-       },
-       [=](const FunctionGradients &of) {
-         std::vector<PackedValues> from;
-         std::vector<AnyBuffer> to;
-         std::vector<Message> sends, receives;
-         // Messages between two ranks keep their order.
-         for (std::size_t i = 0; i < received.size(); ++i) {
-           if (!has_gradients(received[i].array.type())) continue;
-           from.push_back(cotangent(ranks, of, i, received[i].array));
-           sends.push_back({from.back().data(), from.back().bytes(), received[i].rank});
-         }
-         for (const ArrayMessage &message : sent) {
-           to.push_back(like(message.array));
-           if (!has_gradients(message.array.type())) continue;
-           receives.push_back(
-               {used_in(ranks.stream(), to.back()), elements(to.back()) * size_of(to.back().type()), message.rank});
-         }
-         ranks.transport().exchange(sends, receives, ranks.stream(), adjoint_of(call, "adjoint of exchange"));
-         for (std::size_t i = 0; i < to.size(); ++i) {
-           to[i].mark_written();
-           add_gradient(of, i, to[i], ranks);
-         }
-       }});
+  describe(call, first);
+  run(Collective{ranks, call, results, values,
+                 [=] {
+                   std::vector<PackedValues> from;
+                   std::vector<PackedResult> to;
+                   std::vector<Message> sends, receives;
+                   for (const ArrayMessage &message : sent)
+                     from.emplace_back(ranks.stream(), message.array),
+                         sends.push_back({from.back().data(), from.back().bytes(), message.rank});
+                   for (const ArrayMessage &message : received)
+                     to.emplace_back(ranks.stream(), message.array),
+                         receives.push_back({to.back().data(), to.back().bytes(), message.rank});
+                   ranks.transport().exchange(sends, receives, ranks.stream(), call);
+                   for (PackedResult &result : to) result.finish();
+                 },
+                 [=](const FunctionGradients &of) {
+                   std::vector<PackedValues> from;
+                   std::vector<AnyBuffer> to;
+                   std::vector<Message> sends, receives;
+                   // Messages between two ranks keep their order.
+                   for (std::size_t i = 0; i < received.size(); ++i) {
+                     if (!has_gradients(received[i].array.type())) continue;
+                     from.push_back(cotangent(ranks, of, i, received[i].array));
+                     sends.push_back({from.back().data(), from.back().bytes(), received[i].rank});
+                   }
+                   for (const ArrayMessage &message : sent) {
+                     to.push_back(like(message.array));
+                     if (!has_gradients(message.array.type())) continue;
+                     receives.push_back({used_in(ranks.stream(), to.back()),
+                                         elements(to.back()) * size_of(to.back().type()), message.rank});
+                   }
+                   ranks.transport().exchange(sends, receives, ranks.stream(), adjoint_of(call, "adjoint of exchange"));
+                   for (std::size_t i = 0; i < to.size(); ++i) {
+                     to[i].mark_written();
+                     add_gradient(of, i, to[i], ranks);
+                   }
+                 }});
 }
 
 namespace {
@@ -552,31 +561,32 @@ void check_replicated(const Communicator &ranks, const CallName &call, const Any
 }  // namespace
 
 void replicated(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, SourceLocation where) {
-  CallName call{"replicated", "", where};
+  CallName call{"replicated", where};
   check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
   check_pair(call, result, values, 1, 1);
-  call.arguments = described(values);
-  run({ranks,
-       call,
-       {result},
-       {values},
-       [=] {
-         if (debug_mode()) check_replicated(ranks, call, values);
-         AnyBuffer(result).copy_from(PackedValues(ranks.stream(), values).memory().reshape(result.extents()));
-       },
-       [=](const FunctionGradients &of) {
-         const PackedValues from = cotangent(ranks, of, 0, result);
-         const Buffer<std::int32_t> seeded(ranks.device(), {1}, {is_nonzero(from.memory()) ? 1 : 0});
-         const CallName adjoint = adjoint_of(call, "adjoint of replicated");
-         ranks.transport().all_reduce(used_in(ranks.stream(), seeded), used_in(ranks.stream(), seeded), 1,
-                                      ScalarType::Int32, ReduceOp::sum, ranks.stream(), adjoint);
-         seeded.mark_written();
-         if (const std::int32_t count = seeded.at(0); count > 1)
-           refuse(call, fmt::format("{} ranks give cotangents to an array that is the same on all of them, so that the "
-                                    "objective counts it {} times: give one on a single rank",
-                                    count, count));
-         add_gradient(of, 0, from.memory().reshape({from.memory().count()}), ranks);
-       }});
+  describe(call, values);
+  run(Collective{
+      ranks,
+      call,
+      {result},
+      {values},
+      [=] {
+        if (debug_mode()) check_replicated(ranks, call, values);
+        AnyBuffer(result).copy_from(PackedValues(ranks.stream(), values).memory().reshape(result.extents()));
+      },
+      [=](const FunctionGradients &of) {
+        const PackedValues from = cotangent(ranks, of, 0, result);
+        const Buffer<std::int32_t> seeded(ranks.device(), {1}, {is_nonzero(from.memory()) ? 1 : 0});
+        const CallName adjoint = adjoint_of(call, "adjoint of replicated");
+        ranks.transport().all_reduce(used_in(ranks.stream(), seeded), used_in(ranks.stream(), seeded), 1,
+                                     ScalarType::Int32, ReduceOp::sum, ranks.stream(), adjoint);
+        seeded.mark_written();
+        if (const std::int32_t count = seeded.at(0); count > 1)
+          refuse(call, fmt::format("{} ranks give cotangents to an array that is the same on all of them, so that the "
+                                   "objective counts it {} times: give one on a single rank",
+                                   count, count));
+        add_gradient(of, 0, from.memory().reshape({from.memory().count()}), ranks);
+      }});
 }
 
 }  // namespace samite

@@ -75,7 +75,7 @@ Communicator Communicator::from_mpi(Device device, const CommunicatorOptions &op
   if (device.kind() == DeviceKind::cpu) return world;
   distributed::NcclId id{};
   if (world.rank() == 0) id = distributed::new_nccl_id();
-  world.transport_->broadcast(id.bytes, sizeof id.bytes, 0, world.stream_, {"from_mpi", "", {}});
+  world.transport_->broadcast(id.bytes, sizeof id.bytes, 0, world.stream_, {"from_mpi", {}});
   return of(distributed::nccl_transport(id, world.rank(), world.size(), device, options.timeout));
 }
 
@@ -107,14 +107,12 @@ Communicator Communicator::from_environment(const CommunicatorOptions &options, 
   return of(distributed::nccl_transport(id, place.rank, place.size, Device::cuda(place.local_rank), options.timeout));
 }
 
-void Communicator::synchronize(SourceLocation where) const {
-  transport_->synchronize(stream_, {"synchronize", "", where});
-}
+void Communicator::synchronize(SourceLocation where) const { transport_->synchronize(stream_, {"synchronize", where}); }
 
-void Communicator::barrier(SourceLocation where) const { transport_->barrier(stream_, {"barrier", "", where}); }
+void Communicator::barrier(SourceLocation where) const { transport_->barrier(stream_, {"barrier", where}); }
 
 Communicator Communicator::split(int colour, int key, SourceLocation where) const {
-  return {transport_->split(colour, key, {"split", "", where}), stream_};
+  return {transport_->split(colour, key, {"split", where}), stream_};
 }
 
 void Communicator::abort(const std::string &reason) const { transport_->abort(reason); }

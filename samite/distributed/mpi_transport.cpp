@@ -358,7 +358,7 @@ class MpiTransport : public Transport {
     const auto announced = std::make_shared<std::vector<Announcement>>(static_cast<std::size_t>(size()) + 1);
     Announcement &own = announced->back();
     own.number = number_;
-    fmt::format_to_n(own.call.data(), own.call.size() - 1, "{} {}", call.operation, call.arguments);
+    fmt::format_to_n(own.call.data(), own.call.size() - 1, "{}{}", call.operation, call.arguments());
     const auto pending = std::make_shared<Pending>();
     for (int other = 0; other < size(); ++other) {
       if (other == rank()) continue;

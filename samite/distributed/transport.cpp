@@ -4,9 +4,14 @@
 
 namespace samite::distributed {
 
-std::string CallName::to_string() const {
-  return fmt::format("{}{}{} ({})", operation, arguments.empty() ? "" : " ", arguments, where.to_string());
+std::string CallName::arguments() const {
+  std::string text;
+  if (reduction) text += fmt::format(" ({})", samite::name(*reduction));
+  if (count >= 0) text += fmt::format(" of {} {}", count, samite::name(type));
+  if (root >= 0) text += fmt::format(", root {}", root);
+  return text;
 }
+std::string CallName::to_string() const { return fmt::format("{}{} ({})", operation, arguments(), where.to_string()); }
 
 std::string waited(Timeout timeout) {
   const auto milliseconds = timeout.count();

@@ -10,19 +10,25 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 namespace samite::distributed {
 
-// A collective call as errors name it: "all_reduce of 1024 f32 (solver.cpp:41)".
+// A collective call. Its text is made only for errors and announcements.
 struct CallName {
   const char *operation;
-  std::string arguments;
   SourceLocation where;
+  std::int64_t count = -1;  // of the elements; -1: not known
+  ScalarType type = ScalarType::Float32;
+  std::optional<ReduceOp> reduction = {};
+  int root = -1;
 
-  std::string to_string() const;
+  std::string arguments() const;  // "(sum) of 1024 f32, root 1"
+  std::string to_string() const;  // "reduce (sum) of 1024 f32, root 1 (solver.cpp:41)"
 };
 
 // Bytes to or from another rank. Two ranks' messages arrive in the order in which they are sent.

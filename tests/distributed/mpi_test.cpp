@@ -56,7 +56,7 @@ TEST_P(Mpi, NamesTheRankThatIsMissing) {
 TEST_P(Mpi, FindsCallsThatDiffer) {
   const std::string output = ranks(2, "different");
   EXPECT_THAT(output, AllOf(HasSubstr("rank 0 of 2: all_reduce (sum) of 4 f32"),
-                            HasSubstr("is met by broadcast of 4 f32 from rank 0 on rank 1"),
+                            HasSubstr("is met by broadcast of 4 f32, root 0 on rank 1"),
                             HasSubstr("is met by all_reduce (sum) of 4 f32 on rank 0")));
 }
 
