@@ -10,9 +10,9 @@ using namespace ir;
 void ThreadsEmitter::loop(const For &loop) {
   if (loop.kind == LoopKind::Serial) {
     if (warp_loops_.loop(loop)) return;
-    if (loop.in_turns) out_.line("turns.take();");
+    if (loop.products.in_turns) out_.line("turns.take();");
     common_loop(loop);
-    if (loop.in_turns) out_.line("turns.give();");
+    if (loop.products.in_turns) out_.line("turns.give();");
     return;
   }
   if (failures_.in_instance()) return element_loops_.loop(loop);

@@ -7,25 +7,12 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <unordered_map>
 #include <utility>
 
 namespace samite::ir {
 namespace {
-
-template <class T>
-std::optional<T> read_number(std::string_view text, int base = 10) {
-  T value{};
-  std::from_chars_result result;
-  if constexpr (std::is_floating_point_v<T>)
-    result = std::from_chars(text.data(), text.data() + text.size(), value);
-  else
-    result = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  bool complete = result.ec == std::errc{} && result.ptr == text.data() + text.size();
-  return complete ? std::optional(value) : std::nullopt;
-}
 
 // The limit of the numbers of locals and of local arrays: tables of them have this size at most.
 constexpr std::uint32_t number_limit = 1 << 20;
@@ -207,6 +194,13 @@ class Parser {
     return {file, number<std::uint32_t>("a line number")};
   }
 
+  // The statement, whose text ends with its location.
+  template <class Kind>
+  Stmt located(Kind kind) {
+    const SourceLocation where = parse_location();
+    return {std::move(kind), where};
+  }
+
   Block parse_block() {
     const Token &begin = peek();
     expect("{");
@@ -232,11 +226,7 @@ class Parser {
     if (accept("stage_product")) return parse_stage_product();
     if (accept("load_stream")) return parse_load_stream();
     if (accept("bring_windows")) return parse_bring_windows();
-    if (accept("release_windows")) {
-      const LocalArrayId barriers = parse_local_array();
-      SourceLocation where = parse_location();
-      return Stmt(ReleaseWindows{barriers}, where);
-    }
+    if (accept("release_windows")) return located(ReleaseWindows{parse_local_array()});
     if (accept("prefetch")) return parse_prefetch();
     if (accept("load_pack")) return parse_load_pack();
     if (accept("store_pack"))
@@ -249,10 +239,7 @@ class Parser {
       return Stmt(barrier, parse_location());
     }
     if (accept("commit_copies")) return Stmt(CommitCopies{}, parse_location());
-    if (accept("wait_for_copies")) {
-      const WaitForCopies wait{number<int>("the number of groups of copies")};
-      return Stmt(wait, parse_location());
-    }
+    if (accept("wait_for_copies")) return located(WaitForCopies{number<int>("the number of groups of copies")});
     if (accept("print")) return parse_print();
     if (accept("check")) return parse_check();
     if (accept("if")) return parse_if();
@@ -277,8 +264,7 @@ class Parser {
     Type type = parse_type();
     expect("=");
     Let let{local, parse_operation(type)};
-    SourceLocation where = parse_location();
-    return Stmt(std::move(let), where);
+    return located(std::move(let));
   }
 
   Operation parse_operation(Type type) {
@@ -392,8 +378,7 @@ class Parser {
     LocalId local = parse_local();
     expect("=");
     Assign assign{local, parse_value()};
-    SourceLocation where = parse_location();
-    return Stmt(assign, where);
+    return located(assign);
   }
 
   Stmt parse_store() {
@@ -401,8 +386,7 @@ class Parser {
     std::vector<Value> indices = parse_indices();
     expect("=");
     Store store{array, std::move(indices), parse_value()};
-    SourceLocation where = parse_location();
-    return Stmt(std::move(store), where);
+    return located(std::move(store));
   }
 
   Stmt parse_accumulate() {
@@ -412,8 +396,7 @@ class Parser {
     std::vector<Value> indices = parse_indices();
     expect("+=");
     Accumulate accumulate{array, std::move(indices), parse_value(), atomic, of_gradient, over_launch, over_lanes};
-    SourceLocation where = parse_location();
-    return Stmt(std::move(accumulate), where);
+    return located(std::move(accumulate));
   }
 
   Stmt parse_allocate() {
@@ -440,8 +423,7 @@ class Parser {
       expect_word("of");
       allocate.buffer = {parse_local_array(), number};
     }
-    SourceLocation where = parse_location();
-    return Stmt(allocate, where);
+    return located(allocate);
   }
 
   Layout parse_layout() {
@@ -490,8 +472,7 @@ class Parser {
     expect("]");
     expect("=");
     LocalStore store{array, index, parse_value()};
-    SourceLocation where = parse_location();
-    return Stmt(store, where);
+    return located(store);
   }
 
   Stmt parse_tile_call() {
@@ -505,8 +486,7 @@ class Parser {
     while (accept(","));
     if (accept("by")) call.sums = parse_fragments();
     call.why_no_loop = parse_reason("because");
-    SourceLocation where = parse_location();
-    return Stmt(std::move(call), where);
+    return located(std::move(call));
   }
 
   Stmt parse_tile_load() {
@@ -519,8 +499,7 @@ class Parser {
       load.indices = parse_indices();
     }
     load.in_units = accept("in_units");
-    SourceLocation where = parse_location();
-    return Stmt(std::move(load), where);
+    return located(std::move(load));
   }
 
   ThreadRole parse_role() {
@@ -564,8 +543,7 @@ class Parser {
     loop.sums = parse_sums();
     if (accept("terms")) loop.terms = parse_value();
     loop.why_by_threads = parse_reason("because");
-    SourceLocation where = parse_location();
-    return Stmt(std::move(loop), where);
+    return located(std::move(loop));
   }
 
   Stmt parse_window_product() {
@@ -583,8 +561,7 @@ class Parser {
     if (accept("runs_into")) product.runs_into = parse_local_array();
     product.takes_turn = accept("takes_turn");
     product.gives_turn = accept("gives_turn");
-    SourceLocation where = parse_location();
-    return Stmt(std::move(product), where);
+    return located(std::move(product));
   }
 
   Stmt parse_stage_product() {
@@ -597,7 +574,7 @@ class Parser {
     const TileMemory second = parse_tile_memory();
     const TileMemory barriers = parse_barriers();
     const StageProduct product{attribute, result, {first, second}, barriers, parse_sums(), sets};
-    return Stmt(product, parse_location());
+    return located(product);
   }
 
   TileMemory parse_barriers() {
@@ -631,8 +608,7 @@ class Parser {
     expect(",");
     stream.columns = number<std::int64_t>("the columns of a step");
     stream.in_units = accept("in_units");
-    SourceLocation where = parse_location();
-    return Stmt(std::move(stream), where);
+    return located(std::move(stream));
   }
 
   Stmt parse_bring_windows() {
@@ -647,8 +623,7 @@ class Parser {
       std::vector<Value> indices = parse_indices();
       bring.windows.push_back({ring, array, std::move(indices), values, parse_reason("copied")});
     } while (accept(","));
-    SourceLocation where = parse_location();
-    return Stmt(std::move(bring), where);
+    return located(std::move(bring));
   }
 
   Stmt parse_prefetch() {
@@ -656,8 +631,7 @@ class Parser {
     fetch.indices = parse_indices();
     expect(":");
     fetch.type = parse_type();
-    SourceLocation where = parse_location();
-    return {std::move(fetch), where};
+    return located(std::move(fetch));
   }
 
   Stmt parse_load_pack() {
@@ -678,8 +652,7 @@ class Parser {
     expect("=");
     load.array = parse_array();
     load.indices = parse_indices();
-    SourceLocation where = parse_location();
-    return Stmt(std::move(load), where);
+    return located(std::move(load));
   }
 
   Stmt parse_store_pack(StorePack::How how) {
@@ -687,16 +660,14 @@ class Parser {
     expect(store.adds() ? "+=" : "=");
     do store.values.push_back(parse_value());
     while (accept(","));
-    SourceLocation where = parse_location();
-    return Stmt(std::move(store), where);
+    return located(std::move(store));
   }
 
   Stmt parse_print() {
     Print print;
     do parse_part(print.message);
     while (accept(","));
-    SourceLocation where = parse_location();
-    return Stmt(std::move(print), where);
+    return located(std::move(print));
   }
 
   Stmt parse_check() {
@@ -709,8 +680,7 @@ class Parser {
       if (!accept(")")) fail_expected("',' or ')' after an index of the instance");
     }
     while (accept(",")) parse_part(check.message);
-    SourceLocation where = parse_location();
-    return Stmt(std::move(check), where);
+    return located(std::move(check));
   }
 
   void parse_part(Message &message) {
@@ -773,12 +743,40 @@ class Parser {
     const int stages = accept("stages") ? number<int>("the number of stages") : 1;
     const auto ahead = accept("ahead") ? number<std::size_t>("the number of statements") : 0;
     const int jam = accept("jam") ? number<int>("the number of vectors") : 1;
-    const bool in_turns = accept("in_turns");
+    LoopProducts products = parse_products();
     For loop{index,  type,  begin, end,    step,      {},      parse_carried(), kind,
-             stages, ahead, jam,   rolled, instances, by_warp, march,           in_turns};
+             stages, ahead, jam,   rolled, instances, by_warp, march,           std::move(products)};
     SourceLocation where = parse_location();
     loop.body = parse_block();
     return Stmt(std::move(loop), where);
+  }
+
+  LoopProducts parse_products() {
+    LoopProducts products;
+    if (accept("products")) {
+      products.and_more = accept("and_more");
+      expect("(");
+      do {
+        const LocalArrayId result = parse_local_array();
+        expect("+=");
+        LoopProduct::Factor first = parse_factor();
+        expect(",");
+        products.declared.push_back({result, {std::move(first), parse_factor()}});
+      } while (accept("and"));
+      if (!accept(")")) fail_expected("'and' or ')' after a product");
+    }
+    products.in_turns = accept("in_turns");
+    return products;
+  }
+
+  LoopProduct::Factor parse_factor() {
+    LoopProduct::Factor factor{parse_local_array()};
+    if (!accept("window")) return factor;
+    const bool masked = peek().kind == TokenKind::LocalArray;
+    factor.window = masked ? parse_local_array() : factor.tile;
+    if (masked) expect_word("terms"), factor.terms = parse_value();
+    factor.shared = accept("shared");
+    return factor;
   }
 
   Stmt parse_while() {
@@ -798,8 +796,7 @@ class Parser {
 
   Stmt parse_leave() {
     Leave leave{number<LabelId>("a label's number")};
-    SourceLocation where = parse_location();
-    return Stmt(leave, where);
+    return located(leave);
   }
 
   // "(" item ", " … ")", where `item` reads one.

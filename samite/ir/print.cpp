@@ -132,8 +132,7 @@ std::string notes(const For &loop) {
   const std::string ahead = loop.ahead == 0 ? "" : fmt::format(" ahead {}", loop.ahead);
   const std::string jam = loop.jam == 1 ? "" : fmt::format(" jam {}", loop.jam);
   return rolled + instances + by_warp + march +
-         (loop.stages == 1 ? ahead : fmt::format(" stages {}{}", loop.stages, ahead)) + jam +
-         (loop.in_turns ? " in_turns" : "");
+         (loop.stages == 1 ? ahead : fmt::format(" stages {}{}", loop.stages, ahead)) + jam;
 }
 
 class Printer {
@@ -310,8 +309,8 @@ class Printer {
           write("}}");
         },
         [&](const For &loop) {
-          write("{} {}: {} in {} .. {} step {}{}{}{} {{\n", keyword(loop.kind), local(loop.index), name(loop.type),
-                value(loop.begin), value(loop.end), value(loop.step), notes(loop), carried(loop.carried), where);
+          write("{} {}: {} in {} .. {} step {}{}{} {{\n", keyword(loop.kind), local(loop.index), name(loop.type),
+                value(loop.begin), value(loop.end), value(loop.step), clauses(loop), where);
           print_nested(loop.body);
           indent();
           write("}}");
@@ -334,6 +333,22 @@ class Printer {
         [&](const Leave &leave) { write("leave {}{}", leave.label, where); },
         [&](const CustomAdjoint &custom) { print(custom, where); },
         [&](const AdjointCall &call) { print(call, where); });
+  }
+
+  std::string clauses(const For &loop) const { return notes(loop) + products(loop.products) + carried(loop.carried); }
+  std::string products(const LoopProducts &products) const {
+    std::string text;
+    for (const LoopProduct &product : products.declared)
+      text += fmt::format("{}{} += {}, {}", text.empty() ? "" : " and ", local_array(product.result),
+                          factor(product.factors[0]), factor(product.factors[1]));
+    if (!text.empty()) text = fmt::format(" products {}({})", products.and_more ? "and_more " : "", text);
+    return text + (products.in_turns ? " in_turns" : "");
+  }
+  std::string factor(const LoopProduct::Factor &factor) const {
+    if (!factor.window) return local_array(factor.tile);
+    const std::string masked =
+        factor.terms ? fmt::format(" {} terms {}", local_array(*factor.window), value(*factor.terms)) : "";
+    return fmt::format("{} window{}{}", local_array(factor.tile), masked, factor.shared ? " shared" : "");
   }
 
   std::string value(const Value &value) const {

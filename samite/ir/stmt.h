@@ -401,10 +401,41 @@ enum class LoopKind : std::uint8_t {
   Thread,  // independent, innermost: CUDA threads, or the lanes of the CPU's vectors
 };
 
+// A product that each iteration of a main loop computes, as the kernel declares it: `$3 += $1 window, $2 window`. A
+// factor is a tile that the block has, or a window that the iteration loads: the tile of a `TileLoad` in its body, or a
+// masked copy of it, of which only the first `terms` terms of the sums count and others are zeros (`$9 window $1 terms
+// %5`). `shared`: something besides the loop's products, at this place, uses the window too.
+struct LoopProduct {
+  struct Factor {
+    LocalArrayId tile;
+    std::optional<LocalArrayId> window = {};
+    std::optional<Value> terms = {};
+    bool shared = false;
+
+    friend bool operator==(const Factor &, const Factor &) = default;
+  };
+
+  LocalArrayId result;
+  std::array<Factor, 2> factors;
+
+  friend bool operator==(const LoopProduct &, const LoopProduct &) = default;
+};
+
+// products [and_more] ($3 += $1 window, $2 window and …): what makes a loop a main loop. lower_tiles declares it for
+// GPUs, in the order of the products' calls; the pass that realises the loop removes it. `and_more`: an iteration does
+// more than load two windows and add their product to sums from before the loop.
+struct LoopProducts {
+  std::vector<LoopProduct> declared = {};
+  bool and_more = false;
+  // Warp groups alternate at the products, ping-pong (passes/sm90/take_turns.h): each enters and leaves the loop with
+  // its turn.
+  bool in_turns = false;
+};
+
 // for %index in begin .. end step s [rolled] [instances n] [by_warp n] [march n] [stages n [ahead k]] [jam m]
-// [in_turns]: counts up if step > 0, down if step < 0. A thread loop of a kernel whose instances are threads may have a
-// step of more than one: its body then runs so many neighbours, or fewer at the end. A neighbour's index, the loop's
-// index plus a constant below the step, is computed only if it is inside the loop's bounds.
+// [products …] [in_turns]: counts up if step > 0, down if step < 0. A thread loop of a kernel whose instances are
+// threads may have a step of more than one: its body then runs so many neighbours, or fewer at the end. A neighbour's
+// index, the loop's index plus a constant below the step, is computed only if it is inside the loop's bounds.
 struct For {
   LocalId index;
   Type type;  // of index, begin, end and step
@@ -425,9 +456,7 @@ struct For {
   // (`load_by_warp`) for so many iterations at once. 0: each thread by itself.
   int by_warp = 0;
   int march = 1;  // of a loop over the launch: a thread runs so many of its iterations one after another
-  // Warp groups alternate at its products, ping-pong (passes/sm90/take_turns.h): each enters and leaves it with its
-  // turn.
-  bool in_turns = false;
+  LoopProducts products = {};
 };
 
 // Runs `condition_block`, leaves if `condition` is false (the results are then the `inner` values), else runs `body`.

@@ -147,6 +147,21 @@ std::string elements_error(const Operation &operation) {
 
 }  // namespace
 
+bool is_tile_call(Op op) {
+  switch (info(op).typing) {
+    case Typing::Reduce:
+    case Typing::Position:
+    case Typing::MatMul:
+    case Typing::Scan:
+    case Typing::Cholesky:
+    case Typing::Solve:
+    case Typing::Order:
+    case Typing::Put:
+    case Typing::Fourier: return true;
+    default: return false;
+  }
+}
+
 bool broadcasts(const Type &from, const Type &to) {
   if (from.element() != to.element() || !to.is_tile()) return false;
   if (!from.is_tile()) return true;

@@ -17,6 +17,9 @@ std::string tile_access_error(const std::vector<Value> &indices, int rank, const
 // Whether the indices name an element for each of the tile's, rather than only its first one.
 bool is_gather(std::span<const Value> indices);
 
+// Whether the lowered form computes the operation by a call from memory to memory.
+bool is_tile_call(Op op);
+
 // Whether repeating dimensions of extent 1 turns `from` into `to`. A scalar broadcasts to anything.
 bool broadcasts(const Type &from, const Type &to);
 

@@ -1,9 +1,13 @@
 // The words of a printed kernel. Internal to the printer and the parser.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <type_traits>
 #include <vector>
 
 namespace samite::ir {
@@ -32,6 +36,19 @@ inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // The tokens of `text`, with an `End` last. Throws UserError for a character that begins no token.
 std::vector<Token> tokenize(std::string_view text);
+
+// The number that a text is, as a whole; empty if it is none of this type.
+template <class T>
+std::optional<T> read_number(std::string_view text, int base = 10) {
+  T value{};
+  std::from_chars_result result;
+  if constexpr (std::is_floating_point_v<T>)
+    result = std::from_chars(text.data(), text.data() + text.size(), value);
+  else
+    result = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  bool complete = result.ec == std::errc{} && result.ptr == text.data() + text.size();
+  return complete ? std::optional(value) : std::nullopt;
+}
 
 // As an error message shows it: 'store', '%12', '@next', the end of the text.
 std::string describe(const Token &token);

@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/load_ahead.h"
+#include "samite/ir/loop_products.h"
 #include "samite/ir/print.h"
 #include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
@@ -540,16 +541,6 @@ class Verifier {
     }
   }
 
-  // A group has its turn at the start and end of each iteration: it passes it once, and then takes it once.
-  void check_turns(const For &loop) const {
-    std::string turns;
-    for (const Stmt &stmt : loop.body)
-      if (const auto *product = stmt.as<WindowProduct>())
-        turns += std::string(product->takes_turn ? "t" : "") + (product->gives_turn ? "g" : "");
-    if (kernel_.producers == 0 || loop.kind != LoopKind::Serial || turns != "gt")
-      fail("a loop in turns must give its turn once and then take it once");
-  }
-
   // Jammed vectors take the same path.
   void check_jammed(const Block &block) const {
     for (const Stmt &stmt : block) {
@@ -970,7 +961,7 @@ class Verifier {
     if (loop.kind != LoopKind::Serial && !loop.carried.empty()) fail("an unordered loop carries values");
     check_notes(loop);
     if (loop.stages < 1) fail("a loop of {} stages", loop.stages);
-    if (loop.in_turns) check_turns(loop);
+    if (const std::string error = loop_products_error(loop, kernel_); !error.empty()) fail("{}", error);
     if (loop.ahead != 0) check_lowered("loop that prefetches statements");
     if (loop.ahead > loop.body.size() || (loop.ahead != 0 && loop.stages < 2))
       fail("a loop of {} stages and {} statements, {} of them ahead", loop.stages, loop.body.size(), loop.ahead);

@@ -168,6 +168,18 @@ Stmt map_tiles(const Stmt &stmt, const std::function<LocalArrayId(LocalArrayId)>
         map(product.result), map(product.factors[0]), map(product.factors[1]), map(product.barriers);
         return {product, stmt.where()};
       },
+      [&](const For &loop) -> Stmt {
+        if (loop.products.declared.empty()) return stmt;
+        For made = loop;
+        for (LoopProduct &product : made.products.declared) {
+          product.result = f(product.result);
+          for (LoopProduct::Factor &factor : product.factors) {
+            factor.tile = f(factor.tile);
+            if (factor.window) factor.window = f(*factor.window);
+          }
+        }
+        return {std::move(made), stmt.where()};
+      },
       [&](const auto &) { return stmt; });
 }
 
@@ -250,6 +262,17 @@ void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, Typ
         for (const AdjointInput &input : call.inputs) f(input.inner, input.type), f(input.gradient, input.type);
       });
 }
+
+namespace {
+
+LoopProducts with_terms(LoopProducts products, const std::function<Value(const Value &)> &f) {
+  for (LoopProduct &product : products.declared)
+    for (LoopProduct::Factor &factor : product.factors)
+      if (factor.terms) factor.terms = f(*factor.terms);
+  return products;
+}
+
+}  // namespace
 
 Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f) {
   auto map_all = [&](std::vector<Value> values) {
@@ -352,7 +375,7 @@ Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f
         For mapped = loop;
         mapped.begin = f(loop.begin), mapped.end = f(loop.end), mapped.step = f(loop.step);
         mapped.body = map_operands(loop.body, f);
-        mapped.carried = map_carried(loop.carried);
+        mapped.carried = map_carried(loop.carried), mapped.products = with_terms(loop.products, f);
         return Stmt(std::move(mapped), stmt.where());
       },
       [&](const While &loop) {

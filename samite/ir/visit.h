@@ -48,7 +48,7 @@ enum class TileAccess : std::uint8_t { result, operand, ring, barriers };
 // Calls `f` on each tile that the statement itself uses as a whole, the result first.
 void for_each_tile(const Stmt &stmt, const std::function<void(const TileMemory &, TileAccess)> &f);
 
-// The same statement with other memory for these tiles.
+// The same statement with other memory for these tiles, and for those that a loop declares, but not in its body.
 Stmt map_tiles(const Stmt &stmt, const std::function<LocalArrayId(LocalArrayId)> &f);
 
 // Whether the statement uses tiles as a whole.

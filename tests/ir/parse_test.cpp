@@ -250,6 +250,31 @@ TEST(Parse, MainLoops) {
   EXPECT_EQ(structural_difference(parse_kernel(text), parse_kernel(text)), "");
 }
 
+TEST(Parse, DeclaredProducts) {
+  const std::string text = R"(kernel @products(@a: array<const f16, 2>, @n: i32) blocks 1 of 128 {
+  local shared $0: f16[4096]
+  local shared $1: f16[4096]
+  local shared $2: f32[4096]
+  for %0: i32 in 0 .. @n step 1 stages 3 products ($2 += $1 window $0 terms %1, $0 window shared) {
+    %1: i32 = mul %0, 64
+    tile_load $0: tile<f16, 64, 64> = @a[0, %1]
+    tile_call matmul 0 $2: tile<f32, 64, 64> = $1: tile<f16, 64, 64>, $0: tile<f16, 64, 64>
+  }
+  for %2: i32 in 0 .. @n step 1 products and_more ($2 += $1, $0 and $2 += $0, $1) {
+    tile_call matmul 0 $2: tile<f32, 64, 64> = $1: tile<f16, 64, 64>, $0: tile<f16, 64, 64>
+    tile_call matmul 0 $2: tile<f32, 64, 64> = $0: tile<f16, 64, 64>, $1: tile<f16, 64, 64>
+  }
+}
+)";
+  EXPECT_EQ(to_string(parse_kernel(text)), text);
+  EXPECT_THROW(
+      parse_kernel("kernel @k(@n: i32) blocks 1 of 64 { for %0: i32 in 0 .. @n step 1 products ($2 += $1) { } }"),
+      UserError);
+  EXPECT_THROW(
+      parse_kernel("kernel @k(@n: i32) blocks 1 of 64 { for %0: i32 in 0 .. @n step 1 products ($2 += $1, $0 { } }"),
+      UserError);
+}
+
 TEST(Parse, SizesOfALaunch) {
   const std::string text = R"(kernel @memory(@n: i32, @at: i32) blocks 1 of 64 scheduled {
   local shared $0: f32[@n] units 0 offset 1024

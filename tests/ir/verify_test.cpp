@@ -650,6 +650,29 @@ TEST(Verify, SingleProductsOfMainLoops) {
   expect(bring + of_another + " release_windows $3", "a product of a window that was not loaded");
 }
 
+TEST(Verify, DeclaredProductsAreThoseOfTheLoop) {
+  const auto loop = [](const std::string &declared, const std::string &more = "") {
+    return tiles_with_body(
+        "local shared $0: f32[4096] local shared $1: f32[4096] local shared $2: f32[4096] "
+        "for %0: i32 in 0 .. 4 step 1 products " +
+        declared +
+        " { tile_load $0: tile<f32, 64, 64> = @x[%0, 0] "
+        "tile_call matmul 0 $2: tile<f32, 64, 64> = $0: tile<f32, 64, 64>, $1: tile<f32, 64, 64> " +
+        more + "}");
+  };
+  EXPECT_EQ(verify_error_of(loop("($2 += $0 window, $1)"), Form::lowered), "no error");
+  EXPECT_EQ(verify_error_of(loop("and_more ($2 += $0 window, $1 window $0 terms %0)"), Form::lowered), "no error");
+  const auto expect = [&](const Kernel &kernel, const std::string &message) {
+    expect_rejected(kernel, message, Form::lowered);
+  };
+  expect(loop("($1 += $0 window, $1)"), "a product to $1 is none");
+  expect(loop("($2 += $0 window, $0 window)"), "a factor $0 is none");
+  expect(loop("($2 += $0 window $0 terms 1.0, $1)"), "the terms of $0 have type f32, expected i32");
+  expect(loop("and_more ($2 += $0 window, $1 and $2 += $0 window, $1)"), "declares 2 products, and computes 1");
+  const std::string again = "tile_call matmul 0 $2: tile<f32, 64, 64> = $0: tile<f32, 64, 64>, $1: tile<f32, 64, 64> ";
+  expect(loop("($2 += $0 window, $1 and $2 += $0 window, $1)", again), "declares several");
+}
+
 TEST(Verify, LoopsLoadAheadWhatTheyHave) {
   const auto loop = [](const std::string &how) { return tiles_with_body("for %0: i32 in 0 .. 4 step 1 " + how); };
   const std::string body = " { %1: i32 = add %0, 1 }";

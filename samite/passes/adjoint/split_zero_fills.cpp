@@ -60,6 +60,7 @@ class Takes {
   For clears(Builder &build) const {
     For made = loop_;
     made.index = build.new_local();
+    made.products = {};
     const Block outer = build.open();
     CopiesForIndex copies(build, loop_, Value::local(made.type, made.index));
     for (const Let *let : places_) copies.copy(*let);

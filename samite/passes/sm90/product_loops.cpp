@@ -1,5 +1,6 @@
 #include "samite/passes/sm90/product_loops.h"
 
+#include "samite/ir/loop_products.h"
 #include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/analysis/loop_iterations.h"
@@ -7,7 +8,6 @@
 #include "samite/passes/simplify/rewrite.h"
 #include "samite/passes/sm90/group_sums.h"
 #include "samite/passes/sm90/stage_steps.h"
-#include "samite/passes/tiles/masked_copies.h"
 
 #include <fmt/format.h>
 
@@ -30,7 +30,7 @@ constexpr std::int64_t most_argument_bytes = 3072;
 
 std::int64_t element_bytes(const Type &type) { return static_cast<std::int64_t>(size_of(type.element())); }
 
-// A main loop, or the reason that a loop is none.
+// How warp groups compute a declared product, or the reason that they cannot.
 struct Match {
   std::string why_not;
   bool steps = false;      // an iteration does more, besides the product of its own two windows
@@ -69,9 +69,9 @@ struct Match {
   }
 };
 
-class Matcher {
+class GroupProducts {
  public:
-  Matcher(const Kernel &kernel, const Architecture &architecture, const FactsOfArrays &arrays, bool may_step)
+  GroupProducts(const Kernel &kernel, const Architecture &architecture, const FactsOfArrays &arrays, bool may_step)
       : kernel_(kernel), architecture_(architecture), arrays_(arrays), may_step_(may_step), forms_(kernel) {
     for_each_statement(kernel.body, [&](const Stmt &stmt) {
       if (const auto array = array_written(stmt)) written_.insert(*array);
@@ -89,16 +89,18 @@ class Matcher {
   // match for each product. Empty if one of them does not match.
   std::vector<Match> match_each(const For &loop) const {
     std::vector<Match> products;
-    if (!may_step_ || loop.stages == 1 || loop.kind != LoopKind::Serial || !loop.step.is_constant()) return products;
-    for (const Stmt &stmt : loop.body) {
-      const auto *call = stmt.as<TileCall>();
-      if (!call || call->op != Op::MatMul) continue;
+    if (!may_step_ || loop.stages == 1 || !loop.step.is_constant()) return products;
+    const std::vector<const TileCall *> calls = product_calls(loop);
+    for (std::size_t n = 0; n < loop.products.declared.size(); ++n) {
+      const LoopProduct &declared = loop.products.declared[n];
       Match found;
-      found.product = call;
+      found.product = calls[n];
       found.steps = true;
-      found.has_first = !load_in(loop, call->operands[0]);
+      for (std::size_t i = 0; i < 2; ++i) found.loads[i] = window_of(loop, declared.factors[i], calls[n]->operands[i]);
+      found.has_first = !found.loads[0];
       if (!products.empty() && !go_together(products[0], found)) return {};
-      if (!(found.has_first ? multiplies_windows(loop, found) : shares_first_window(loop, found))) return {};
+      if (!(found.has_first ? multiplies_windows(loop, declared, found) : shares_first_window(loop, declared, found)))
+        return {};
       products.push_back(std::move(found));
     }
     return products;
@@ -123,17 +125,10 @@ class Matcher {
            (one.has_first || one.product->operands[0].array == other.product->operands[0].array);
   }
 
-  // The load of a factor into its own memory, if an iteration has one.
-  static const TileLoad *load_in(const For &loop, const TileMemory &factor) {
-    const TileLoad *load = nullptr;
-    bool own = false;
-    for (const Stmt &stmt : loop.body) {
-      const auto *allocate = stmt.as<Allocate>();
-      const auto *known = stmt.as<TileLoad>();
-      own = own || (allocate && allocate->array == factor.array && allocate->space == MemorySpace::shared);
-      if (known && known->result.array == factor.array && known->result.type == factor.type) load = known;
-    }
-    return own ? load : nullptr;
+  // The load of a factor that is a window as it is, or null.
+  static const TileLoad *window_of(const For &loop, const LoopProduct::Factor &factor, const TileMemory &operand) {
+    const TileLoad *load = factor.window && !factor.terms ? load_of(loop, *factor.window) : nullptr;
+    return load && load->result.type == operand.type ? load : nullptr;
   }
 
   // Whether an iteration loads a tile that is only loaded by element, as a window that a bulk copy can load.
@@ -141,9 +136,8 @@ class Matcher {
     constexpr std::int64_t most_extent = 256, most_bytes = 4096;  // a few for each row: stages are mainly for factors
     const Type type = load.result.type;
     const ArrayFacts facts = facts_of(arrays_, load.array);
-    if (type.element() != ScalarType::Float32 || type.shape().rank() != 2 || !load_in(loop, load.result) ||
-        written_.contains(load.array) || !facts.unaliased || !why_no_map(facts, "it").empty() ||
-        !known_at_begin(loop, load.indices))
+    if (type.element() != ScalarType::Float32 || type.shape().rank() != 2 || written_.contains(load.array) ||
+        !facts.unaliased || !why_no_map(facts, "it").empty() || !known_at_begin(loop, load.indices))
       return std::nullopt;
     int loads = 0;
     for_each_statement(loop.body, [&](const Stmt &stmt) {
@@ -167,37 +161,23 @@ class Matcher {
 
   // Whether an iteration loads both factors, the second only for this product, the first possibly for others of this
   // kind.
-  bool shares_first_window(const For &loop, Match &found) const {
-    const TileMemory &first = found.product->operands[0], &second = found.product->operands[1];
-    const auto products = std::ranges::count_if(loop.body, [&](const Stmt &stmt) {
-      const auto *call = stmt.as<TileCall>();
-      return call && call->op == Op::MatMul && call->operands[0].array == first.array &&
-             call->operands[0].type == first.type;
-    });
-    found.loads = {load_in(loop, first), load_in(loop, second)};
-    return found.loads[1] && first.array != second.array && touches(loop.body, first.array) == 1 + products &&
-           touches(loop.body, second.array) == 2 && why_no_sums(found).empty() &&
+  bool shares_first_window(const For &loop, const LoopProduct &declared, Match &found) const {
+    const LoopProduct::Factor &first = declared.factors[0], &second = declared.factors[1];
+    return found.loads[1] && first.tile != second.tile && !first.shared && !second.shared &&
+           products_of(loop, 1, second.tile) == 1 && why_no_sums(found).empty() &&
            why_no_windows(loop, 0, found).empty() && why_no_windows(loop, 1, found).empty() &&
            known_at_begin(loop, found.loads[0]->indices) && known_at_begin(loop, found.loads[1]->indices) &&
            argument_bytes_ <= most_argument_bytes;
   }
 
-  // Whether each iteration loads the second factor only for this product, and no other product uses the first one,
-  // which comes from outside of the loop or is computed in it.
-  bool multiplies_windows(const For &loop, Match &found) const {
+  // Whether each iteration loads the second factor only for products, and nothing else uses the first one, which comes
+  // from outside of the loop or is computed in it. Several products of a window share its ring.
+  bool multiplies_windows(const For &loop, const LoopProduct &declared, Match &found) const {
     const TileCall &product = *found.product;
-    const LocalArrayId first = product.operands[0].array, second = product.operands[1].array;
-    if (first == second || size_of(product.operands[0].type.element()) != 2 ||
+    const LocalArrayId first = product.operands[0].array;
+    if (!found.loads[1] || declared.factors[1].shared || size_of(product.operands[0].type.element()) != 2 ||
         product.operands[0].type.shape().rank() != 2)
       return false;
-    // Several products of a window share its ring.
-    const auto products = std::ranges::count_if(loop.body, [&](const Stmt &stmt) {
-      const auto *call = stmt.as<TileCall>();
-      return call && call->op == Op::MatMul && call->operands[1].array == second && call->operands[0].array != second &&
-             call->operands[1].type == product.operands[1].type;
-    });
-    if (touches(loop.body, second) != 1 + products) return false;
-    found.loads[1] = load_in(loop, product.operands[1]);
     bool may_be_factor = std::ranges::none_of(loop.body, [&](const Stmt &stmt) {
       const auto *load = stmt.as<TileLoad>();
       return load && load->result.array == first;
@@ -217,7 +197,7 @@ class Matcher {
         may_be_factor = may_be_factor && !(tile.array == first && !call && access != TileAccess::result);
       });
     });
-    if (!found.loads[1] || !may_be_factor) return false;
+    if (!may_be_factor) return false;
     const TileShape shape = product.operands[0].type.shape();
     if (shape[0] % piece_of(FragmentLayout::Unit::group_matrices).rows != 0 || shape[0] > most_box_rows ||
         shape[1] * element_bytes(product.operands[0].type) % panel_bytes != 0)
@@ -277,73 +257,42 @@ class Matcher {
         beside.empty() ? "" : fmt::format("; with {} columns in place of {} they might", beside, sums.shape()[1]));
   }
 
-  // Examines the statements of an iteration.
+  // Finds the statements of the loop's one product, or the reason that it has none.
   std::string find(const For &loop, Match &found) const {
     constexpr const char *more = "an iteration of its loop does more than load its factors and multiply them";
-    if (loop.kind != LoopKind::Serial || !loop.step.is_constant()) return more;
-    std::map<LocalArrayId, const TileLoad *> loads;
-    std::map<LocalArrayId, MaskedCopy> masked;
-    std::set<LocalArrayId> own;
-    bool does_more = !loop.carried.empty();
-    for (const Stmt &stmt : loop.body) {
-      const auto *let = stmt.as<Let>();
-      const auto *load = stmt.as<TileLoad>();
-      const auto *call = stmt.as<TileCall>();
-      const auto *elements = stmt.as<For>();
-      if (const auto *allocate = stmt.as<Allocate>(); allocate && allocate->space == MemorySpace::shared)
-        own.insert(allocate->array);
-      else if (load && loads.emplace(load->result.array, load).second)
-        continue;
-      else if (call && call->op == Op::MatMul && !found.product)
-        found.product = call;
-      else if (const auto copies = elements ? masked_copies(*elements, loads) : std::vector<MaskedCopy>();
-               !copies.empty())
-        for (const MaskedCopy &copy : copies) does_more = !masked.emplace(copy.to, copy).second || does_more;
-      else if (!let || !info(let->value.op).pure || let->value.op == Op::LocalLoad)
-        does_more = true;
-    }
-    if (!found.product) return more;
-    found.steps =
-        does_more || own.contains(found.product->result.array) || loads.size() != 2 || own.size() != 2 + masked.size();
-    if (!found.steps && !masked.empty()) {
-      found.terms = limit_of_terms(loop, *found.product, masked, own);
+    if (loop.products.declared.empty() || !loop.step.is_constant()) return more;
+    const LoopProduct &declared = loop.products.declared[0];
+    found.product = product_calls(loop)[0];
+    found.steps = loop.products.and_more;
+    if (declared.factors[0].terms || declared.factors[1].terms) {
+      if (!found.steps) found.terms = limit_of_terms(loop, declared, *found.product);
       found.steps = !found.terms;
     }
     if (found.steps && !may_step_) return more;
-    std::set<LocalArrayId> factors;
     for (std::size_t i = 0; i < 2; ++i) {
-      const LocalArrayId own_factor = found.product->operands[i].array;
-      const LocalArrayId factor = found.terms ? masked.at(own_factor).from : own_factor;
-      const auto known = loads.find(factor);
-      if (known == loads.end()) return "a factor is not loaded in each iteration as it is";
-      if (known->second->result.type != found.product->operands[i].type)
+      const LoopProduct::Factor &factor = declared.factors[i];
+      found.loads[i] = factor.window && (found.terms || !factor.terms) ? load_of(loop, *factor.window) : nullptr;
+      if (!found.loads[i]) return "a factor is not loaded in each iteration as it is";
+      if (found.loads[i]->result.type != found.product->operands[i].type)
         return "a factor is another shape of what is loaded";
-      found.loads[i] = known->second;
-      factors.insert(factor);
     }
-    if (!found.steps) return factors.size() == loads.size() ? "" : more;
-    for (const LocalArrayId factor : factors)
-      if (!own.contains(factor) || touches(loop.body, factor) != 2) return "a factor is used for more than one product";
-    return factors.size() == 2 ? "" : "both factors are one tile";
+    for (std::size_t i = 0; i < 2; ++i)
+      if (found.steps && (declared.factors[i].shared || products_of(loop, i, declared.factors[i].tile) != 1))
+        return "a factor is used for more than one product";
+    return "";
   }
 
-  // If an iteration multiplies masked copies of two tiles: the limit of their terms, if it decreases by all terms of
-  // the tiles in each iteration.
-  std::optional<Value> limit_of_terms(const For &loop, const TileCall &product,
-                                      const std::map<LocalArrayId, MaskedCopy> &masked,
-                                      const std::set<LocalArrayId> &own) const {
-    if (masked.size() != 2) return std::nullopt;
-    std::optional<Value> limit;
-    for (std::size_t i = 0; i < 2; ++i) {
-      const auto copy = masked.find(product.operands[i].array);
-      const bool transposed = product.attribute & (i == 0 ? transposed_a : transposed_b);
-      if (copy == masked.end() || copy->second.dimension != static_cast<int>(transposed ? i : 1 - i) ||
-          !own.contains(copy->second.to) || !own.contains(copy->second.from) ||
-          touches(loop.body, copy->second.to) != 2 || touches(loop.body, copy->second.from) != 2 ||
-          (limit && *limit != copy->second.limit))
-        return std::nullopt;
-      limit = copy->second.limit;
-    }
+  // The number of a loop's products with this tile as one of their factors.
+  static std::ptrdiff_t products_of(const For &loop, std::size_t factor, LocalArrayId tile) {
+    return std::ranges::count_if(loop.products.declared,
+                                 [&](const LoopProduct &own) { return own.factors[factor].tile == tile; });
+  }
+
+  // The limit of the terms of both masked factors, if it decreases by all terms of the windows in each iteration.
+  std::optional<Value> limit_of_terms(const For &loop, const LoopProduct &declared, const TileCall &product) const {
+    const std::optional<Value> limit = declared.factors[0].terms;
+    if (!limit || declared.factors[1].terms != limit || declared.factors[0].shared || declared.factors[1].shared)
+      return std::nullopt;
     const std::int64_t inner = matmul_extents(product.operands[0].type, product.result.type, product.attribute).inner;
     const auto slope = forms_.slope(*limit, loop);
     return slope && *slope * loop.step.as_int() == -inner ? limit : std::nullopt;
@@ -485,7 +434,7 @@ class StepWriter {
 
   void write(const std::vector<StepValues> &values, const For &loop) {
     For made = loop;
-    made.body.clear();
+    made.body.clear(), made.products = {};
     for (const Stmt &stmt : loop.body) {
       const auto *allocate = stmt.as<Allocate>();
       const auto *load = stmt.as<TileLoad>();
@@ -568,7 +517,7 @@ class Maker {
  public:
   Maker(const Kernel &kernel, const Architecture &architecture, const FactsOfArrays &arrays,
         const MainLoopChoices &choices)
-      : matcher_(kernel, architecture, arrays, choices.steps), choices_(choices), build_(kernel.local_count) {
+      : products_(kernel, architecture, arrays, choices.steps), choices_(choices), build_(kernel.local_count) {
     for (LocalArrayId i = 0; i < kernel.local_array_count; ++i) build_.new_local_array();
   }
 
@@ -592,12 +541,12 @@ class Maker {
  private:
   // The reason that the loop stays as it is; else the new one is in `made_`.
   std::string write(const For &loop, SourceLocation where) {
-    Match match = matcher_.match(loop);
+    Match match = products_.match(loop);
     std::vector<Match> steps;
     if (match.why_not.empty() && match.steps)
       steps = {match};
     else if (!match.why_not.empty())
-      steps = matcher_.match_each(loop);
+      steps = products_.match_each(loop);
     if (!match.why_not.empty() && steps.empty()) return match.why_not;
     if (!choices_.refused.empty()) return choices_.refused;
     const int stages = loop.stages > 1 ? loop.stages : choices_.stages_of_others;
@@ -610,7 +559,7 @@ class Maker {
   }
   void write(const Match &match, const std::vector<Match> &steps, const For &loop, int stages) {
     if (steps.empty()) return write_loop(match, loop, stages, build_);
-    const std::vector<StepValues> values = matcher_.values_beside(loop, steps);
+    const std::vector<StepValues> values = products_.values_beside(loop, steps);
     if (!steps[0].has_first && (steps.size() > 1 || !values.empty()))
       return write_stages_of(steps, values, loop, stages, build_);
     StepWriter writer(stages, build_);
@@ -618,7 +567,7 @@ class Maker {
     writer.write(values, loop);
   }
 
-  const Matcher matcher_;
+  const GroupProducts products_;
   const MainLoopChoices choices_;
   Builder build_;
   Block made_;

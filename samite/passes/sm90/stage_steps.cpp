@@ -56,7 +56,7 @@ class StageWriter {
     for (const StepValues &own : values) add(own);
     for (const StepProduct &own : products) add(own);
     For made = loop_;
-    made.body = body();
+    made.body = body(), made.products = {};
     release_after_last(made.body);
     set_sums(made.body);
     share_sums(made.body);

@@ -24,7 +24,7 @@ std::optional<For> in_turns(const For &loop) {
   for_each_statement(loop.body, [&](const Stmt &stmt) { all_meet = all_meet || stmt.as<Barrier>(); });
   if (!between || all_meet) return std::nullopt;
   For made = loop;
-  made.in_turns = true;
+  made.products.in_turns = true;
   const auto change = [&](std::size_t i, bool WindowProduct::*turn) {
     WindowProduct product = *loop.body[i].as<WindowProduct>();
     product.*turn = true;
@@ -51,7 +51,7 @@ int groups_in_turns(const Kernel &kernel) {
   bool found = false;
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     const auto *loop = stmt.as<For>();
-    found = found || (loop && loop->in_turns);
+    found = found || (loop && loop->products.in_turns);
   });
   return found ? kernel.block_threads / threads_of_group : 0;
 }

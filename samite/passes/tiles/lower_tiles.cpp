@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/tiles/declared_products.h"
 #include "samite/passes/tiles/tile_loop.h"
 
 #include <algorithm>
@@ -19,22 +20,6 @@ using namespace ir;
 // Bytes of a kernel: a small part of a block's shared memory on any device.
 constexpr std::int64_t most_kept_in_block = 16 << 10;
 
-// Whether the operation is computed by a call from memory to memory.
-bool is_call(Op op) {
-  switch (info(op).typing) {
-    case Typing::Reduce:
-    case Typing::Position:
-    case Typing::MatMul:
-    case Typing::Scan:
-    case Typing::Cholesky:
-    case Typing::Solve:
-    case Typing::Order:
-    case Typing::Put:
-    case Typing::Fourier: return true;
-    default: return false;
-  }
-}
-
 // Whether an operation's result at one element depends on its operand at another one.
 bool moves_elements(Op op) { return op == Op::Transpose || op == Op::Window || op == Op::Broadcast || op == Op::Take; }
 
@@ -43,7 +28,7 @@ bool touches_array(const Stmt &stmt) { return array_read(stmt) || array_written(
 // The tile that a statement defines or stores.
 std::optional<Type> tile_of(const Stmt &stmt) {
   auto tile = [](const Type &type) { return type.is_tile() ? std::optional(type) : std::nullopt; };
-  if (auto *let = stmt.as<Let>()) return is_call(let->value.op) ? std::nullopt : tile(let->value.type);
+  if (auto *let = stmt.as<Let>()) return is_tile_call(let->value.op) ? std::nullopt : tile(let->value.type);
   if (auto *store = stmt.as<Store>()) return tile(store->value.type());
   if (auto *accumulate = stmt.as<Accumulate>()) return tile(accumulate->value.type());
   if (auto *store = stmt.as<LocalStore>()) return tile(store->value.type());
@@ -59,6 +44,7 @@ class Lowerer final : public TileMemories {
       : flat_(flat),
         how_(how),
         threads_(kernel.block_threads),
+        declared_(kernel),
         build_(kernel.local_count),
         uses_(kernel.local_count),
         tiles_(kernel.local_count) {
@@ -222,7 +208,7 @@ class Lowerer final : public TileMemories {
     build_.at(stmt.where());
     if (auto *let = stmt.as<Let>(); let && let->value.op == Op::Reshape && let->value.type.is_tile()) {
       reshape(*let);
-    } else if (let && is_call(let->value.op)) {
+    } else if (let && is_tile_call(let->value.op)) {
       call(*let);
     } else if (tile_of(stmt)) {
       return group(block, i);
@@ -340,7 +326,7 @@ class Lowerer final : public TileMemories {
   // Or a scalar computed from one.
   static bool defines_tile(const Stmt &stmt) {
     auto *let = stmt.as<Let>();
-    return let && (let->value.type.is_tile() || is_call(let->value.op));
+    return let && (let->value.type.is_tile() || is_tile_call(let->value.op));
   }
 
   // Statements on which only scalars depend may move before the loop. On the CPU, so may a tile that does not depend on
@@ -451,6 +437,7 @@ class Lowerer final : public TileMemories {
         const TileMemory to{define(let->local, let->value.type), let->value.type};
         build_.append({TileLoad{to, let->value.array, let->value.operands}, stmt->where()});
         loaded.insert(stmt);
+        loaded_.insert(let->local);
         continue;
       }
       // It may replace another tile only if that is read at the same elements, for the last time.
@@ -711,7 +698,7 @@ class Lowerer final : public TileMemories {
                if (!let || !let->value.type.is_tile()) return false;
                const Operation &operation = let->value;
                if (operation.op == Op::MatMul) return !(operation.operands[2] == Value::local(operation.type, tile));
-               return is_pure_tile(*stmt) && !is_call(operation.op) && becomes_factor(let->local);
+               return is_pure_tile(*stmt) && !is_tile_call(operation.op) && becomes_factor(let->local);
              });
     };
     Block first, rest;
@@ -725,7 +712,7 @@ class Lowerer final : public TileMemories {
       if (let && ready && loads_window(*let) && becomes_factor(let->local)) {
         taken_ahead_.insert(let->local);
         first.push_back(stmt);
-      } else if (ready && scalar && !is_call(let->value.op)) {
+      } else if (ready && scalar && !is_tile_call(let->value.op)) {
         first.push_back(stmt);
       } else {
         for_each_definition(stmt, [&](LocalId local, Type) { late.insert(local); });
@@ -753,6 +740,7 @@ class Lowerer final : public TileMemories {
     ++depth_;
     lowered_loop.body = iteration(with_loads_ahead(loop), tiles, where);
     --depth_;
+    if (flat_) lowered_loop.products = declared_.of(loop, lowered_loop, *this, loaded_);
     build_.append({std::move(lowered_loop), where});
   }
 
@@ -770,11 +758,13 @@ class Lowerer final : public TileMemories {
   bool multiplies_ = false;
   TileLowering how_;
   int threads_;
+  const DeclaredProducts declared_;
   Builder build_;
   std::vector<int> uses_;
   std::vector<Tile> tiles_;  // by local
   std::map<LocalId, Operation> made_again_;
   std::set<LocalId> taken_ahead_;  // prefetched loads
+  std::set<LocalId> loaded_;       // tiles that loads fill
   bool loads_more_ = false;        // as in LoweredTiles
   int depth_ = 0;
   std::int64_t kept_in_block_ = 0;  // bytes

@@ -1,5 +1,6 @@
 #include "samite/passes/tiles/multiply_ahead.h"
 
+#include "samite/ir/loop_products.h"
 #include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/analysis/loop_iterations.h"
@@ -18,57 +19,63 @@ namespace {
 
 using namespace ir;
 
-// The statements of an iteration.
-struct Match {
-  std::map<LocalArrayId, const Allocate *> buffers;
-  std::array<const TileLoad *, 2> loads{};  // of the product's factors
-  const TileCall *product = nullptr;
+// The statements of a loop's one product.
+struct Product {
+  const TileCall *call = nullptr;
+  std::array<const TileLoad *, 2> loads{};  // of its factors
+  std::array<const Allocate *, 2> buffers{};
   std::array<std::array<std::int64_t, 2>, 2> steps{};
 };
 
-class Matcher {
+// Whether passes have added nothing to the iterations of a loop with this one product.
+bool only_multiplies(const For &loop, const Product &product) {
+  return std::ranges::all_of(loop.body, [&](const Stmt &stmt) {
+    const auto *let = stmt.as<Let>();
+    const auto *allocate = stmt.as<Allocate>();
+    return (let && info(let->value.op).pure && let->value.op != Op::LocalLoad) ||
+           (allocate && std::ranges::find(product.buffers, allocate) != product.buffers.end()) || stmt.as<TileLoad>() ||
+           stmt.as<TileCall>() == product.call;
+  });
+}
+
+class ProductsAhead {
  public:
-  Matcher(const Kernel &kernel, const Architecture &architecture)
+  ProductsAhead(const Kernel &kernel, const Architecture &architecture)
       : architecture_(architecture), forms_(kernel), registers_(layouts_in_registers(kernel)) {}
 
-  std::optional<Match> match(const For &loop) const {
+  // The product of a loop that may become a call.
+  std::optional<Product> product(const For &loop) const {
     constexpr int fewest_stages =
         3;  // with two, a step's copies would start only when the previous step begins: too late
-    if (loop.ahead == 0 || loop.stages < fewest_stages || !loop.carried.empty()) return std::nullopt;
-    Match found;
-    std::map<LocalArrayId, const TileLoad *> loads;
-    for (const Stmt &stmt : loop.body) {
-      const auto *allocate = stmt.as<Allocate>();
-      const auto *let = stmt.as<Let>();
-      const auto *load = stmt.as<TileLoad>();
-      const auto *call = stmt.as<TileCall>();
-      if (allocate && allocate->stages == loop.stages)
-        found.buffers.emplace(allocate->array, allocate);
-      else if (load && !found.product)
-        loads.emplace(load->result.array, load);
-      else if (call && call->op == Op::MatMul && !found.product)
-        found.product = call;
-      else if (!let || !info(let->value.op).pure || let->value.op == Op::LocalLoad)
-        return std::nullopt;
-    }
-    if (!found.product || loads.size() != 2 || found.buffers.size() != 2 || !has_sums(*found.product))
+    const LoopProducts &products = loop.products;
+    if (loop.ahead == 0 || loop.stages < fewest_stages || products.declared.size() != 1 || products.and_more)
       return std::nullopt;
+    Product found;
+    found.call = product_calls(loop)[0];
+    if (!has_sums(*found.call)) return std::nullopt;
     for (std::size_t i = 0; i < 2; ++i) {
-      const TileMemory &factor = found.product->operands[i];
-      const auto load = loads.find(factor.array);
-      if (load == loads.end() || load->second->result.type != factor.type || !found.buffers.contains(factor.array) ||
-          factor.type.shape().rank() != 2)
+      const LoopProduct::Factor &factor = products.declared[0].factors[i];
+      const TileMemory &operand = found.call->operands[i];
+      found.loads[i] = factor.window && !factor.terms ? load_of(loop, *factor.window) : nullptr;
+      found.buffers[i] = buffer_of(loop, factor.tile);
+      if (!found.loads[i] || found.loads[i]->result.type != operand.type || !found.buffers[i] ||
+          operand.type.shape().rank() != 2)
         return std::nullopt;
-      const auto step = window_step(load->second->indices, factor.type, loop, forms_);
+      const auto step = window_step(found.loads[i]->indices, operand.type, loop, forms_);
       if (!step) return std::nullopt;
-      found.loads[i] = load->second;
       found.steps[i] = *step;
-      loads.erase(load);  // of two factors
     }
-    return found;
+    return only_multiplies(loop, found) ? std::optional(found) : std::nullopt;
   }
 
  private:
+  // The allocation of a tile that the loop prefetches.
+  static const Allocate *buffer_of(const For &loop, LocalArrayId tile) {
+    for (const Stmt &stmt : loop.body)
+      if (const auto *own = stmt.as<Allocate>(); own && own->array == tile && own->stages == loop.stages) return own;
+    return nullptr;
+  }
+
   // In registers, in tensor core fragments, with registers to spare; and whole steps of the tensor cores.
   bool has_sums(const TileCall &product) const {
     constexpr auto unit = FragmentLayout::Unit::matrices;
@@ -94,23 +101,23 @@ class Matcher {
   const std::map<LocalArrayId, FragmentLayout> registers_;
 };
 
-void write(const Match &match, const For &loop, Builder &build) {
-  const TileCall &product = *match.product;
-  MainLoop made{product.attribute, product.result, {}, *product.sums};
+void write(const Product &product, const For &loop, Builder &build) {
+  const TileCall &call = *product.call;
+  MainLoop made{call.attribute, call.result, {}, *call.sums};
   made.count = count_iterations(loop, build);
-  made.why_by_threads = product.why_no_loop;
+  made.why_by_threads = call.why_no_loop;
   CopiesForIndex first(build, loop, loop.begin);
   for (const Stmt &stmt : loop.body)
     if (const auto *let = stmt.as<Let>()) first.copy(*let);
   for (std::size_t i = 0; i < 2; ++i) {
-    const TileMemory &factor = product.operands[i];
-    Allocate ring = *match.buffers.at(factor.array);
+    const TileMemory &factor = call.operands[i];
+    Allocate ring = *product.buffers[i];
     ring.array = build.new_local_array();
     made.factors[i] = {.ring = {ring.array, factor.type},
-                       .array = match.loads[i]->array,
-                       .indices = first(match.loads[i]->indices),
-                       .rows = match.steps[i][0],
-                       .columns = match.steps[i][1]};
+                       .array = product.loads[i]->array,
+                       .indices = first(product.loads[i]->indices),
+                       .rows = product.steps[i][0],
+                       .columns = product.steps[i][1]};
     build.append({ring, build.where()});
   }
   build.append({std::move(made), build.where()});
@@ -119,23 +126,23 @@ void write(const Match &match, const For &loop, Builder &build) {
 }  // namespace
 
 Kernel multiply_ahead(Kernel lowered, const Architecture &architecture) {
-  bool any = false, by_groups = has_product_loops(lowered);
-  for_each_statement(lowered.body, [&](const Stmt &stmt) {
-    const auto *loop = stmt.as<For>();
-    any = any || (loop && loop->ahead != 0);
-    by_groups = by_groups || stmt.as<BringWindows>();
-  });
-  if (!any || by_groups) return lowered;
-  const Matcher matcher(lowered, architecture);
+  bool by_groups = has_product_loops(lowered);
+  for_each_statement(lowered.body, [&](const Stmt &stmt) { by_groups = by_groups || stmt.as<BringWindows>(); });
+  const ProductsAhead products(lowered, architecture);
   Builder build(lowered.local_count);
   for (LocalArrayId i = 0; i < lowered.local_array_count; ++i) build.new_local_array();
   lowered.body = rewrite(lowered.body, [&](const Stmt &stmt, Block &made) {
     const auto *loop = stmt.as<For>();
-    const auto match = loop ? matcher.match(*loop) : std::nullopt;
-    if (!match) return made.push_back(stmt);
+    if (!loop || loop->products.declared.empty()) return made.push_back(stmt);
+    const auto product = by_groups ? std::nullopt : products.product(*loop);
+    if (!product) {
+      For same = *loop;
+      same.products = {};
+      return made.push_back({std::move(same), stmt.where()});
+    }
     build.at(stmt.where());
     Block outer = build.open();
-    write(*match, *loop, build);
+    write(*product, *loop, build);
     for (Stmt &own : build.close(std::move(outer))) made.push_back(std::move(own));
   });
   lowered.local_count = build.local_count();

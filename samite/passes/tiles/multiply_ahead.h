@@ -6,13 +6,14 @@
 // f64 reach 0.9 of an H200's rate this way. In one call, each of these statements is interleaved with products of the
 // previous iteration (device/tile/cuda_multiply_ahead.h).
 //
-// Such a loop has at least three stages. It only loads windows of f64 a constant distance apart, and adds their product
-// to sums in registers. A thread's registers must have room for the sums, and for twice the factors of one tensor core
-// step of a warp. Loops of other types stay unchanged: on an H200 they take 0.8 to 1.4 times as long this way, and the
-// best tile's product as long. A kernel with main loops for warp groups stays unchanged, too
-// (passes/sm90/product_loops.h).
+// Such a loop has at least three stages, and declares one product and nothing more (`ir::LoopProducts`): of windows of
+// f64 a constant distance apart, which it adds to sums in registers. A thread's registers must have room for the sums,
+// and for twice the factors of one tensor core step of a warp. Loops of other types stay unchanged: on an H200 they
+// take 0.8 to 1.4 times as long this way, and the best tile's product as long. A kernel with main loops for warp groups
+// stays unchanged, too (passes/sm90/product_loops.h).
 //
-// Runs after insert_barriers and before pipeline_loops. A pure function of a lowered kernel.
+// It is the last pass that realises main loops: the others lose their declaration, and pipeline_loops writes them out.
+// Runs after insert_barriers. A pure function of a lowered kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -1,9 +1,11 @@
-// Products whose factors are masked: which of them are loops with a number of terms, and that they compute the same.
-#include "samite/passes/tiles/masked_copies.h"
+// What lower_tiles declares of a loop's products. Products whose factors are masked: which of them are loops with a
+// number of terms, and that they compute the same.
+#include "samite/passes/tiles/declared_products.h"
 
 #include "samite/jit/pipeline.h"
 #include "samite/passes/sm90/product_loops.h"
-#include "tests/passes/product_loop_kernel.h"
+#include "tests/passes/product_steps_kernel.h"
+#include "tests/passes/stage_steps_kernel.h"
 
 #include <gmock/gmock.h>
 
@@ -12,7 +14,9 @@ namespace {
 
 using namespace test::product_loops;
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string why_not_whole(const std::string &text) {
   const std::vector<WayOfProduct> ways = ways_of_products(passes::product_loops(
@@ -39,7 +43,67 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 
 const ProductShape masked_shape{.rows = 128, .columns = 64, .inner = 64, .threads = 256, .limited = true};
 
-TEST(MaskedCopies, AreALimitOfTerms) {
+// The loops of a lowered kernel that declare products, as text with `$` for each tile and `%` for each value.
+std::string declared(const std::string &text, const Architecture &architecture = gpu_architecture(90)) {
+  const ir::Kernel kernel = lower_tiles(structured(text), architecture);
+  ir::verify(kernel, ir::Form::lowered, "lower_tiles");
+  std::string loops;
+  for (const ir::For &loop : test::all<ir::For>(kernel)) {
+    if (loop.products.declared.empty()) continue;
+    const std::string own = ir::to_string(ir::Stmt(loop, {}), kernel.parameters);
+    const std::size_t begin = own.find("products");
+    for (const char c : own.substr(begin, own.find(')', begin) + 1 - begin))
+      if (c < '0' || c > '9') loops += c;
+  }
+  return loops;
+}
+
+TEST(DeclaredProducts, OfALoopThatOnlyMultiplies) {
+  for (const char *type : {"f16", "f64"})
+    for (const int stages : {1, 3}) {
+      ProductShape shape{.rows = 64, .columns = 64, .inner = 16, .stages = stages, .type = type};
+      EXPECT_EQ(declared(kernel_text(shape)), "products ($ += $ window, $ window)") << type;
+      shape.a_transposed = shape.b_transposed = true;
+      EXPECT_EQ(declared(kernel_text(shape)), "products ($ += $ window, $ window)") << type;
+    }
+  EXPECT_EQ(declared(kernel_text({.rows = 64, .columns = 64, .inner = 16}), cpu_architecture()), "")
+      << "whose loads are loops over elements";
+}
+
+TEST(DeclaredProducts, OfALoopThatDoesMore) {
+  const ProductShape shape{.rows = 64, .columns = 64, .inner = 64};
+  ProductShape halved = shape;
+  halved.halved = true;
+  EXPECT_EQ(declared(kernel_text(halved)), "products and_more ($ += $ window, $ window)");
+  EXPECT_EQ(declared(kernel_text(shape, "%60: f16 = load @a[%7, 0] store @c[%7, 1] = 1.0")),
+            "products and_more ($ += $ window, $ window)");
+  EXPECT_EQ(declared(kernel_text(shape, "store @c[0, 0] = 1.0", "%60: i32 = mul %7, 2")),
+            "products and_more ($ += $ window, $ window)");
+  std::string text = kernel_text(shape);
+  text.replace(text.find("matmul %3, %4"), 13, "matmul %3, %3");
+  EXPECT_THAT(declared(text), ContainsRegex("products and_more \\(\\$ \\+= \\$ window shared, \\$ window shared\\)"));
+}
+
+// Nothing else uses a window that several products share at the same place.
+TEST(DeclaredProducts, OfSeveralProducts) {
+  EXPECT_EQ(declared(test::product_steps::kernel_text({.queries = 128, .keys = 64, .size = 64})),
+            "products and_more ($ += $, $ window and $ += $, $ window)");
+  EXPECT_EQ(declared(test::stage_steps::kernel_text({.rows = 128, .columns = 64, .inner = 64})),
+            "products and_more ($ += $ window, $ window and $ += $ window, $ window)");
+}
+
+TEST(DeclaredProducts, OfMaskedWindows) {
+  const ProductShape shape{.rows = 128, .columns = 64, .inner = 64, .threads = 256, .limited = true};
+  const std::string text = kernel_text(shape);
+  EXPECT_EQ(declared(text), "products ($ += $ window $ terms %, $ window $ terms %)");
+  EXPECT_EQ(declared(replaced(text, "matmul %43, %44", "matmul %3, %44")),
+            "products and_more ($ += $, $ window $ terms %)")
+      << "a mask that is left over is computed with the load, element by element";
+  EXPECT_THAT(declared(replaced(text, "= coordinate 1", "= coordinate 0")),
+              Not(HasSubstr("terms %, $ window $ terms")));
+}
+
+TEST(DeclaredProducts, AreALimitOfTerms) {
   const ir::Kernel kernel = plan_of(kernel_text(masked_shape));
   EXPECT_EQ(limits_of(kernel), 1u);
   const std::string text = ir::to_string(kernel);
@@ -51,7 +115,7 @@ TEST(MaskedCopies, AreALimitOfTerms) {
 }
 
 // No term, a few, all of some steps, all of all, and more than there are.
-TEST(MaskedCopies, DoWhatTheStructuredFormDoes) {
+TEST(DeclaredProducts, DoWhatTheStructuredFormDoes) {
   const auto expect = [](const ProductShape &s, std::int64_t limit, std::int64_t steps = 3) {
     SCOPED_TRACE(testing::PrintToString(s) + ", terms " + std::to_string(limit));
     const std::string text = kernel_text(s);
@@ -84,7 +148,7 @@ TEST(MaskedCopies, DoWhatTheStructuredFormDoes) {
 }
 
 // The producers' part knows nothing of the limit.
-TEST(MaskedCopies, WhereThreadsHaveRoles) {
+TEST(DeclaredProducts, WhereThreadsHaveRoles) {
   const ProductShape large{.rows = 128, .columns = 256, .inner = 64, .threads = 256, .limited = true};
   const std::string text = kernel_text(large);
   const ir::Kernel plan = plan_of(text);
@@ -93,7 +157,7 @@ TEST(MaskedCopies, WhereThreadsHaveRoles) {
   for (const std::int64_t limit : {0, 1, 130}) expect_as_structured(large, plan, text, 200, 3, 0, limit);
 }
 
-TEST(MaskedCopies, OthersAreNoLimit) {
+TEST(DeclaredProducts, OthersAreNoLimit) {
   const std::string text = kernel_text(masked_shape);
   EXPECT_EQ(why_not_whole(text), "");
   const auto expect_none = [](const std::string &other) {
