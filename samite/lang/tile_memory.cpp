@@ -115,11 +115,23 @@ ir::Value value_for(const ElementPlaces &places, const ir::Value &value, SourceL
   return in_extents(value, places.shape, where);
 }
 
-ir::Value atomic_on_tiles(ir::Op op, std::uint32_t array, const ElementPlaces &places, const ir::Value &value,
-                          SourceLocation where) {
-  ir::Operation atomic{op, {value.type().element(), places.shape}, places.indices, array};
-  atomic.operands.push_back(in_extents(value, places.shape, where));
+ir::Value where_masked(const ir::Value &loaded, const ir::Value &mask, const ir::Value &other, SourceLocation where) {
+  if (other == ir::Value::zero(other.type())) return loaded;
+  return record_on_tiles(ir::Op::Select, loaded.type().element(), {mask, loaded, other}, where);
+}
+
+ir::Value atomic_on_tiles(ir::Op op, std::uint32_t array, const ElementPlaces &places,
+                          const std::vector<ir::Value> &values, SourceLocation where) {
+  ir::Operation atomic{op, {values[0].type().element(), places.shape}, places.indices, array};
+  for (const ir::Value &value : values) atomic.operands.push_back(in_extents(value, places.shape, where));
   return record_tile(std::move(atomic), where);
+}
+
+ir::Value atomic_at(ir::Op op, std::uint32_t array, int rank, const ElementIndices &indices,
+                    const std::vector<ir::Value> &values, const std::optional<Tile<bool>> &mask, SourceLocation where) {
+  const std::optional<ir::Value> chosen = mask ? std::optional(mask->value(where)) : std::nullopt;
+  ElementPlaces places = element_places(indices, rank, chosen ? &*chosen : nullptr, &values[0], where);
+  return atomic_on_tiles(op, array, places, values, where);
 }
 
 }  // namespace samite::lang

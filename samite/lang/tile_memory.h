@@ -18,6 +18,7 @@
 #include "samite/lang/atomic.h"
 #include "samite/lang/tile_operations.h"
 
+#include <optional>
 #include <vector>
 
 namespace samite {
@@ -64,10 +65,14 @@ std::vector<ir::Value> places_under_mask(Indices indices, const ir::Type &type, 
 // `other` instead of elements that are outside of the array or where the mask is false.
 ir::Value with_other(const ir::Value &loaded, std::uint32_t array, const std::vector<ir::Value> &origin,
                      const ir::Value *mask, const ir::Value &other, SourceLocation where);
+// `other` where the mask is false; what was loaded under the mask is zero there.
+ir::Value where_masked(const ir::Value &loaded, const ir::Value &mask, const ir::Value &other, SourceLocation where);
 // UserError unless there is a tile of values for the places, or a number.
 ir::Value value_for(const ElementPlaces &places, const ir::Value &value, SourceLocation where);
-ir::Value atomic_on_tiles(ir::Op op, std::uint32_t array, const ElementPlaces &places, const ir::Value &value,
-                          SourceLocation where);
+ir::Value atomic_on_tiles(ir::Op op, std::uint32_t array, const ElementPlaces &places,
+                          const std::vector<ir::Value> &values, SourceLocation where);
+ir::Value atomic_at(ir::Op op, std::uint32_t array, int rank, const ElementIndices &indices,
+                    const std::vector<ir::Value> &values, const std::optional<Tile<bool>> &mask, SourceLocation where);
 
 }  // namespace lang
 
@@ -97,6 +102,16 @@ Tile<std::remove_const_t<T>> load_at(const Array<T, Rank> &array, lang::Indices 
       lang::with_other(loaded, array.index(where), origin, &chosen, other.value(), where));
 }
 // What is outside of the array is `other`.
+template <class T, int Rank>
+Tile<std::remove_const_t<T>> load_at(const Array<T, Rank> &array, lang::Indices first, TileExtents extents,
+                                     const Operand<std::remove_const_t<T>> &other,
+                                     SourceLocation where = std::source_location::current()) {
+  const ir::Type type = lang::tile_type(scalar_type_of<T>, extents, where);
+  const std::vector<ir::Value> origin = lang::tile_origin(first, type, Rank, false, where);
+  const ir::Value loaded = lang::load_tile(array.index(where), origin, type, where);
+  return Tile<std::remove_const_t<T>>::adopt(
+      lang::with_other(loaded, array.index(where), origin, nullptr, other.value(), where));
+}
 template <class T, int Rank>
 Tile<std::remove_const_t<T>> load(const Array<T, Rank> &array, lang::Indices number, TileExtents extents,
                                   const Operand<std::remove_const_t<T>> &other,
@@ -134,14 +149,17 @@ Tile<std::remove_const_t<T>> gather(const Array<T, Rank> &array, const lang::Ele
   const ir::Type type(scalar_type_of<T>, places.shape);
   return Tile<std::remove_const_t<T>>::adopt(lang::load_tile(array.index(where), places.indices, type, where));
 }
-// And zero where the mask is false, too.
+// And `other` where the mask is false.
 template <class T, int Rank>
 Tile<std::remove_const_t<T>> gather(const Array<T, Rank> &array, const lang::ElementIndices &indices,
-                                    const Tile<bool> &mask, SourceLocation where = std::source_location::current()) {
+                                    const Tile<bool> &mask,
+                                    const Operand<std::remove_const_t<T>> &other = std::remove_const_t<T>{},
+                                    SourceLocation where = std::source_location::current()) {
   const ir::Value chosen = mask.value(where);
   const lang::ElementPlaces places = lang::element_places(indices, Rank, &chosen, nullptr, where);
   const ir::Type type(scalar_type_of<T>, places.shape);
-  return Tile<std::remove_const_t<T>>::adopt(lang::load_tile(array.index(where), places.indices, type, where));
+  const ir::Value loaded = lang::load_tile(array.index(where), places.indices, type, where);
+  return Tile<std::remove_const_t<T>>::adopt(lang::where_masked(loaded, chosen, other.value(), where));
 }
 // The opposite: array(indices(e)) becomes element e of the value.
 template <class T, int Rank>
@@ -215,8 +233,8 @@ void scatter_add_rows(const Array<T, Rank> &array, const Tile<I> &rows, lang::In
   lang::add_tile(array.index(where), places.indices, lang::value_for(places, value.value(where), where), where);
 }
 
-// Atomic steps on the elements of tile `number` of the array, or at tiles of indices. They return what was there
-// before, and zero for what is outside.
+// Atomic steps on the elements of tile `number` of the array, or at tiles of indices, where the mask is true if there
+// is one. They return what was there before, and zero for what is outside or masked.
 #define SAMITE_TILE_ATOMIC(name, op, condition, expected)                                                         \
   template <class T, int Rank>                                                                                    \
   Tile<std::remove_const_t<T>> name(const Array<T, Rank> &array, lang::Indices number,                            \
@@ -227,18 +245,17 @@ void scatter_add_rows(const Array<T, Rank> &array, const Tile<I> &rows, lang::In
     return Tile<std::remove_const_t<T>>::adopt(                                                                   \
         lang::atomic_on_tiles(ir::Op::op, array.index(where),                                                     \
                               {lang::tile_origin(number, value.type(), Rank, true, where), value.type().shape()}, \
-                              value.value(where), where));                                                        \
+                              {value.value(where)}, where));                                                      \
   }                                                                                                               \
   template <class T, int Rank>                                                                                    \
   Tile<std::remove_const_t<T>> name(const Array<T, Rank> &array, const lang::ElementIndices &indices,             \
                                     const TileOperand<std::remove_const_t<T>> &value,                             \
+                                    const std::optional<Tile<bool>> &mask = std::nullopt,                         \
                                     SourceLocation where = std::source_location::current()) {                     \
     static_assert(condition<std::remove_const_t<T>>, "tile::" #name " is for arrays of " expected);               \
     lang::refuse_read_only<T>();                                                                                  \
-    const ir::Value given = value.value();                                                                        \
-    const lang::ElementPlaces places = lang::element_places(indices, Rank, nullptr, &given, where);               \
     return Tile<std::remove_const_t<T>>::adopt(                                                                   \
-        lang::atomic_on_tiles(ir::Op::op, array.index(where), places, given, where));                             \
+        lang::atomic_at(ir::Op::op, array.index(where), Rank, indices, {value.value()}, mask, where));            \
   }
 SAMITE_TILE_ATOMIC(atomic_add, AtomicAdd, lang::adds_up, "numbers, not of bool")
 SAMITE_TILE_ATOMIC(atomic_min, AtomicMin, lang::adds_up, "numbers, not of bool")
@@ -248,6 +265,17 @@ SAMITE_TILE_ATOMIC(atomic_or, AtomicOr, lang::has_bits, "integers or bool")
 SAMITE_TILE_ATOMIC(atomic_xor, AtomicXor, lang::has_bits, "integers or bool")
 SAMITE_TILE_ATOMIC(atomic_exchange, AtomicExchange, lang::any_scalar, "scalars")
 #undef SAMITE_TILE_ATOMIC
+// Stores the value where the element has the bits of `expected`.
+template <class T, int Rank>
+Tile<std::remove_const_t<T>> atomic_compare_exchange(const Array<T, Rank> &array, const lang::ElementIndices &indices,
+                                                     const TileOperand<std::remove_const_t<T>> &expected,
+                                                     const TileOperand<std::remove_const_t<T>> &value,
+                                                     const std::optional<Tile<bool>> &mask = std::nullopt,
+                                                     SourceLocation where = std::source_location::current()) {
+  lang::refuse_read_only<T>();
+  return Tile<std::remove_const_t<T>>::adopt(lang::atomic_at(ir::Op::AtomicCompareExchange, array.index(where), Rank,
+                                                             indices, {expected.value(), value.value()}, mask, where));
+}
 
 }  // namespace tile
 }  // namespace samite

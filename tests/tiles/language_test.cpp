@@ -288,7 +288,9 @@ TEST(TileLanguage, LoadsAndStoresUnderAMask) {
                       auto [i, j] = block_index<2>();
                       const Tile<std::int32_t> column = tile::coordinate({2, 4}, 1);
                       const Tile<double> t = tile::load(x, {i, j}, {2, 4}, column != 2, -1.5);
-                      tile::store(y, {i, j}, t * t + tile::load(x, {i, j}, {2, 4}, 0.5), column > 0);
+                      const Tile<double> around = tile::load_at(x, {i * 2, j * 4}, {2, 4}, 0.5);
+                      tile::store(y, {i, j}, t * t + around * 0.5 + tile::load(x, {i, j}, {2, 4}, 0.5) * 0.5,
+                                  column > 0);
                     }};
   auto x = buffer<double>({3, 5}, numbers(15), Gradient::tracked);
   auto y = poisoned<double>({4, 8}, Gradient::tracked);
@@ -320,7 +322,7 @@ TEST(TileLanguage, ElementsAndRowsAtTilesOfIndices) {
         const Tile<double> turned = tile::gather(x, {tile::expand_dims(rows, 1), 2 - across});
         tile::scatter(y, {1, tile::coordinate({4, 3}, 0), across}, whole * turned);
         tile::scatter_rows(y, tile::arange(1), {0, 0},
-                           tile::expand_dims(Tile<double>(turned + tile::gather(x, {1, across}, across > 0)), 0));
+                           tile::expand_dims(Tile<double>(turned + tile::gather(x, {1, across}, across > 0, 2.5)), 0));
         tile::scatter_add_rows(z, rows, {0}, whole * whole);
         tile::scatter_add(z, {rows, 3}, tile::load(x, {0, 1}, {4, 1})(2, 0) * tile::full<double>({4}, 1));
       }};
@@ -337,7 +339,7 @@ TEST(TileLanguage, ElementsAndRowsAtTilesOfIndices) {
       const auto row = static_cast<std::size_t>(chosen[i]);
       const auto element = [&](std::size_t r, std::size_t c) { return r < 3 ? x[3 * r + c] : 0; };
       of_y[12 + 3 * i + j] = element(row, j) * element(row, 2 - j);
-      of_y[3 * i + j] = element(row, 2 - j) + (j > 0 ? element(1, j) : 0);
+      of_y[3 * i + j] = element(row, 2 - j) + (j > 0 ? element(1, j) : 2.5);
       if (row >= 3) continue;
       of_z[4 * row + j] += element(row, j) * element(row, j);
       if (j == 0) of_z[4 * row + 3] += x[7];
@@ -350,35 +352,38 @@ TEST(TileLanguage, ElementsAndRowsAtTilesOfIndices) {
 }
 
 TEST(TileLanguage, AtomicStepsWithTheElementsBefore) {
-  TileKernel step{"step",
-                  [](Array<std::int32_t, 2> y, Array<std::int32_t, 2> old, Array<const std::int32_t, 1> places) {
-                    const Tile<std::int32_t> at = tile::load(places, {0}, {6});
-                    const auto keep = [&](int row, const Tile<std::int32_t> &before) {
-                      tile::store(old, {row, 0}, tile::expand_dims(before, 0));
-                    };
-                    keep(0, tile::atomic_add(y, {0, at}, 1));
-                    keep(1, tile::atomic_max(y, {1, at}, tile::arange(6) * 10));
-                    keep(2, tile::atomic_exchange(y, {2, 0}, tile::arange(6)));
-                    keep(3, tile::atomic_min(y, {3, 0}, tile::arange(6) - 3));
-                    keep(4, tile::atomic_or(y, {4, 0}, tile::arange(6)));
-                    tile::atomic_add(y, {5, 0}, tile::arange(6));
-                  }};
-  Buffer<std::int32_t> y(device(), {6, 6}, std::vector<std::int32_t>(36, 1)), old(device(), {5, 6});
+  TileKernel step{
+      "step", [](Array<std::int32_t, 2> y, Array<std::int32_t, 2> old, Array<const std::int32_t, 1> places) {
+        const Tile<std::int32_t> at = tile::load(places, {0}, {6});
+        const auto keep = [&](int row, const Tile<std::int32_t> &before) {
+          tile::store(old, {row, 0}, tile::expand_dims(before, 0));
+        };
+        keep(0, tile::atomic_add(y, {0, at}, 1));
+        keep(1, tile::atomic_max(y, {1, at}, tile::arange(6) * 10));
+        keep(2, tile::atomic_exchange(y, {2, 0}, tile::arange(6)));
+        keep(3, tile::atomic_min(y, {3, 0}, tile::arange(6) - 3));
+        keep(4, tile::atomic_or(y, {4, 0}, tile::arange(6)));
+        tile::atomic_add(y, {5, 0}, tile::arange(6));
+        tile::atomic_add(y, {5, at}, 100, tile::arange(6) < 1);
+        tile::store(old, {5, 0}, tile::expand_dims(tile::atomic_compare_exchange(y, {tile::arange(6), 3}, 1, -7), 0));
+      }};
+  Buffer<std::int32_t> y(device(), {6, 6}, std::vector<std::int32_t>(36, 1)), old(device(), {6, 6});
   step.launch({1}, y, old, Buffer<std::int32_t>(device(), {6}, {4, 2, 4, 9, 0, 4}));
   const std::vector<std::int32_t> now = y.to_vector();
   std::vector<std::int32_t> before = old.to_vector();
-  EXPECT_THAT(std::vector(now.begin(), now.begin() + 6), ElementsAre(2, 1, 2, 1, 4, 1));
-  EXPECT_THAT(std::vector(now.begin() + 6, now.begin() + 12), ElementsAre(40, 1, 10, 1, 50, 1));
+  EXPECT_THAT(std::vector(now.begin(), now.begin() + 6), ElementsAre(2, 1, 2, -7, 4, 1));
+  EXPECT_THAT(std::vector(now.begin() + 6, now.begin() + 12), ElementsAre(40, 1, 10, -7, 50, 1));
   EXPECT_THAT(std::vector(now.begin() + 12, now.begin() + 18), ElementsAre(0, 1, 2, 3, 4, 5));
   EXPECT_THAT(std::vector(now.begin() + 18, now.begin() + 24), ElementsAre(-3, -2, -1, 0, 1, 1));
   EXPECT_THAT(std::vector(now.begin() + 24, now.begin() + 30), ElementsAre(1, 1, 3, 3, 5, 5));
-  EXPECT_THAT(std::vector(now.begin() + 30, now.end()), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(std::vector(now.begin() + 30, now.end()), ElementsAre(1, 2, 3, 4, 105, 6));
   // Three of them met at element 4, in any order.
   std::vector<std::int32_t> met{before[0], before[2], before[5]};
   std::ranges::sort(met);
   EXPECT_THAT(met, ElementsAre(1, 2, 3));
   EXPECT_THAT(std::vector(before.begin() + 12, before.begin() + 18), testing::Each(1));
   EXPECT_EQ(before[3], 0);  // outside
+  EXPECT_THAT(std::vector(before.begin() + 30, before.end()), ElementsAre(1, 1, 3, 0, 3, 4));
 }
 
 TEST(TileLanguage, Control) {

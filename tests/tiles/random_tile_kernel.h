@@ -1030,7 +1030,7 @@ class RandomTileBody {
                                : lang::ElementPlaces{{counters_[0].value(where()), ir::Value::constant(Int32, 1),
                                                       ir::Value::constant(Int32, -2)},
                                                      type.shape()};
-        const ir::Value before = lang::atomic_on_tiles(ops[(b >> 5) % 5], yi, at, some.value(where()), where());
+        const ir::Value before = lang::atomic_on_tiles(ops[(b >> 5) % 5], yi, at, {some.value(where())}, where());
         const ir::Value kept = record(Op::Rem, type, {before, constant(type, 9)});
         // An adjoint that needs it is refused.
         if (c & 1024) return make(kept, 9);
