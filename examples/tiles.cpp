@@ -1,4 +1,4 @@
-// The programs of docs/tiles.md: a product of matrices and a softmax by tiles, checked.
+// The programs of docs/tiles.md: a product of matrices, a softmax and a mixture of rows by tiles, checked.
 #include <samite/samite.h>
 
 #include <cmath>
@@ -29,6 +29,18 @@ const TileKernel softmax{"softmax", [](Array<const float, 2> x, Array<float, 2> 
                            tile::store(y, {block_index(), 0}, e / tile::sum(e, {1}));
                          }};
 
+const TileKernel mixture{"mixture", [](Array<float, 2> y, Array<const float, 2> scores, Array<const float, 2> table) {
+                           const Tile<float> s = tile::load(scores, {block_index(), 0}, {16, 8}, -1e30f);
+                           const auto [best, expert] = tile::topk(s, 2);
+                           const Tile<float> weights = tile::softmax(best);
+                           Tile<float> sum = tile::zeros<float>({16, 32});
+                           for (int n : {0, 1}) {
+                             const Tile<std::int32_t> rows = tile::squeeze(tile::slice(expert, {0, n}, {16, 1}), 1);
+                             sum += tile::slice(weights, {0, n}, {16, 1}) * tile::gather_rows(table, rows, {0}, {32});
+                           }
+                           tile::store(y, {block_index(), 0}, sum);
+                         }};
+
 }  // namespace
 
 int main() {
@@ -53,4 +65,13 @@ int main() {
   Buffer<float> y{device, {rows, columns}};
   softmax.launch({rows}, c, y);
   check(std::abs(y.at(7, 9) - 1.0f / static_cast<float>(columns)) < 1e-6f, "softmax of equal numbers");
+
+  // Two experts with the same score in each row; row e of the table holds e.
+  std::vector<float> scores(16 * 8), table(8 * 32);
+  for (std::size_t i = 0; i < 16; ++i) scores[8 * i + i % 8] = scores[8 * i + (i + 1) % 8] = 2;
+  for (std::size_t e = 0; e < 8; ++e)
+    for (std::size_t j = 0; j < 32; ++j) table[32 * e + j] = static_cast<float>(e);
+  Buffer<float> mixed{device, {16, 32}};
+  mixture.launch({1}, mixed, Buffer<float>{device, {16, 8}, scores}, Buffer<float>{device, {8, 32}, table});
+  check(std::abs(mixed.at(3, 5) - 3.5f) < 1e-6f && std::abs(mixed.at(7, 31) - 3.5f) < 1e-6f, "mixture of two rows");
 }
