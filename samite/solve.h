@@ -3,6 +3,7 @@
 #pragma once
 
 #include "samite/solve/assembly.h"
+#include "samite/solve/direct.h"
 #include "samite/solve/groups.h"
 #include "samite/solve/lbfgs.h"
 #include "samite/solve/linear_operator.h"

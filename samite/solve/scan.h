@@ -7,7 +7,7 @@
 //
 // Elements are combined in an order that depends on their number alone: the same bits on every run, and on every
 // device. An exclusive scan begins with 0, with 1, with the greatest number of the type or infinity (min), or with the
-// least one (max). Of a number and a NaN, min and max take the number. Integers wrap around. More than 2147483647
+// least one (max). Between a number and a NaN, min and max take the number. Integers wrap around. More than 2147483647
 // elements are allowed.
 //
 // x and y are vectors of integers of 32 or 64 bits, of f32 or f64, of one type and on one device; y is overwritten and

@@ -79,7 +79,7 @@ struct SolveOptions {
   std::int64_t restart = 30;  // of gmres
   // Called after each iteration; false stops the solve.
   std::function<bool(const SolveProgress &)> progress = {};
-  // The tolerance of the solve in `backward`; without a value, this one's.
+  // For the solve in `backward`; without a value, the tolerance of this one.
   std::optional<double> adjoint_tolerance = {};
   std::function<void(const SolveReport &)> on_adjoint = {};
 };

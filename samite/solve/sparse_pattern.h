@@ -11,7 +11,7 @@ namespace samite::solvers::detail {
 
 class SparsePattern {
  public:
-  // A pattern of `rows` x `columns` blocks. UserError as for a SparseMatrix.
+  // For `rows` x `columns` blocks. UserError as for a SparseMatrix.
   SparsePattern(std::int64_t rows, std::int64_t columns, Buffer<std::int32_t> offsets, Buffer<std::int32_t> indices,
                 SourceLocation where);
 
