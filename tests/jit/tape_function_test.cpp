@@ -20,10 +20,10 @@ Buffer<double> numbers(std::vector<double> values, Gradient gradient = Gradient:
   return Buffer<double>(device, {values.size()}, values, gradient);
 }
 
-const Kernel squares{"squares", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
-                       Int i = thread_index();
-                       y(i) = x(i) * x(i);
-                     }};
+const Kernel square_each{"square_each", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
+                           Int i = thread_index();
+                           y(i) = x(i) * x(i);
+                         }};
 
 // y = x^3 on the host, and its gradient from the values that the tape passes.
 void cube_on_host(Tape &tape, const Buffer<double> &y, const Buffer<double> &x, const FunctionOptions &options = {}) {
@@ -48,9 +48,9 @@ TEST(TapeFunction, IsAPartOfAChain) {
   auto x = numbers({1, 2}), y = numbers({0, 0}), z = numbers({0, 0}), w = numbers({0, 0});
   Tape tape;
   tape.record([&] {
-    squares.launch({2}, y, x);
+    square_each.launch({2}, y, x);
     cube_on_host(tape, z, y, {.name = "cube"});
-    squares.launch({2}, w, z);
+    square_each.launch({2}, w, z);
   });
   EXPECT_EQ(tape.size(), 3u);
   EXPECT_THAT(tape.to_string(), HasSubstr("1: cube"));
@@ -76,7 +76,7 @@ TEST(TapeFunction, ReadsValuesThatWereOverwrittenSince) {
   Tape tape;
   tape.record([&] {
     cube_on_host(tape, y, x);
-    squares.launch({1}, z, y);
+    square_each.launch({1}, z, y);
     x.copy_from(other);
   });
   EXPECT_GE(tape.kept_bytes(), 8);
@@ -97,7 +97,7 @@ TEST(TapeFunction, WhatItDoesIsNotRecorded) {
   Tape tape;
   tape.record([&] {
     tape.record_function(
-        {y}, {x}, [&] { squares.launch({1}, inside, x), squares.launch({1}, y, inside); },
+        {y}, {x}, [&] { square_each.launch({1}, inside, x), square_each.launch({1}, y, inside); },
         [](const FunctionGradients &of) { Buffer<double>(of.inputs[0]).fill(7); });
   });
   EXPECT_EQ(tape.size(), 1u);
@@ -110,7 +110,7 @@ TEST(TapeFunction, NamesAnArrayThatItWritesUndeclared) {
   auto x = numbers({3}), y = numbers({0}), state = numbers({2});
   state.set_name("state");
   Tape tape;
-  tape.record([&] { squares.launch({1}, y, state); });
+  tape.record([&] { square_each.launch({1}, y, state); });
   const auto writes_state = [&] {
     tape.record_function({y}, {x}, [&] { state.fill(1); }, [](const FunctionGradients &) {}, {.name = "advance"});
   };
@@ -124,7 +124,7 @@ TEST(TapeFunction, DebugModeFindsWritesToAddresses) {
   auto x = numbers({3}), y = numbers({0}), state = numbers({2});
   state.set_name("state");
   Tape tape;
-  tape.record([&] { squares.launch({1}, y, state); });
+  tape.record([&] { square_each.launch({1}, y, state); });
   const auto writes_state = [&] {
     tape.record_function({y}, {x}, [&] { *state.data() += 1; }, [](const FunctionGradients &) {});
   };
@@ -150,7 +150,7 @@ TEST(TapeFunction, RefusesToLoseAGradient) {
   Tape tape;
   tape.record([&] {
     cube_on_host(tape, y, x);
-    squares.launch({1}, z, y);
+    square_each.launch({1}, z, y);
   });
   EXPECT_THAT(message_of<UserError>([&] { tape.backward(z); }), HasSubstr("a gradient would be lost"));
 }
@@ -221,8 +221,8 @@ TEST(WithoutGradients, LaunchesAreConstants) {
                        }};
   Tape tape;
   tape.record([&] {
-    squares.launch({1}, y, x);
-    without_gradients([&] { squares.launch({1}, scale, y); });
+    square_each.launch({1}, y, x);
+    without_gradients([&] { square_each.launch({1}, scale, y); });
     product.launch({1}, z, y, scale);
   });
   EXPECT_EQ(tape.size(), 2u);
@@ -234,16 +234,16 @@ TEST(WithoutGradients, RefusesATrackedArrayOfTheTape) {
   auto x = numbers({3}), y = numbers({0}), z = numbers({0});
   Tape tape;
   tape.record([&] {
-    squares.launch({1}, y, x);
-    without_gradients([&] { squares.launch({1}, y, x); });
-    squares.launch({1}, z, y);
+    square_each.launch({1}, y, x);
+    without_gradients([&] { square_each.launch({1}, y, x); });
+    square_each.launch({1}, z, y);
   });
   EXPECT_THAT(message_of<UserError>([&] { tape.backward(z); }), HasSubstr("was written between two launches"));
 }
 
 TEST(WithoutGradients, WithoutATapeIsTheWork) {
   auto x = numbers({3}), y = numbers({0});
-  without_gradients([&] { squares.launch({1}, y, x); });
+  without_gradients([&] { square_each.launch({1}, y, x); });
   EXPECT_EQ(y.at(0), 9);
 }
 
