@@ -759,9 +759,9 @@ class Parser {
       do {
         const LocalArrayId result = parse_local_array();
         expect("+=");
-        LoopProduct::Factor first = parse_factor();
+        const LoopProduct::Factor first = parse_factor();
         expect(",");
-        products.declared.push_back({result, {std::move(first), parse_factor()}});
+        products.declared.push_back({result, {first, parse_factor()}});
       } while (accept("and"));
       if (!accept(")")) fail_expected("'and' or ')' after a product");
     }
