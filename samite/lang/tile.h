@@ -191,8 +191,7 @@ class Tile : public lang::TileOperators<T> {
 
   Tile(const Tile &other, SourceLocation where = std::source_location::current())
       : Tile(copy(other.value(where), where)) {}
-  template <class A>
-    requires(!std::same_as<A, T>)
+  template <std::integral A>
   Tile(std::initializer_list<A>) = delete;  // tiles are made by tile::zeros<float>({8, 16}), tile::full, tile::load, …
   Tile(Tile &&other) noexcept : type_(other.type_), local_(std::move(other.local_)) {}
   ~Tile() {}  // NOLINT(modernize-use-equals-default): as Traced

@@ -219,7 +219,7 @@ TEST(TileLanguage, Shapes) {
   expected[8] = {at(0, 0) + at(1, 0), at(0, 1) + at(1, 1), at(0, 2) + at(1, 2), at(0, 3) + at(1, 3)};
   expect_function(
       [](Tile<double> t) {
-        const Tile<double> x = tile::reshape(t, {3, 4});
+        const Tile<double> x{tile::reshape(t, {3, 4})};
         const std::vector<Tile<double>> halves = tile::split(x, 2, -1);
         const Tile<double> rows = tile::squeeze(tile::expand_dims(x, -1));
         return in_one_row(tile::flip(x, 1), tile::flip(x, 0), tile::roll(x, -1, 1),
