@@ -22,6 +22,9 @@ struct TapeAccess {
   static void append(Tape &tape, const Operation &operation, SourceLocation where,
                      const std::function<void(bool derived)> &run);
   static void append(Tape &tape, const TapeFunction &function, SourceLocation where);
+
+  // The arrays that track gradients and that the tape has read before it wrote to them: where its gradients end.
+  static std::vector<AnyBuffer> tracked_inputs(const Tape &tape);
 };
 
 }  // namespace samite::jit

@@ -69,6 +69,24 @@ AnyBuffer gradient_of(const AnyBuffer &buffer) { return buffer.tracks_gradient()
 
 }  // namespace
 
+std::vector<AnyBuffer> jit::TapeAccess::tracked_inputs(const Tape &tape) {
+  std::vector<AnyBuffer> inputs;
+  std::set<const Storage *> seen;  // as an input, or written
+  for (const Tape::Entry &entry : tape.entries_) {
+    std::vector<const Storage *> written;
+    for (std::size_t i = 0; i < entry.arguments.size(); ++i) {
+      const AnyBuffer &buffer = entry.arguments[i].buffer;
+      if (!buffer.valid() || !buffer.tracks_gradient()) continue;
+      if (entry.writes(i))
+        written.push_back(buffer.storage().get());
+      else if (seen.insert(buffer.storage().get()).second)
+        inputs.push_back(buffer);
+    }
+    seen.insert(written.begin(), written.end());
+  }
+  return inputs;
+}
+
 void Tape::run_watched(const std::string &name, const std::set<const Storage *> &written, SourceLocation where,
                        const std::function<void()> &run) const {
   struct Watched {

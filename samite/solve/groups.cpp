@@ -1,5 +1,6 @@
 #include "samite/solve/groups.h"
 
+#include "samite/jit/graph_capture.h"
 #include "samite/jit/kernel.h"
 #include "samite/jit/tape_function.h"
 #include "samite/lang/atomic.h"
@@ -161,6 +162,8 @@ void histogram(const Buffer<std::int32_t> &bins, const Buffer<std::int64_t> &cou
   without_gradients([&] {
     Buffer<std::int64_t>(counts).fill(0, where);
     kernel.launch(LaunchExtents(detail::each_element(bins.count()), where), counts, bins, bins.count());
+    // A bin outside of the counts is reported here, and not by whatever waits for the device next.
+    if (!jit::GraphCapture::current()) Stream::standard(bins.device()).synchronize();
   });
 }
 

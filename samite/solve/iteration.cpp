@@ -51,8 +51,9 @@ void System::break_down(const std::string &reason) {
 // Hestenes and Stiefel, 1952.
 void conjugate_gradients_round(System &system, const AnyBuffer &r) {
   const VectorSpace &space = system.space;
-  const AnyBuffer p = space.vector(), q = space.vector(), z = space.vector();
-  system.precondition(r, z);
+  const bool is_preconditioned = static_cast<bool>(system.options.preconditioner.apply);
+  const AnyBuffer p = space.vector(), q = space.vector(), z = is_preconditioned ? space.vector() : r;
+  if (is_preconditioned) system.precondition(r, z);
   space.combine(1, z, 0, p);
   double rho = space.dot(r, z);
   while (true) {
@@ -66,9 +67,10 @@ void conjugate_gradients_round(System &system, const AnyBuffer &r) {
     const double alpha = rho / curvature;
     space.combine(alpha, p, 1, system.x);
     space.combine(-alpha, q, 1, r);
-    if (system.ends(space.norm(r))) return;
-    system.precondition(r, z);
-    const double next = space.dot(r, z);
+    const double norm = space.norm(r);
+    if (system.ends(norm)) return;
+    if (is_preconditioned) system.precondition(r, z);
+    const double next = is_preconditioned ? space.dot(r, z) : norm * norm;
     space.combine(1, z, next / rho, p);
     rho = next;
   }

@@ -37,7 +37,7 @@ class Minimiser {
     while (report_.gradient > options_.gradient_tolerance) {
       if (report_.iterations >= options_.iterations) return end(MinimiseEnd::iterations, "as many as are allowed");
       const double before = report_.value;
-      if (!take_step()) return std::move(report_);
+      if (!take_step()) return report_;
       if (options_.progress && !options_.progress({report_.iterations, report_.value, report_.gradient}))
         return end(MinimiseEnd::stopped, "the program stopped it");
       if (before - report_.value <= options_.change_tolerance * std::abs(before) && options_.change_tolerance > 0)
@@ -55,7 +55,7 @@ class Minimiser {
   MinimiseReport end(MinimiseEnd how, std::string reason) {
     report_.ended = how;
     report_.reason = std::move(reason);
-    return std::move(report_);
+    return report_;
   }
 
   double evaluate() {

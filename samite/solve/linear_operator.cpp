@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/jit/tape.h"
+#include "samite/jit/tape_access.h"
 #include "samite/solve/kernel_types.h"
 #include "samite/solve/vector_space.h"
 
@@ -16,16 +17,29 @@ OperatorFunctions functions_of(const SparseMatrix &matrix) {
           .parameters = {matrix.values()}};
 }
 
-// Parameters, and whatever else `apply` reads, get no gradients from products with the transpose: their gradients are
-// put back. Rather than that, the tape is asked for x alone where no parameter tracks one.
+// A tape over one product. UserError if gradients would go to arrays that the operator does not name.
+void record_product(Tape &tape, const OperatorFunctions &functions, const AnyBuffer &x, const AnyBuffer &y,
+                    SourceLocation where) {
+  tape.record([&] { functions.apply(x, y); });
+  for (const AnyBuffer &input : jit::TapeAccess::tracked_inputs(tape)) {
+    const auto is_input = [&](const AnyBuffer &known) { return known.storage() == input.storage(); };
+    if (!is_input(x) && !is_input(y) && std::ranges::none_of(functions.parameters, is_input))
+      throw UserError(where, "a linear operator reads " +
+                                 (input.name().empty() ? input.to_string() : "'" + input.name() + "'") +
+                                 ", which tracks a gradient and is not among its parameters, so that its gradient "
+                                 "would be lost; add it to OperatorFunctions::parameters");
+  }
+}
+
+// The gradients of parameters are put back: products with the transpose are no part of them.
 class Transposition {
  public:
   Transposition(std::int64_t rows, std::int64_t columns, ScalarType type, Device device,
-                const OperatorFunctions &functions)
+                const OperatorFunctions &functions, SourceLocation where)
       : x_(device, type, {columns}, Gradient::tracked), y_(device, type, {rows}, Gradient::tracked) {
     for (const AnyBuffer &parameter : functions.parameters)
       if (parameter.tracks_gradient()) kept_.push_back({parameter, {}});
-    tape_.record([&] { functions.apply(x_, y_); });
+    record_product(tape_, functions, x_, y_, where);
   }
 
   void operator()(const AnyBuffer &x, const AnyBuffer &y) {
@@ -53,11 +67,12 @@ LinearOperator::LinearOperator(const SparseMatrix &matrix, SourceLocation where)
       type_(matrix.type()),
       device_(matrix.device()),
       functions_(functions_of(matrix)),
-      matrix_(matrix) {}
+      matrix_(matrix),
+      where_(where) {}
 
 LinearOperator::LinearOperator(std::int64_t rows, std::int64_t columns, ScalarType type, Device device,
                                OperatorFunctions functions, SourceLocation where)
-    : rows_(rows), columns_(columns), type_(type), device_(device), functions_(std::move(functions)) {
+    : rows_(rows), columns_(columns), type_(type), device_(device), functions_(std::move(functions)), where_(where) {
   if (!functions_.apply) throw UserError(where, "a linear operator needs a function that applies it");
   if (rows < 0 || columns < 0)
     throw UserError(where, "a linear operator of " + std::to_string(rows) + " x " + std::to_string(columns) +
@@ -72,7 +87,7 @@ LinearOperator LinearOperator::transposed() const {
     std::swap(other.functions_.apply, other.functions_.apply_transposed);
     other.matrix_.reset();
   } else if (!functions_.symmetric) {
-    auto transposition = std::make_shared<Transposition>(rows_, columns_, type_, device_, functions_);
+    auto transposition = std::make_shared<Transposition>(rows_, columns_, type_, device_, functions_, where_);
     other.functions_.apply_transposed = functions_.apply;
     other.functions_.apply = [transposition](const AnyBuffer &x, const AnyBuffer &y) { (*transposition)(x, y); };
   }
@@ -92,14 +107,16 @@ LinearOperator LinearOperator::with_parameters(std::span<const AnyBuffer> values
 
 void LinearOperator::add_gradient(double scale, const AnyBuffer &y, const AnyBuffer &x) const {
   const auto tracks = [](const AnyBuffer &parameter) { return parameter.tracks_gradient(); };
-  if (std::ranges::none_of(functions_.parameters, tracks)) return;
-  if (matrix_) return add_outer_product(*matrix_, scale, y, x, matrix_->values().gradient());
+  const bool any = std::ranges::any_of(functions_.parameters, tracks);
+  if (matrix_) {
+    if (any) add_outer_product(*matrix_, scale, y, x, matrix_->values().gradient());
+    return;
+  }
   const AnyBuffer result(device_, type_, {rows_}, Gradient::tracked), cotangent(device_, type_, {rows_});
   detail::VectorSpace(device_, type_, rows_, {}).combine(scale, y, 0, cotangent);
-  const AnyBuffer constant = x.clone();
   Tape tape;
-  tape.record([&] { functions_.apply(constant, result); });
-  tape.backward({{result, cotangent}});
+  record_product(tape, functions_, x.clone(), result, where_);
+  if (any) tape.backward({{result, cotangent}});
 }
 
 }  // namespace samite::solvers

@@ -7,7 +7,8 @@
 //
 // The functions overwrite y (rows), and read x (columns) and whatever else they like; what gradients shall go to is
 // among `parameters`. A solver's gradient needs products with the transpose and gradients of the parameters. They are
-// derived from `apply` by a tape, if that only launches kernels and copies arrays; or given.
+// derived from `apply` by a tape, if that only launches kernels and copies arrays; or given. A solver's `backward`
+// refuses an operator that reads another array that tracks a gradient, which would be lost.
 #pragma once
 
 #include "samite/solve/sparse_matrix.h"
@@ -54,6 +55,7 @@ class LinearOperator {
   Device device_;
   OperatorFunctions functions_;
   std::optional<SparseMatrix> matrix_;
+  SourceLocation where_;
 };
 
 }  // namespace samite::solvers

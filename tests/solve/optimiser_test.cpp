@@ -247,6 +247,7 @@ TEST(Lbfgs, SaysWhyItEnds) {
     return x.at(0);
   });
   EXPECT_EQ(wrong.ended, MinimiseEnd::no_descent) << wrong;
+  EXPECT_THAT(wrong.to_string(), HasSubstr("satisfies the Wolfe conditions"));
   EXPECT_EQ(x.at(0), 3) << "where it began";
   EXPECT_THAT(message_of<UserError>([&] { lbfgs({x}, nullptr); }), HasSubstr("no objective"));
   EXPECT_THAT(message_of<UserError>([&] { lbfgs({x}, [] { return 0.0; }, {.decrease = 0.95}); }),

@@ -209,6 +209,27 @@ TEST(Solver, OperatorsByKernels) {
   EXPECT_NEAR(k.gradient().at(0) - 100, (objective(0.3 + 1e-5) - objective(0.3 - 1e-5)) / 2e-5, 1e-7);
 }
 
+TEST(Solver, AnOperatorNamesWhatItReads) {
+  const Kernel multiple{
+      "multiple", {"y", "x", "k"}, [](Array<double, 1> y, Array<const double, 1> x, Array<const double, 1> k) {
+        Int i = thread_index();
+        y(i) = k(0) * x(i);
+      }};
+  Buffer<double> k = on_device({2}), b = on_device({1, 2, 3}), x = on_device(Numbers(3));
+  k.set_name("k");
+  for (const bool symmetric : {false, true}) {
+    const solvers::LinearOperator a(
+        3, 3, ScalarType::Float64, device(),
+        {.apply = [&](const AnyBuffer &x,
+                      const AnyBuffer &y) { multiple.launch({3}, Buffer<double>(y), Buffer<double>(x), k); },
+         .symmetric = symmetric});
+    Tape tape;
+    tape.record([&] { gmres(a, b, x); });
+    const auto backward = [&] { tape.backward({{x, on_device(Numbers(3, 1), Gradient::untracked)}}); };
+    EXPECT_THAT(message_of<UserError>(backward), HasSubstr("reads 'k', which tracks a gradient and is not among"));
+  }
+}
+
 TEST(Solver, AGradientOfAnUnfinishedSolveIsRefused) {
   const SparseMatrix a = sparse(tridiagonal(50, 2));
   Buffer<double> b = on_device(random_numbers(50, 16)), x = on_device(Numbers(50));

@@ -9,6 +9,7 @@
 #include <samite/ops/scaled_matmul.h>
 #include <samite/ops/softmax.h>
 #include <samite/samite.h>
+#include <samite/solve.h>
 
 #include <cstdio>
 
@@ -78,6 +79,16 @@ bool multiplies() {
          ops::grouped_terms_launch({ScalarType::Float32, ScalarType::Float32}, {1, 3, 4, 2}, {}).kernel;
 }
 
+bool solves() {
+  const Buffer<float> keys(cpu, {3}, {3, 1, 2}), sorted(cpu, {3});
+  solvers::sort(keys, sorted);
+  const Buffer<std::int32_t> offsets(cpu, {3}, {0, 1, 2}), indices(cpu, {2}, {0, 1});
+  const solvers::SparseMatrix a(2, 2, offsets, indices, Buffer<float>(cpu, {2}, {2, 4}));
+  const auto b = ones<float>({2}), x = ones<float>({2});
+  const bool right = sorted.at(0) == 1 && sorted.at(2) == 3 && solvers::conjugate_gradients(a, b, x).converged();
+  return right && solvers::DirectSolver(a).solve(b, x).converged() && x.at(1) == 0.25f;
+}
+
 }  // namespace
 
 int main() {
@@ -92,7 +103,8 @@ int main() {
                {"bfloat16 to f8e5m2", quantises<bfloat16, f8e5m2>()},
                {"rows", rows()},
                {"attention", attends()},
-               {"products", multiplies()}};
+               {"products", multiplies()},
+               {"solvers", solves()}};
   int wrong = 0;
   for (const auto &[what, right] : found)
     if (!right) std::printf("%s: wrong\n", what), ++wrong;
