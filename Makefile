@@ -80,7 +80,7 @@ fuzz: sanitizers build/asan/build.ninja
 
 every-target: cuda-toolchain build/release/build.ninja
 	cmake --build --preset release --target samite_tests_autodiff samite_tests_codegen samite_tests_jit \
-	  samite_tests_lang samite_tests_ops samite_tests_passes samite_tests_schedule samite_tests_tiles
+	  samite_tests_lang samite_tests_ops samite_tests_passes samite_tests_schedule samite_tests_solve samite_tests_tiles
 	scripts/test-every-target build/release
 
 bundle: build/release/build.ninja
