@@ -16,14 +16,14 @@ using testing::HasSubstr;
 
 using on_device::device;
 
-Buffer<double> numbers(std::vector<double> values, Gradient gradient = Gradient::tracked) {
+Buffer<double> taped_numbers(std::vector<double> values, Gradient gradient = Gradient::tracked) {
   return Buffer<double>(device, {values.size()}, values, gradient);
 }
 
-const Kernel square_each{"square_each", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
-                           Int i = thread_index();
-                           y(i) = x(i) * x(i);
-                         }};
+const Kernel taped_squares{"taped_squares", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
+                             Int i = thread_index();
+                             y(i) = x(i) * x(i);
+                           }};
 
 // y = x^3 on the host, and its gradient from the values that the tape passes.
 void cube_on_host(Tape &tape, const Buffer<double> &y, const Buffer<double> &x, const FunctionOptions &options = {}) {
@@ -45,26 +45,26 @@ void cube_on_host(Tape &tape, const Buffer<double> &y, const Buffer<double> &x, 
 }
 
 TEST(TapeFunction, IsAPartOfAChain) {
-  auto x = numbers({1, 2}), y = numbers({0, 0}), z = numbers({0, 0}), w = numbers({0, 0});
+  auto x = taped_numbers({1, 2}), y = taped_numbers({0, 0}), z = taped_numbers({0, 0}), w = taped_numbers({0, 0});
   Tape tape;
   tape.record([&] {
-    square_each.launch({2}, y, x);
+    taped_squares.launch({2}, y, x);
     cube_on_host(tape, z, y, {.name = "cube"});
-    square_each.launch({2}, w, z);
+    taped_squares.launch({2}, w, z);
   });
   EXPECT_EQ(tape.size(), 3u);
   EXPECT_THAT(tape.to_string(), HasSubstr("1: cube"));
   EXPECT_THAT(w.to_vector(), ElementsAre(1, 4096));
-  tape.backward({{w, numbers({1, 1}, Gradient::untracked)}});
+  tape.backward({{w, taped_numbers({1, 1}, Gradient::untracked)}});
   EXPECT_THAT(x.gradient().to_vector(), ElementsAre(12, 12 * 2048)) << "of x^12";
   EXPECT_THAT(z.gradient().to_vector(), ElementsAre(0, 0));
   tape.zero_gradients();
-  tape.backward({{w, numbers({1, 0}, Gradient::untracked)}});
+  tape.backward({{w, taped_numbers({1, 0}, Gradient::untracked)}});
   EXPECT_THAT(x.gradient().to_vector(), ElementsAre(12, 0)) << "a second time";
 }
 
 TEST(TapeFunction, IsRecordedOutsideOfRecordToo) {
-  auto x = numbers({2}), y = numbers({0});
+  auto x = taped_numbers({2}), y = taped_numbers({0});
   Tape tape;
   cube_on_host(tape, y, x);
   tape.backward(y);
@@ -72,11 +72,11 @@ TEST(TapeFunction, IsRecordedOutsideOfRecordToo) {
 }
 
 TEST(TapeFunction, ReadsValuesThatWereOverwrittenSince) {
-  auto x = numbers({2}), y = numbers({0}), z = numbers({0}), other = numbers({5});
+  auto x = taped_numbers({2}), y = taped_numbers({0}), z = taped_numbers({0}), other = taped_numbers({5});
   Tape tape;
   tape.record([&] {
     cube_on_host(tape, y, x);
-    square_each.launch({1}, z, y);
+    taped_squares.launch({1}, z, y);
     x.copy_from(other);
   });
   EXPECT_GE(tape.kept_bytes(), 8);
@@ -85,7 +85,7 @@ TEST(TapeFunction, ReadsValuesThatWereOverwrittenSince) {
 }
 
 TEST(TapeFunction, RefusesValuesThatWereOverwrittenOutside) {
-  auto x = numbers({2}), y = numbers({0});
+  auto x = taped_numbers({2}), y = taped_numbers({0});
   Tape tape;
   cube_on_host(tape, y, x);
   x.fill(1);
@@ -93,11 +93,11 @@ TEST(TapeFunction, RefusesValuesThatWereOverwrittenOutside) {
 }
 
 TEST(TapeFunction, WhatItDoesIsNotRecorded) {
-  auto x = numbers({3}), y = numbers({0}), inside = numbers({0});
+  auto x = taped_numbers({3}), y = taped_numbers({0}), inside = taped_numbers({0});
   Tape tape;
   tape.record([&] {
     tape.record_function(
-        {y}, {x}, [&] { square_each.launch({1}, inside, x), square_each.launch({1}, y, inside); },
+        {y}, {x}, [&] { taped_squares.launch({1}, inside, x), taped_squares.launch({1}, y, inside); },
         [](const FunctionGradients &of) { Buffer<double>(of.inputs[0]).fill(7); });
   });
   EXPECT_EQ(tape.size(), 1u);
@@ -107,10 +107,10 @@ TEST(TapeFunction, WhatItDoesIsNotRecorded) {
 }
 
 TEST(TapeFunction, NamesAnArrayThatItWritesUndeclared) {
-  auto x = numbers({3}), y = numbers({0}), state = numbers({2});
+  auto x = taped_numbers({3}), y = taped_numbers({0}), state = taped_numbers({2});
   state.set_name("state");
   Tape tape;
-  tape.record([&] { square_each.launch({1}, y, state); });
+  tape.record([&] { taped_squares.launch({1}, y, state); });
   const auto writes_state = [&] {
     tape.record_function({y}, {x}, [&] { state.fill(1); }, [](const FunctionGradients &) {}, {.name = "advance"});
   };
@@ -121,10 +121,10 @@ TEST(TapeFunction, NamesAnArrayThatItWritesUndeclared) {
 
 TEST(TapeFunction, DebugModeFindsWritesToAddresses) {
   SAMITE_ON_THE_CPU();
-  auto x = numbers({3}), y = numbers({0}), state = numbers({2});
+  auto x = taped_numbers({3}), y = taped_numbers({0}), state = taped_numbers({2});
   state.set_name("state");
   Tape tape;
-  tape.record([&] { square_each.launch({1}, y, state); });
+  tape.record([&] { taped_squares.launch({1}, y, state); });
   const auto writes_state = [&] {
     tape.record_function({y}, {x}, [&] { *state.data() += 1; }, [](const FunctionGradients &) {});
   };
@@ -137,7 +137,7 @@ TEST(TapeFunction, DebugModeFindsWritesToAddresses) {
 }
 
 TEST(TapeFunction, ABackwardThatWritesToAnArrayIsNamed) {
-  auto x = numbers({3}), y = numbers({0});
+  auto x = taped_numbers({3}), y = taped_numbers({0});
   x.set_name("x");
   Tape tape;
   tape.record_function({y}, {x}, [] {}, [&](const FunctionGradients &) { x.fill(1); });
@@ -146,17 +146,17 @@ TEST(TapeFunction, ABackwardThatWritesToAnArrayIsNamed) {
 }
 
 TEST(TapeFunction, RefusesToLoseAGradient) {
-  auto x = numbers({2}), y = numbers({0}, Gradient::untracked), z = numbers({0});
+  auto x = taped_numbers({2}), y = taped_numbers({0}, Gradient::untracked), z = taped_numbers({0});
   Tape tape;
   tape.record([&] {
     cube_on_host(tape, y, x);
-    square_each.launch({1}, z, y);
+    taped_squares.launch({1}, z, y);
   });
   EXPECT_THAT(message_of<UserError>([&] { tape.backward(z); }), HasSubstr("a gradient would be lost"));
 }
 
 TEST(TapeFunction, RefusesWrongArrays) {
-  auto x = numbers({1, 2}), y = numbers({0, 0});
+  auto x = taped_numbers({1, 2}), y = taped_numbers({0, 0});
   Tape tape, other;
   const auto nothing = [] {};
   const auto none = [](const FunctionGradients &) {};
@@ -175,7 +175,7 @@ TEST(TapeFunction, RefusesWrongArrays) {
 }
 
 TEST(TapeFunction, OfTheHostHasNoSecondDerivative) {
-  auto x = numbers({2}), y = numbers({0});
+  auto x = taped_numbers({2}), y = taped_numbers({0});
   x.gradient().track_gradient(), y.gradient().track_gradient();
   Tape inner, outer;
   cube_on_host(inner, y, x);
@@ -184,7 +184,7 @@ TEST(TapeFunction, OfTheHostHasNoSecondDerivative) {
 }
 
 TEST(TapeFunction, OfLaunchesHasASecondDerivative) {
-  auto x = numbers({2}), y = numbers({0});
+  auto x = taped_numbers({2}), y = taped_numbers({0});
   x.gradient().track_gradient(), y.gradient().track_gradient();
   const Kernel slope{"slope", [](Array<double, 1> sum, Array<const double, 1> x, Array<const double, 1> cotangent) {
                        Int i = thread_index();
@@ -204,7 +204,7 @@ TEST(TapeFunction, OfLaunchesHasASecondDerivative) {
 }
 
 TEST(TapeFunction, GradientsThatAreNotFiniteAreNamed) {
-  auto x = numbers({2}), y = numbers({0});
+  auto x = taped_numbers({2}), y = taped_numbers({0});
   Tape tape(TapeOptions{.check_finite = true});
   tape.record_function(
       {y}, {x}, [] {},
@@ -213,16 +213,16 @@ TEST(TapeFunction, GradientsThatAreNotFiniteAreNamed) {
 }
 
 TEST(WithoutGradients, LaunchesAreConstants) {
-  auto x = numbers({3}), y = numbers({0}), z = numbers({0});
-  auto scale = numbers({0}, Gradient::untracked);
+  auto x = taped_numbers({3}), y = taped_numbers({0}), z = taped_numbers({0});
+  auto scale = taped_numbers({0}, Gradient::untracked);
   const Kernel product{"product", [](Array<double, 1> z, Array<const double, 1> y, Array<const double, 1> s) {
                          Int i = thread_index();
                          z(i) = y(i) * s(i);
                        }};
   Tape tape;
   tape.record([&] {
-    square_each.launch({1}, y, x);
-    without_gradients([&] { square_each.launch({1}, scale, y); });
+    taped_squares.launch({1}, y, x);
+    without_gradients([&] { taped_squares.launch({1}, scale, y); });
     product.launch({1}, z, y, scale);
   });
   EXPECT_EQ(tape.size(), 2u);
@@ -231,19 +231,19 @@ TEST(WithoutGradients, LaunchesAreConstants) {
 }
 
 TEST(WithoutGradients, RefusesATrackedArrayOfTheTape) {
-  auto x = numbers({3}), y = numbers({0}), z = numbers({0});
+  auto x = taped_numbers({3}), y = taped_numbers({0}), z = taped_numbers({0});
   Tape tape;
   tape.record([&] {
-    square_each.launch({1}, y, x);
-    without_gradients([&] { square_each.launch({1}, y, x); });
-    square_each.launch({1}, z, y);
+    taped_squares.launch({1}, y, x);
+    without_gradients([&] { taped_squares.launch({1}, y, x); });
+    taped_squares.launch({1}, z, y);
   });
   EXPECT_THAT(message_of<UserError>([&] { tape.backward(z); }), HasSubstr("was written between two launches"));
 }
 
 TEST(WithoutGradients, WithoutATapeIsTheWork) {
-  auto x = numbers({3}), y = numbers({0});
-  without_gradients([&] { square_each.launch({1}, y, x); });
+  auto x = taped_numbers({3}), y = taped_numbers({0});
+  without_gradients([&] { taped_squares.launch({1}, y, x); });
   EXPECT_EQ(y.at(0), 9);
 }
 
