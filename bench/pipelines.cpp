@@ -127,6 +127,7 @@ struct Case {
   const char *name;
   double halide_ms;  // as bench/halide/README.md has it; 0 where that says nothing
   std::function<Run()> make;
+  double ratio = 0.9;  // to reach
 };
 
 const std::vector<Case> cases{
@@ -158,9 +159,10 @@ const std::vector<Case> cases{
                           uniform(2, {128, 3, 3, 128}), uniform(3, {128}));
        run.operations = 2.0 * 5 * 80 * 100 * 128 * 128 * 9;
        return run;
-     }},
+     },
+     1},
     {"unsharp", 3.73, [] { return recorded(pipelines::unsharp(), empty({3, rows, columns}), colours()); }},
-    {"harris", 2.87, [] { return recorded(pipelines::harris(), empty({rows - 6, columns - 6}), colours()); }},
+    {"harris", 2.87, [] { return recorded(pipelines::harris(), empty({rows - 6, columns - 6}), colours()); }, 1},
     {"depthwise_separable", 0.554,
      [] {
        Run run = recorded(pipelines::depthwise_separable(), empty({4, 112, 112, 16}), uniform(1, {4, 112, 112, 32}),
@@ -318,7 +320,7 @@ int main(int count, char **arguments) {
       }
       report.add({each.name, "time of a launch", times.best, "ms", halide.ms > 0 ? "Halide 21" : "Halide 21, recorded",
                   peer_ms, rate},
-                 {.ratio_at_least = 0.9});
+                 {.ratio_at_least = each.ratio});
       product *= peer_ms / times.best;
       ++compared;
     }

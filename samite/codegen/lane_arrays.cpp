@@ -27,6 +27,11 @@ const LaneArrays::LocalArray &LaneArrays::array_of(LocalArrayId array) const {
   return *known;
 }
 
+std::string_view LaneArrays::element_type(LocalArrayId id) const {
+  const LocalArray &array = array_of(id);
+  return array.of_block ? memory_name(array.type) : scalar_name(array.type);
+}
+
 bool LaneArrays::harmless_without_lanes(LocalArrayId id, const Value &index) const {
   const LocalArray &array = array_of(id);
   if (array.of_strip) return true;

@@ -18,6 +18,8 @@ class LaneArrays {
   void allocate(const ir::Allocate &allocate, SourceLocation where);
   std::string load(const ir::Operation &operation, SourceLocation where);
   void store(const ir::LocalStore &store, SourceLocation where);
+  // In memory, outside of lanes.
+  std::string_view element_type(ir::LocalArrayId array) const;
   // Whether an access is harmless if no lane is active.
   bool harmless_without_lanes(ir::LocalArrayId array, const ir::Value &index) const;
 

@@ -17,6 +17,23 @@ void LanesEmitter::loop(const For &loop) {
     if (const auto rows = rows_.of(loop); !rows.empty()) return loop_in_pieces(loop, rows);
     return common_loop(loop);
   }
+  if (const auto *written = loop_functions_.written_by(loop)) return loop_function(loop, *written);
+  serial_loop(loop);
+}
+
+void LanesEmitter::loop_function(const For &loop, const std::set<LocalArrayId> &written) {
+  std::string parameters, arguments;
+  for (const LocalArrayId array : written) {
+    const std::string_view separator = arguments.empty() ? "" : ", ";
+    parameters += fmt::format("{}{} *__restrict {}", separator, arrays_.element_type(array), array_name(array));
+    arguments += fmt::format("{}{}", separator, array_name(array));
+  }
+  out_.open("[=]({}) __attribute__((noinline)) {{", parameters);
+  serial_loop(loop);
+  out_.close(fmt::format("}}({});", arguments));
+}
+
+void LanesEmitter::serial_loop(const For &loop) {
   if (loop.kind != LoopKind::Serial || failures_.in_instance()) return common_loop(loop);
   // A strip's additions to one element are summed over the loops around its thread loops.
   const std::size_t outer_sums = sums_.open(loop);

@@ -15,6 +15,7 @@ LanesEmitter::LanesEmitter(const Kernel &kernel, const EmitOptions &options, Lan
       arrays_(emission_, values_, failures_),
       sums_(emission_, values_, access_, failures_),
       rows_(emission_),
+      loop_functions_(kernel),
       race_steps_(kernel) {}
 
 void LanesEmitter::open_kernel(const std::string &entry) {

@@ -9,6 +9,7 @@
 #include "samite/codegen/lane_loop_text.h"
 #include "samite/codegen/lane_sums.h"
 #include "samite/codegen/lane_values.h"
+#include "samite/codegen/loop_functions.h"
 #include "samite/codegen/race_steps.h"
 #include "samite/codegen/rows.h"
 #include "samite/codegen/walk.h"
@@ -54,6 +55,8 @@ class LanesEmitter final : public Walk {
   // lane_loops.cpp
   void loop(const ir::For &loop) override;
   void loop_body(const ir::For &loop) override;
+  void serial_loop(const ir::For &loop);
+  void loop_function(const ir::For &loop, const std::set<ir::LocalArrayId> &written);
   void thread_loop(const ir::For &loop);
   void jammed_body(const ir::For &loop, const LaneLoop &text);
   void jammed(const ir::Block &block, const std::vector<std::string> &masks);
@@ -77,6 +80,7 @@ class LanesEmitter final : public Walk {
   LaneArrays arrays_;
   LaneSums sums_;
   Rows rows_;
+  const LoopFunctions loop_functions_;
   int loops_around_lanes_ = 0;  // enclosing serial ones
   Inside inside_;               // of the current thread loop
   std::string is_inside_;       // whether the current vector is inside, in its body

@@ -4,6 +4,16 @@ namespace samite::codegen {
 
 using namespace ir;
 
+namespace {
+
+// Such a loop is written out whole, so that its indices are constants.
+bool is_short(const For &loop) {
+  constexpr std::int64_t few = 32;
+  return loop.begin.is_constant() && loop.end.is_constant() && loop.end.as_int() - loop.begin.as_int() <= few;
+}
+
+}  // namespace
+
 void LoopText::declare(const std::vector<Carried> &carried) {
   for (const Carried &value : carried)
     emission_.out.line("{} {} = {};", values_.type(value.type, value.inner), values_.name(value.inner),
@@ -52,8 +62,9 @@ std::string LoopText::continues(const For &loop) const {
                      compare(">"));
 }
 
-LoopHead::LoopHead(bool rotated, const std::string &begin, const std::string &condition, const std::string &step)
-    : open(rotated ? fmt::format("if ({}{}) do {{", begin.empty() ? "" : begin + "; ", condition)
+LoopHead::LoopHead(bool rotated, const std::string &begin, const std::string &condition, const std::string &step,
+                   std::string_view wish)
+    : open(rotated ? fmt::format("if ({}{}) {}do {{", begin.empty() ? "" : begin + "; ", condition, wish)
                    : fmt::format("for ({}; {}; {}) {{", begin, condition, step)),
       close(rotated ? fmt::format("}} while ({}, {});", step, condition) : "}") {}
 
@@ -61,7 +72,8 @@ std::string LoopText::open(const For &loop) {
   if (loop.rolled && loop.step.is_constant(1.0)) return open_counted(loop);
   const std::string index = values_.name(loop.index);
   const LoopHead head(rotated_, fmt::format("{} {} = {}", scalar_name(loop.type), index, values_.scalar(loop.begin)),
-                      continues(loop), fmt::format("{} += {}", index, values_.scalar(loop.step)));
+                      continues(loop), fmt::format("{} += {}", index, values_.scalar(loop.step)),
+                      is_short(loop) ? "" : "_Pragma(\"clang loop unroll(disable) interleave_count(1)\") ");
   emission_.out.open("{}", head.open);
   return head.close;
 }

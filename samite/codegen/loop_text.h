@@ -15,7 +15,8 @@ class LoopText {
 
   // Whether loops ask at their end whether to continue, and once before they begin (LoopHead). LLVM would otherwise
   // rotate them so, one after another, and forget each time all that it knows about the loops around: in a kernel of
-  // many loops that takes half of its compile time.
+  // many loops that takes half of its compile time. LLVM neither unrolls nor interleaves such loops, unless they are
+  // short: each would get three bodies to compile.
   bool rotated() const { return rotated_; }
 
   // Returns the line that closes the loop.
@@ -42,7 +43,9 @@ class LoopText {
 struct LoopHead {
   std::string open, close;
 
-  LoopHead(bool rotated, const std::string &begin, const std::string &condition, const std::string &step);
+  // `wish`: what the compiler is asked to do with a rotated loop.
+  LoopHead(bool rotated, const std::string &begin, const std::string &condition, const std::string &step,
+           std::string_view wish = "");
 };
 
 // Whether a value does not change in the loop.

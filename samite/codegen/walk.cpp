@@ -1,6 +1,7 @@
 #include "samite/codegen/walk.h"
 
 #include "samite/base/error.h"
+#include "samite/codegen/loop_functions.h"
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/sm90/product_loops.h"
@@ -13,17 +14,6 @@
 namespace samite::codegen {
 
 using namespace ir;
-
-namespace {
-
-bool has_many_loops(const Kernel &kernel) {
-  constexpr int many = 64;
-  int loops = 0;
-  for_each_statement(kernel.body, [&](const Stmt &stmt) { loops += stmt.as<For>() != nullptr; });
-  return loops >= many;
-}
-
-}  // namespace
 
 Walk::Walk(const Kernel &kernel, const EmitOptions &options, const Values &values, TileFunctions functions)
     : emission_(kernel, options),

@@ -1,4 +1,6 @@
-// Pipelines of 100 Funcs are lowered in a moment: what is needed of each does not grow from Func to Func.
+// Pipelines of 100 Funcs are lowered in a moment: what is needed of each does not grow from Func to Func. And kernels
+// of so many loops are right.
+#include "samite/samite.h"
 #include "samite/schedule/lower.h"
 #include "tests/lang/captured_pipeline.h"
 
@@ -6,6 +8,8 @@
 
 #include <ctime>
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace samite::test {
 namespace {
@@ -94,6 +98,37 @@ TEST(HundredFuncs, ByChance) {
       sum += all[below(all.size())](y + static_cast<int>(below(5)) - 2, x + static_cast<int>(below(5)) - 2);
     return sum;
   });
+}
+
+// Each loop of the tile is a function of the kernel's text; at the root each Func has a kernel.
+TEST(HundredFuncs, InATileAsAtTheRoot) {
+  constexpr int stages = 40;
+  const Pipeline chain{"chain", {"out", "in"}, [](Array<float, 2> out, Array<const float, 2> in) {
+                         const Var y{"y"}, x{"x"}, yo{"yo"}, xo{"xo"}, yi{"yi"}, xi{"xi"};
+                         std::vector<Func<float>> all{repeat_edge(in)};
+                         for (int i = 1; i < stages; ++i) {
+                           const Float value = stencil(all, y, x) * 0.25f;
+                           all.emplace_back("f" + std::to_string(i));
+                           all.back()(y, x) = value;
+                         }
+                         Func result{"result", out};
+                         result(y, x) = all.back()(y, x);
+                         schedule_cpu([&] {
+                           result.tile(x, y, xo, yo, xi, yi, 64, 64);
+                           for (std::size_t i = 1; i < all.size(); ++i) all[i].compute_at(result, xo);
+                         });
+                         schedule("root", [&] {
+                           for (std::size_t i = 1; i < all.size(); ++i) all[i].compute_root();
+                         });
+                       }};
+  std::vector<float> values;
+  for (int i = 0; i < 70 * 65; ++i) values.push_back(static_cast<float>(i * 37 % 101));
+  const Buffer<float> in{Device::cpu(), {70, 65}, values}, tiled{Device::cpu(), {70, 65}},
+      root{Device::cpu(), {70, 65}};
+  chain.launch(tiled, in);
+  chain.launch({.schedule = "root"}, root, in);
+  const std::vector<float> expected = root.to_vector(), found = tiled.to_vector();
+  for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-4 * expected[i]) << i;
 }
 
 }  // namespace
