@@ -31,7 +31,7 @@ int main() {
   std::vector<float> pixels(h * w);
   for (int i = 0; i < h * w; ++i) pixels[i] = static_cast<float>(i * 7 % 101);
   Device device = Device::preferred();
-  Buffer<float> in{device, {h, w}, pixels}, out{device, {h, w}};
+  Buffer<float> in{device, {h, w}, pixels, Gradient::tracked}, out{device, {h, w}, Gradient::tracked};
 
   blur.launch(out, in);
 
@@ -46,5 +46,12 @@ int main() {
       largest = std::max(largest, std::abs(out.at(y, x) - sum / 9));
     }
   std::printf("largest error on %s: %.1e\n", device.to_string().c_str(), largest);
-  return largest < 1e-4 ? 0 : 1;
+
+  // Each pixel of the result is a mean: its gradient is shared among the pixels that it is made of.
+  out.gradient().fill(1);
+  blur.launch({.direction = Direction::adjoint}, out, in);
+  double sum = 0;
+  for (float gradient : in.gradient().to_vector()) sum += gradient;
+  std::printf("sum of the gradients: %.2f for %d pixels\n", sum, h * w);
+  return largest < 1e-4 && std::abs(sum - h * w) < 1 ? 0 : 1;
 }

@@ -1,5 +1,6 @@
 #include "samite/jit/pipeline_definition.h"
 
+#include "samite/autodiff/pipeline_adjoint.h"
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
 #include "samite/schedule/lower.h"
@@ -108,6 +109,15 @@ std::string PipelineDefinition::schedule_for(DeviceKind device, const std::strin
                                 schedules_.empty() ? "it has none: leave PipelineOptions::schedule out"
                                                    : fmt::format("its schedules are {}", fmt::join(schedules_, ", "))));
   return wanted;
+}
+
+std::shared_ptr<PipelineDefinition> PipelineDefinition::adjoint(std::uint64_t active) {
+  if (!captured_) throw UserError(where_, fmt::format("pipeline '{}' has no algorithm to be differentiated", name_));
+  return adjoints_.get(active, [&] {
+    std::vector<bool> flags(parameters_.size());
+    for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = (active >> i & 1) != 0;
+    return make(autodiff::derive_pipeline_adjoint(*captured_, flags).pipeline);
+  });
 }
 
 std::shared_ptr<const ScheduledProgram> PipelineDefinition::program(const Target &target, const std::string &schedule) {

@@ -60,6 +60,10 @@ class PipelineDefinition {
   // The same, ready to run: made on first use.
   std::shared_ptr<const ScheduledProgram> program(const Target &target, const std::string &schedule);
 
+  // The pipeline of the gradients of these arrays, as bits: its parameters are this one's, and then the gradients
+  // (autodiff/pipeline_adjoint.h). Derived on first use; UserError if that is impossible.
+  std::shared_ptr<PipelineDefinition> adjoint(std::uint64_t active);
+
   // The programs so far, in order.
   struct Made {
     Target target;
@@ -85,6 +89,7 @@ class PipelineDefinition {
   std::shared_ptr<const ir::CapturedPipeline> captured_;
   std::uint64_t read_elsewhere_ = ~std::uint64_t{0};
   Memo<Key, Made> programs_;
+  Memo<std::uint64_t, std::shared_ptr<PipelineDefinition>> adjoints_;
 };
 
 }  // namespace samite::jit

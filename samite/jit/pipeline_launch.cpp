@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/jit/graph_capture.h"
+#include "samite/jit/pipeline_derivative.h"
 #include "samite/jit/stream_order.h"
 #include "samite/jit/tangent_launches.h"
 #include "samite/jit/tape_access.h"
@@ -28,8 +29,8 @@ LaunchOptions options_of_kernels(const PipelineOptions &options) {
 
 [[noreturn]] void refuse_derivative(const PipelineDefinition &definition, const std::string &why) {
   throw UserError(definition.where(),
-                  "pipeline '" + definition.name() + "' has no adjoint yet" + why +
-                      "; write the step as a Kernel or TileKernel, or give the gradient as a pipeline of your own");
+                  "pipeline '" + definition.name() + "' has no adjoint on a tape yet" + why +
+                      "; launch it with Direction::adjoint yourself, or write the step as a Kernel or TileKernel");
 }
 
 // Recording a launch whose arrays track gradients suggests that they are wanted.
@@ -49,7 +50,6 @@ struct Checked {
 };
 
 Checked check(PipelineDefinition &definition, const PipelineOptions &options, std::span<const Argument> arguments) {
-  if (options.direction != Direction::forward) refuse_derivative(definition, "");
   const Callee callee = definition.callee();
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (definition.parameters()[i].is_array()) check_buffer(callee, i, *arguments[i].buffer);
@@ -109,6 +109,10 @@ void launch_pipeline(const std::shared_ptr<PipelineDefinition> &definition, cons
                      std::span<const Argument> arguments, SourceLocation where) {
   at_call("launched", where, [&] {
     refuse_inside_kernel(definition->callee());
+    if (options.direction != Direction::forward) {
+      const DerivedPipeline derived = derived_pipeline(definition, options, arguments);
+      return launch_pipeline(derived.definition, derived.options, views(derived.arguments), where);
+    }
     const Checked checked = check(*definition, options, arguments);
     refuse_gradients(*definition, arguments);
     const ScheduledProgram &program = *checked.program;
@@ -128,7 +132,11 @@ void launch_pipeline(const std::shared_ptr<PipelineDefinition> &definition, cons
 
 PipelineLaunch record_pipeline(const std::shared_ptr<PipelineDefinition> &definition, const PipelineOptions &options,
                                std::vector<OwnedArgument> arguments, SourceLocation where) {
-  return at_call("recorded", where, [&] { return PipelineLaunch(definition, options, std::move(arguments)); });
+  return at_call("recorded", where, [&] {
+    if (options.direction == Direction::forward) return PipelineLaunch(definition, options, std::move(arguments));
+    DerivedPipeline derived = derived_pipeline(definition, options, views(arguments));
+    return PipelineLaunch(derived.definition, derived.options, std::move(derived.arguments));
+  });
 }
 
 }  // namespace jit

@@ -24,7 +24,10 @@ namespace samite {
 
 // As in LaunchOptions, for all kernels of the pipeline.
 struct PipelineOptions {
-  Direction direction = Direction::forward;  // others are not implemented for pipelines: UserError
+  // An adjoint launch is a launch of the pipeline's adjoint (autodiff/pipeline_adjoint.h), under its default schedule,
+  // with the gradients of arguments that track theirs. Recorded, it is a launch of "…_adjoint", whose arguments are the
+  // pipeline's and these gradients. UserError for tangents.
+  Direction direction = Direction::forward;
   std::optional<Stream> stream = {};
   // The name of a schedule. If empty, "cuda" on a CUDA device and "cpu" on the CPU if the pipeline has it, else the
   // default schedule.

@@ -11,8 +11,9 @@
 // compiles the kernels, concurrently, as a Kernel's launch does.
 //
 // Arguments and their checks are the same as a Kernel's. A launch has no extents: the arrays' extents determine what is
-// computed. Pipelines have no adjoints. While a tape records, launching a pipeline is a UserError if one of its arrays
-// tracks its gradient; otherwise it runs, and the tape keeps the values that it overwrites.
+// computed. With Direction::adjoint, a launch adds to the gradients of what it reads. While a tape records, launching a
+// pipeline is a UserError if one of its arrays tracks its gradient; otherwise it runs, and the tape keeps the values
+// that it overwrites.
 //
 // Thread-safe after construction. Copies share what is compiled.
 #pragma once

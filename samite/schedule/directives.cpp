@@ -227,8 +227,12 @@ class Calls {
       ++of.count;
       of.repeated = of.repeated || !definition.reductions.empty();
       for (const ir::Value &index : stmt.as<ir::Let>()->value.operands) {
-        const passes::Interval interval =
-            forms.interval(index, somewhere, [](const passes::Symbol &) { return passes::Range{}; });
+        const auto any_range = [](const passes::Symbol &) { return passes::Range{}; };
+        // The host computes bounds that are no forms.
+        const auto computed = [&](const Derived &) {
+          return passes::Affine(passes::Symbol::local(algorithm_.local_count));
+        };
+        const passes::Interval interval = forms.interval(index, somewhere, any_range, computed);
         of.unbounded = of.unbounded || !interval.lower.known() || !interval.upper.known();
       }
     }

@@ -63,6 +63,7 @@ class Forms {
 
  private:
   passes::Affine made(const ir::Operation &operation) const;
+  std::optional<IntegerFunction> function_of_launch(const ir::Value &value) const;
   std::optional<IntegerFunction> function_of_integer(const ir::Value &value) const;
   passes::Interval of_float(const ir::Value &cast, const Environment &environment, const passes::RangeOfSymbol &of,
                             const Derive &derive) const;

@@ -18,15 +18,6 @@ using passes::Interval;
 
 namespace {
 
-// The tighter of two valid bounds; one may be unknown.
-Affine nearer_below(const Affine &a, const Affine &b) { return !a.known() ? b : !b.known() ? a : least(a, b); }
-Affine nearer_above(const Affine &a, const Affine &b) { return !a.known() ? b : !b.known() ? a : greatest(a, b); }
-// The weaker of two bounds, either of which may apply.
-Affine both_least(const Affine &a, const Affine &b) { return a.known() && b.known() ? least(a, b) : Affine::unknown(); }
-Affine both_greatest(const Affine &a, const Affine &b) {
-  return a.known() && b.known() ? greatest(a, b) : Affine::unknown();
-}
-
 // The range of a small type.
 Interval of_type(ScalarType type) {
   switch (type) {
@@ -42,6 +33,19 @@ Interval of_type(ScalarType type) {
 class Bounds {
  public:
   Bounds(const passes::RangeOfSymbol &range, const Derive &derive) : range_(range), derive_(derive) {}
+
+  // The tighter of two valid bounds; one may be unknown.
+  Affine nearer_below(const Affine &a, const Affine &b) const { return !a.known() ? b : !b.known() ? a : least(a, b); }
+  Affine nearer_above(const Affine &a, const Affine &b) const {
+    return !a.known() ? b : !b.known() ? a : greatest(a, b);
+  }
+  // The weaker of two bounds, either of which may apply.
+  Affine both_least(const Affine &a, const Affine &b) const {
+    return a.known() && b.known() ? least(a, b) : Affine::unknown();
+  }
+  Affine both_greatest(const Affine &a, const Affine &b) const {
+    return a.known() && b.known() ? greatest(a, b) : Affine::unknown();
+  }
 
   bool natural(const Interval &of) const { return of.lower.known() && at_least(of.lower, range_).value_or(-1) >= 0; }
   bool negative(const Interval &of) const { return of.upper.known() && at_most(of.upper, range_).value_or(1) <= 0; }
@@ -163,8 +167,15 @@ class Bounds {
     return false;
   }
 
-  static Affine above_zero(const Affine &of) { return both_greatest(of, 0); }
-  static Affine below_zero(const Affine &of) { return both_least(of, 0); }
+  // If it is no form, it is computed.
+  Affine least(const Affine &a, const Affine &b) const { return chosen(Op::Min, passes::least(a, b), a, b); }
+  Affine greatest(const Affine &a, const Affine &b) const { return chosen(Op::Max, passes::greatest(a, b), a, b); }
+  Affine chosen(Op op, const Affine &form, const Affine &a, const Affine &b) const {
+    return form.known() || !a.known() || !b.known() || !derive_ ? form : derive_({op, {a, b}, {}});
+  }
+
+  Affine above_zero(const Affine &of) const { return both_greatest(of, 0); }
+  Affine below_zero(const Affine &of) const { return both_least(of, 0); }
 
   Interval by_constant(const Interval &of, std::int64_t by) const {
     const Affine lower = passes::quotient(of.lower, by);
@@ -293,6 +304,27 @@ std::optional<IntegerFunction> Forms::function_of_integer(const Value &value) co
   return function;
 }
 
+// For an integer that is the same for all elements: the host computes it.
+std::optional<IntegerFunction> Forms::function_of_launch(const Value &value) const {
+  std::set<LocalId> seen;
+  std::vector<const Let *> made;  // operands first
+  const std::function<bool(const Value &)> follow = [&](const Value &of) {
+    if (!of.is_local() || seen.contains(of.id())) return true;
+    const auto let = lets_.find(of.id());
+    if (let == lets_.end()) return false;
+    const Operation &operation = let->second->value;
+    if (!info(operation.op).pure || is_floating(operation.type.element())) return false;
+    if (!std::ranges::all_of(operation.operands, follow)) return false;
+    seen.insert(of.id());
+    made.push_back(let->second);
+    return true;
+  };
+  if (!is_integer(value.type().element()) || !value.is_local() || !follow(value)) return std::nullopt;
+  IntegerFunction function{{}, {}, value};
+  for (const Let *let : made) function.body.emplace_back(*let, SourceLocation());
+  return function;
+}
+
 // Where one of two operands is NaN, the least and the greatest are the other one.
 Forms::FloatingRange Forms::floating(const Value &value) const {
   constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -355,10 +387,24 @@ Forms::FloatingRange Forms::floating(const Value &value) const {
 
 Interval Forms::interval(const Value &value, const Environment &environment, const passes::RangeOfSymbol &range,
                          const Derive &derive) const {
-  if (const Affine of = form(value); of.known()) return over_all(of, environment);
+  // The host computes what is the same for all elements, if it is no short form.
+  constexpr std::size_t short_form = Affine::most_nodes / 2;
+  const auto of_launch = [&](const Interval &known) -> std::optional<Interval> {
+    const auto function = derive ? function_of_launch(value) : std::nullopt;
+    if (!function) return std::nullopt;
+    return Interval::of(derive({Op::Copy, {}, known, std::make_shared<const IntegerFunction>(*function)}));
+  };
+  if (const Affine of = form(value); of.known()) {
+    if (of.nodes() > short_form)
+      if (const auto number = of_launch({})) return *number;
+    const Interval all = over_all(of, environment);
+    if (!derive || (all.lower.known() && all.upper.known())) return all;
+  }
   const Operation *operation = this->operation(value);
   if (!operation) return {};
   Interval found = interval_of(value, *operation, environment, range, derive);
+  if (!found.lower.known() || !(found.lower == found.upper))
+    if (const auto number = of_launch(found)) return *number;
   const Interval narrow = of_type(operation->type.element());
   if (!narrow.lower.known()) return found;
   // Numbers of few bits wrap round.
@@ -427,7 +473,7 @@ Interval Forms::interval_of(const Value &value, const Operation &of_value, const
       const Interval of = operand(0);
       if (operation->operands[1].is_constant() && constant(1) >= 0 && constant(1) <= 30)
         return {quotient(of.lower, std::int64_t{1} << constant(1)), quotient(of.upper, std::int64_t{1} << constant(1))};
-      return {both_least(of.lower, 0), both_greatest(of.upper, 0)};
+      return {bounds.both_least(of.lower, 0), bounds.both_greatest(of.upper, 0)};
     }
     case Op::And: return bounds.conjunction(operand(0), operand(1));
     case Op::Or: return bounds.disjunction(operand(0), operand(1));
@@ -437,18 +483,20 @@ Interval Forms::interval_of(const Value &value, const Operation &of_value, const
     case Op::TrailingZeros: return {0, static_cast<std::int64_t>(8 * size_of(operation->type.element()))};
     case Op::Min: {
       const Interval a = operand(0), b = operand(1);
-      return {both_least(a.lower, b.lower), nearer_below(a.upper, b.upper)};
+      return {bounds.both_least(a.lower, b.lower), bounds.nearer_below(a.upper, b.upper)};
     }
     case Op::Max: {
       const Interval a = operand(0), b = operand(1);
-      return {nearer_above(a.lower, b.lower), both_greatest(a.upper, b.upper)};
+      return {bounds.nearer_above(a.lower, b.lower), bounds.both_greatest(a.upper, b.upper)};
     }
     case Op::Select:
-      return {both_least(operand(1).lower, operand(2).lower), both_greatest(operand(1).upper, operand(2).upper)};
+      return {bounds.both_least(operand(1).lower, operand(2).lower),
+              bounds.both_greatest(operand(1).upper, operand(2).upper)};
     case Op::Load: {
       if (operation->array != promises_) return of_type(operation->type.element());
       const Interval own = operand(0), low = operand(1), high = operand(2);
-      const Affine lower = nearer_above(own.lower, low.lower), upper = nearer_below(own.upper, high.upper);
+      const Affine lower = bounds.nearer_above(own.lower, low.lower),
+                   upper = bounds.nearer_below(own.upper, high.upper);
       return {lower.known() ? lower : low.lower, upper.known() ? upper : high.upper};
     }
     default: return {};
