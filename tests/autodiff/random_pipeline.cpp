@@ -135,7 +135,7 @@ class Writer {
       case 8: {
         Reduction k{"k", 0, 4};
         auto [least, place] = argmin(k, along(k));
-        f(y, x) = least + expression(y, place, 1);
+        f(y, x) = least + expression(y, clamp(place, 0, 3), 1);
         break;
       }
       case 9: {

@@ -102,6 +102,7 @@ TEST(RandomPipelines, HaveTheGradientsOfCentralDifferences) {
     if (testing::Test::HasFatalFailure()) break;
   }
   for (const auto &[reason, times] : refused) std::cout << times << " refused: " << reason << '\n';
+  // Most of them in the default schedule: the union of what many updates touch is too long a form there.
   EXPECT_LE(refusals, count / 2);
 }
 
