@@ -463,32 +463,65 @@ def _type_of_sums(q: Tensor) -> torch.dtype:
     return torch.float64 if q.dtype == torch.float64 else torch.float32
 
 
-def _attention_run(q: Tensor, k: Tensor, v: Tensor, causal: bool, scale: float) -> tuple[Tensor, Tensor]:
+def _masks(
+    causal: bool,
+    scale: float,
+    from_the_end: bool,
+    window: int | None,
+    bias: Tensor | None,
+    slopes: Tensor | None,
+    lengths: Tensor | None,
+) -> dict[str, Any]:
+    arrays = {"bias": bias, "slopes": slopes, "lengths": lengths}
+    return {"causal": causal, "scale": scale, "from_the_end": from_the_end, "window": window, **arrays}
+
+
+_MASKS = (
+    "bool causal, float scale, bool from_the_end, SymInt? window, Tensor? bias, Tensor? slopes, Tensor? lengths)"
+)
+
+
+def _attention_run(q: Tensor, k: Tensor, v: Tensor, *masks: Any) -> tuple[Tensor, Tensor]:
     row_sums = q.new_empty(q.shape[:3], dtype=_type_of_sums(q))
-    return ready.attention(q, k, v, causal=causal, scale=scale, row_sums=row_sums), row_sums
+    return ready.attention(q, k, v, row_sums=row_sums, **_masks(*masks)), row_sums
 
 
 def _attention_backward(wanted: Sequence[bool], inputs: list[Any], outputs: list[Any], cotangents: Any) -> Any:
-    q, k, v, causal, scale = inputs
-    return *_attention_adjoint(q, k, v, outputs[0], outputs[1], cotangents[0], causal, scale), None, None
+    q, k, v, *masks = inputs
+    return *_attention_adjoint(q, k, v, *outputs, cotangents[0], *masks), *(None for _ in masks)
 
 
 _attention_adjoint = _op(
-    "attention_adjoint(Tensor q, Tensor k, Tensor v, Tensor out, Tensor row_sums, Tensor g, bool causal, float scale)"
-    " -> (Tensor, Tensor, Tensor)",
-    lambda q, k, v, out, row_sums, g, causal, scale: ready.attention_adjoint(
-        q, k, v, out, row_sums, g, causal=causal, scale=scale
-    ),
-    lambda q, k, v, out, row_sums, g, causal, scale: tuple(each.new_empty(each.shape) for each in (q, k, v)),
-)
+    "attention_adjoint(Tensor q, Tensor k, Tensor v, Tensor out, Tensor row_sums, Tensor g, " + _MASKS
+    + " -> (Tensor, Tensor, Tensor)",
+    lambda q, k, v, out, row_sums, g, *masks: ready.attention_adjoint(q, k, v, out, row_sums, g, **_masks(*masks)),
+    lambda q, k, v, out, row_sums, g, *masks: tuple(each.new_empty(each.shape) for each in (q, k, v)),
+)  # fmt: skip
 _attention = _op(
-    "attention(Tensor q, Tensor k, Tensor v, bool causal, float scale) -> (Tensor, Tensor)",
+    "attention(Tensor q, Tensor k, Tensor v, " + _MASKS + " -> (Tensor, Tensor)",
     _attention_run,
-    lambda q, k, v, causal, scale: (q.new_empty(q.shape), q.new_empty(q.shape[:3], dtype=_type_of_sums(q))),
+    lambda q, k, v, *masks: (q.new_empty(q.shape), q.new_empty(q.shape[:3], dtype=_type_of_sums(q))),
     _attention_backward,
 )
 
 
-def attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, scale: float | None = None) -> Tensor:
-    """samite.attention, differentiable: as torch.nn.functional.scaled_dot_product_attention."""
-    return _attention(q, k, v, causal, ready._scale(scale, q.shape[-1]))[0]
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    from_the_end: bool = False,
+    window: int | None = None,
+    bias: Tensor | None = None,
+    slopes: Tensor | None = None,
+    lengths: Tensor | None = None,
+) -> Tensor:
+    """samite.attention, differentiable: as torch.nn.functional.scaled_dot_product_attention. The bias and the slopes have
+    no gradients, and are refused if they require some."""
+    for name, mask in (("bias", bias), ("slopes", slopes)):
+        if mask is not None and mask.requires_grad:
+            raise user_error(f"samite.torch.attention(): the {name} has no gradient here: give {name}.detach()")
+    number = ready._scale(scale, q.shape[-1])
+    return _attention(q, k, v, causal, number, from_the_end, window, bias, slopes, lengths)[0]

@@ -41,6 +41,8 @@ _layer_norm = functools.lru_cache(4096)(_ready.layer_norm)
 _layer_norm_adjoint = functools.lru_cache(4096)(_ready.layer_norm_adjoint)
 _attention = functools.lru_cache(4096)(_ready.attention)
 _attention_adjoint = functools.lru_cache(4096)(_ready.attention_adjoint)
+_masked_attention = functools.lru_cache(4096)(_ready.masked_attention)
+_masked_attention_adjoint = functools.lru_cache(4096)(_ready.masked_attention_adjoint)
 
 Group = tuple[int | None, int | None]
 
@@ -616,21 +618,62 @@ def layer_norm(
     return _returned(out, what, y)
 
 
-def _heads(operation: str, q: Given, k: Given, v: Given, *others: Given) -> tuple[int, int, int, int, int]:
-    """Batches, heads, rows of q, numbers of a row, rows of k."""
+def _heads(operation: str, q: Given, k: Given, v: Given, *others: Given) -> tuple[int, int, int, int, int, int]:
+    """Batches, heads, rows of q, numbers of a row, rows of k, heads of q that share one of k."""
     if any(len(each.shape) != 4 for each in (q, k, v)):
         _refuse(operation, "expected arrays of (batches, heads, rows, size): reshape them", q, k, v)
     batches, heads, rows, size = q.shape
+    of_k = k.shape[1] if k.shape[1] and heads % k.shape[1] == 0 else heads
     for each in (k, v):
-        _expect(operation, each, q.dtype, (batches, heads, k.shape[2], size), q)
+        _expect(operation, each, q.dtype, (batches, of_k, k.shape[2], size), q)
     if k.shape[2] == 0:
         _refuse(operation, "expected a row of k and v, so that there is something to weigh", q, k, v)
     _one_device(operation, q, k, v, *others)
-    return batches, heads, rows, size, k.shape[2]
+    return batches, heads, rows, size, k.shape[2], heads // of_k if of_k else 1
 
 
 def _scale(scale: float | None, size: int) -> float:
     return 1 / math.sqrt(max(size, 1)) if scale is None else scale
+
+
+_FARTHEST = 1 << 30  # of distances
+
+
+class Masks:
+    """What attention's masks ask kernels for: nothing where `used` is false."""
+
+    def __init__(
+        self, q: Given, shape: tuple[int, ...], causal: bool, from_the_end: bool, window: int | None, *arrays: Any
+    ) -> None:
+        bias, slopes, lengths = arrays
+        if window is not None and window < 1:
+            raise user_error(f"samite.attention(): expected a window of at least one row; {window!r} is given")
+        batches, heads, rows, _, terms, _ = shape
+        sums = "float64" if q.dtype == "float64" else "float32"
+        has_distances = causal or window is not None or slopes is not None
+        self.kinds = (
+            bool(from_the_end) and has_distances and (rows != terms or lengths is not None),
+            *(array is not None for array in arrays),
+        )
+        self.used = window is not None or any(self.kinds)
+        before = _FARTHEST if window is None else min(window - 1, _FARTHEST)
+        self.distances = (before, 0 if causal else before) if self.used else ()
+        self.arrays: list[Any] = []
+        if not self.used:
+            return
+        expected = (
+            ("bias", bias, q.dtype, (batches, heads, rows, terms)),
+            ("slopes", slopes, sums, (heads,)),
+            ("lengths", lengths, "int32", (batches,)),
+        )
+        for name, array, dtype, extents in expected:
+            if array is None:
+                array = new(q, (1,) * len(extents), dtype, zero=True)
+            else:
+                each = given("attention", name, array)
+                _expect("attention", each, dtype, extents, q)
+                _one_device("attention", q, each)
+            self.arrays.append(array)
 
 
 def attention(
@@ -640,39 +683,75 @@ def attention(
     *,
     causal: bool = False,
     scale: float | None = None,
+    from_the_end: bool = False,
+    window: int | None = None,
+    bias: Any = None,
+    slopes: Any = None,
+    lengths: Any = None,
     out: Any = None,
     row_sums: Any = None,
     stream: Any = None,
 ) -> Any:
     """softmax(scale q kᵀ) v for each head of each batch; all are (batches, heads, rows, size).
 
-    Of float16, bfloat16, float32 or float64, with up to 256 numbers in a row, and with any strides. `causal` lets row i
-    of q see rows 0 to i of k. The scale is 1 / sqrt(size) where none is given. `row_sums`, of float32 (float64 for
-    float64) with shape (batches, heads, rows of q), is written if given: log of the sum of exp(scale q kᵀ), for the
-    adjoint.
+    Of float16, bfloat16, float32 or float64, with up to 256 numbers in a row, and with any strides. k and v may have
+    fewer heads, each of which as many consecutive heads of q share. `causal` lets row i of q see rows 0 to i of k. The
+    scale is 1 / sqrt(size) where none is given. `row_sums`, of float32 (float64 for float64) with shape (batches, heads,
+    rows of q), is written if given: log of the sum of exp(scale q kᵀ), for the adjoint.
+
+    Masks: `from_the_end` takes distances of rows of k and q from the last rows of both, as if those of q were the last
+    ones of k; rows at a distance of `window` and more are not seen; `bias`, of q's type with shape (batches, heads, rows
+    of q, rows of k), is added to scale q kᵀ; `slopes`, of row_sums' type for each head, times the distance are
+    subtracted; `lengths`, of int32 for each batch element, are how many of its rows of k count. A row that sees nothing
+    becomes zeros.
     """
     x, y, z = given("attention", "q", q), given("attention", "k", k), given("attention", "v", v)
     shape = _heads("attention", x, y, z)
-    kernel, extents = _attention(x.dtype, shape, bool(causal), x.device)
+    masks = Masks(x, shape, causal, from_the_end, window, bias, slopes, lengths)
+    kernel, extents = (
+        _masked_attention(x.dtype, shape, masks.kinds, x.device)
+        if masks.used
+        else _attention(x.dtype, shape, bool(causal), x.device)
+    )
     result_array = _output("attention", out, x, x.dtype, x.shape)
     sums = _output("attention", row_sums, x, "float64" if x.dtype == "float64" else "float32", x.shape[:3])
     if 0 not in x.shape:
-        kernel(q, k, v, result_array, sums, _scale(scale, shape[3]), extents=extents, stream=stream)
+        arrays = (q, k, v, *masks.arrays, result_array, sums)
+        kernel(*arrays, _scale(scale, shape[3]), *masks.distances, extents=extents, stream=stream)
     return _returned(out, x, result_array)
 
 
 def attention_adjoint(
-    q: Any, k: Any, v: Any, out: Any, row_sums: Any, cotangent: Any, *, causal: bool = False, scale: float | None = None
+    q: Any,
+    k: Any,
+    v: Any,
+    out: Any,
+    row_sums: Any,
+    cotangent: Any,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    from_the_end: bool = False,
+    window: int | None = None,
+    bias: Any = None,
+    slopes: Any = None,
+    lengths: Any = None,
 ) -> tuple[Any, Any, Any]:
     """The gradients of q, k and v for that of attention's result, of what attention() has made."""
     x, y, z = given("attention", "q", q), given("attention", "k", k), given("attention", "v", v)
     shape = _heads("attention", x, y, z)
+    masks = Masks(x, shape, causal, from_the_end, window, bias, slopes, lengths)
     number = _scale(scale, shape[3])
-    rows, queries, keys = _attention_adjoint(x.dtype, shape, bool(causal), x.device, number)
+    rows, queries, keys = (
+        _masked_attention_adjoint(x.dtype, shape, masks.kinds, x.device, number)
+        if masks.used
+        else _attention_adjoint(x.dtype, shape, bool(causal), x.device, number)
+    )
     gradients = [new(x, each.shape, x.dtype) for each in (x, y, z)]
     products = new(x, x.shape[:3], "float64" if x.dtype == "float64" else "float32")
     if 0 not in x.shape:
         rows[0](out, cotangent, products, extents=rows[1])
-        queries[0](q, k, v, row_sums, products, cotangent, gradients[0], number, extents=queries[1])
-        keys[0](q, k, v, row_sums, products, cotangent, *gradients[1:], number, extents=keys[1])
+        inputs = (q, k, v, *masks.arrays, row_sums, products, cotangent)
+        queries[0](*inputs, gradients[0], number, *masks.distances, extents=queries[1])
+        keys[0](*inputs, *gradients[1:], number, *masks.distances, extents=keys[1])
     return result(x, gradients[0]), result(x, gradients[1]), result(x, gradients[2])

@@ -236,8 +236,10 @@ class ReadyKernels {
                                    device_of(device)));
   }
 
-  // Batches, heads, rows of q, numbers of a row, rows of k.
-  using AttentionShape = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+  // Batches, heads, rows of q, numbers of a row, rows of k, heads of q for each of k.
+  using AttentionShape = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+  // From the end, with a bias, slopes and lengths.
+  using AttentionMasks = std::tuple<bool, bool, bool, bool>;
   nb::tuple attention(const std::string &type, const AttentionShape &shape, bool causal, int device) {
     return made(ops::attention_launch(type_named(type), of(shape), causal, device_of(device)));
   }
@@ -247,11 +249,25 @@ class ReadyKernels {
         ops::attention_adjoint_launches(type_named(type), of(shape), causal, device_of(device), scale);
     return {made(planned.row_products), made(planned.of_queries), made(planned.of_keys)};
   }
+  nb::tuple masked_attention(const std::string &type, const AttentionShape &shape, const AttentionMasks &masks,
+                             int device) {
+    return made(ops::masked_attention_launch(type_named(type), of(shape), of(masks), device_of(device)));
+  }
+  std::vector<nb::tuple> masked_attention_adjoint(const std::string &type, const AttentionShape &shape,
+                                                  const AttentionMasks &masks, int device, double scale) {
+    const ops::AttentionAdjoint planned =
+        ops::masked_attention_adjoint_launches(type_named(type), of(shape), of(masks), device_of(device), scale);
+    return {made(planned.row_products), made(planned.of_queries), made(planned.of_keys)};
+  }
 
  private:
   static ops::AttentionShape of(const AttentionShape &shape) {
-    const auto &[batches, heads, rows, size, terms] = shape;
-    return {batches, heads, rows, size, terms};
+    const auto &[batches, heads, rows, size, terms, heads_of_key] = shape;
+    return {batches, heads, rows, size, terms, heads_of_key};
+  }
+  static ops::AttentionMasks of(const AttentionMasks &masks) {
+    const auto &[from_the_end, bias, slopes, lengths] = masks;
+    return {true, from_the_end, bias, slopes, lengths};
   }
 
   std::map<const jit::KernelDefinition *, nb::object> kernels_;
@@ -309,7 +325,9 @@ void define_ready(nb::module_ &module) {
       .def("cross_entropy_adjoint", planned<&ReadyKernels::cross_entropy_adjoint>)
       .def("rotary", planned<&ReadyKernels::rotary>)
       .def("attention", planned<&ReadyKernels::attention>)
-      .def("attention_adjoint", planned<&ReadyKernels::attention_adjoint>);
+      .def("attention_adjoint", planned<&ReadyKernels::attention_adjoint>)
+      .def("masked_attention", planned<&ReadyKernels::masked_attention>)
+      .def("masked_attention_adjoint", planned<&ReadyKernels::masked_attention_adjoint>);
 }
 
 }  // namespace samite::python

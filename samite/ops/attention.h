@@ -4,9 +4,11 @@
 //   ops::attention_adjoint(q, k, v, out, row_sums, out_gradient, q_gradient, k_gradient, v_gradient, {.causal = true});
 //
 // All are (batches, heads, rows, size), and may be views with any strides; permute() turns (batches, rows, heads, size)
-// into it. q and out have the same rows, and so have k and v. No matrix of weights is stored: a block has some rows of
-// q, iterates over blocks of k and v, and keeps the running maximum, the sum of exponentials and the weighted sum of v
-// (Milakov, Gimelshein, Online normalizer calculation for softmax, 2018; Dao, FlashAttention-2, 2023).
+// into it. q and out have the same rows, and so have k and v, which may have fewer heads: then as many consecutive
+// heads of q share one of theirs (grouped queries; with one head, multi-query). No matrix of weights is stored: a block
+// has some rows of q, iterates over blocks of k and v, and keeps the running maximum, the sum of exponentials and the
+// weighted sum of v (Milakov, Gimelshein, Online normalizer calculation for softmax, 2018; Dao, FlashAttention-2,
+// 2023).
 //
 // The adjoint recomputes the weights from the logarithm of each row's sum of exponentials, which the forward run
 // stores. It is three kernels: one for the dot product of each row of out and its gradient, one that iterates over k
@@ -28,11 +30,24 @@ struct AttentionOptions {
   std::optional<double> scale = {};   // default: 1 / sqrt(size)
   std::optional<Stream> stream = {};  // default: the standard stream of the arrays' device
   bool add_gradients = false;  // attention_adjoint adds to the gradients, as tapes do, and does not overwrite them
+  // What follows are masks. A row of q that sees nothing has zeros as its result, minus infinity as its row sum, and no
+  // gradient. The distance of row j of k from row i of q is j - i; with `from_the_end` it is taken from the last rows
+  // of both, as if the rows of q were the last ones of k. Causal rows see distances up to 0.
+  bool from_the_end = false;
+  std::optional<std::int64_t> window = {};  // rows of k at a distance of this and more, either way, are not seen
+  // Of q's type, (batches, heads, rows of q, rows of k), and may be a broadcast: is added to scale q kᵀ.
+  AnyBuffer bias = {};
+  // Of row_sums' type, for each head of q: slope |distance| is subtracted from scale q kᵀ (Press, Smith, Lewis, ALiBi,
+  // 2022).
+  AnyBuffer slopes = {};
+  // Of int32, for each batch element: how many of its rows of k and v count; from_the_end begins at these.
+  AnyBuffer lengths = {};
 };
 
 // Arrays of half, bfloat16, float or double, of one type, with up to 256 numbers in each row of a head. `row_sums` is
-// (batches, heads, rows of q), of float, or double for double arrays: log of the sum of exp(scale q kᵀ). UserError if
-// their shapes do not match, DeviceError as for a launch.
+// (batches, heads, rows of q), of float, or double for double arrays: log of the sum of exp(scale q kᵀ), with what
+// masks add. On a tape the bias and the slopes have gradients, too, from a derived adjoint of all. UserError if their
+// shapes do not match, DeviceError as for a launch.
 void attention(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &v, const AnyBuffer &out,
                const AnyBuffer &row_sums, const AttentionOptions &options = {},
                SourceLocation where = std::source_location::current());
@@ -44,9 +59,9 @@ void attention_adjoint(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &
                        const AnyBuffer &k_gradient, const AnyBuffer &v_gradient, const AttentionOptions &options = {},
                        SourceLocation where = std::source_location::current());
 
-// The extents of q, and the number of rows of k.
+// The extents of q, the number of rows of k, and how many heads of q share a head of k.
 struct AttentionShape {
-  std::int64_t batches, heads, rows, size, terms;
+  std::int64_t batches, heads, rows, size, terms, heads_of_key = 1;
 };
 // The launches planned for that device; the scale has row_sums' type.
 //
@@ -70,5 +85,23 @@ AttentionAdjoint attention_adjoint_launches(ScalarType type, const AttentionShap
                                             const PlanDevice &device, double scale = 1,
                                             const AttentionGradients &gradients = {},
                                             SourceLocation where = std::source_location::current());
+
+// What masked kernels are made for.
+struct AttentionMasks {
+  bool any = false;
+  bool from_the_end = false, bias = false, slopes = false, lengths = false;
+
+  friend auto operator<=>(const AttentionMasks &, const AttentionMasks &) = default;
+};
+// The same launches with masks. After v they have the arguments bias, slopes and lengths, which are any arrays of those
+// types and ranks where they are not used, and after the scale the int32 `before` and `behind`: row i of q sees rows of
+// k at distances from -before to behind, both at most 2^30.
+PlannedLaunch masked_attention_launch(ScalarType type, const AttentionShape &shape, const AttentionMasks &masks,
+                                      const PlanDevice &device, bool derived = false,
+                                      SourceLocation where = std::source_location::current());
+AttentionAdjoint masked_attention_adjoint_launches(ScalarType type, const AttentionShape &shape,
+                                                   const AttentionMasks &masks, const PlanDevice &device,
+                                                   double scale = 1, const AttentionGradients &gradients = {},
+                                                   SourceLocation where = std::source_location::current());
 
 }  // namespace samite::ops

@@ -16,6 +16,8 @@ struct AttentionPlan {
   // by a scale near zero.
   bool tiny_scale = false;
   bool add_gradients = false;  // the adjoint adds to the gradients instead of overwriting them
+  int heads_of_key = 1;        // of q, that share a head of k and v
+  AttentionMasks masks = {};   // without any, the kernels lack the arguments for them
 
   friend auto operator<=>(const AttentionPlan &, const AttentionPlan &) = default;
 };

@@ -62,7 +62,7 @@ void run(const Operation &operation, const std::vector<Memory> &memory, const op
     if (call.number)
       arguments.push_back(call.type_of_number() == ScalarType::Float64 ? scalar(*call.number)
                                                                        : scalar(static_cast<float>(*call.number)));
-    if (call.integer) arguments.push_back(scalar(*call.integer));
+    for (const std::int32_t integer : call.integers) arguments.push_back(scalar(integer));
     if (call.planned.blocks.count() == 0) continue;
     CudaOnHost(call.planned.kernel->forward(), cuda_options())
         .run({call.planned.blocks.begin(), call.planned.blocks.end()}, arguments);

@@ -334,6 +334,19 @@ TEST_F(ReadyOperationsCompiled, Rows) {
   }
 }
 
+// Of heads that share one of k, with every mask and without.
+TEST_F(ReadyOperationsCompiled, MaskedAttention) {
+  constexpr std::int64_t size = 128;
+  const ops::AttentionShape shape{1, 8, 1000, size, 1000, 4};
+  const ops::AttentionMasks masks{true, true, true, true, true};
+  const auto masked = ops::masked_attention_adjoint_launches(ScalarType::BFloat16, shape, masks, hopper);
+  const auto plain = ops::attention_adjoint_launches(ScalarType::BFloat16, shape, true, hopper);
+  for (const ops::PlannedLaunch &planned :
+       {ops::masked_attention_launch(ScalarType::BFloat16, shape, masks, hopper), masked.of_queries, masked.of_keys,
+        ops::attention_launch(ScalarType::BFloat16, shape, true, hopper), plain.of_queries, plain.of_keys})
+    expect_compiles_for_hopper(kernel_of(planned));
+}
+
 ops::ScaledMatmulByType scaled_by_blocks() {
   return {ScalarType::Float8E4M3,
           ScalarType::Float8E4M3,

@@ -268,7 +268,7 @@ TEST(Attention, InAStream) {
 }
 
 TEST(Attention, NamesWhatDoesNotFit) {
-  const Buffer<float> q(device(), {1, 2, 5, 16}), k(device(), {1, 1, 7, 16}), matrix(device(), {5, 16});
+  const Buffer<float> q(device(), {1, 2, 5, 16}), k(device(), {1, 3, 7, 16}), matrix(device(), {5, 16});
   const Buffer<float> sums(device(), {1, 2, 5});
   EXPECT_THAT(message_of<UserError>([&] { ops::attention(matrix, k, k, q, sums); }),
               HasSubstr("attention: expected q of (batches, heads, rows, size)"));

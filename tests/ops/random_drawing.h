@@ -129,5 +129,7 @@ Operation rms_norm(Drawing &draw);
 Operation cross_entropy(Drawing &draw);
 Operation rotary(Drawing &draw);
 Operation group_norm(Drawing &draw);
+// Of tests/ops/random_attention.cpp.
+Operation masked_attention(Drawing &draw);
 
 }  // namespace samite::test::operations

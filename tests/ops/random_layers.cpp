@@ -180,10 +180,10 @@ Operation cross_entropy(Drawing &draw) {
   b.made.calls = [=](const ops::PlanDevice &device) {
     const auto forward = ops::cross_entropy_launches(type, ScalarType::Int32, reduction, rows, classes, device);
     const auto adjoint = ops::cross_entropy_adjoint_launches(type, ScalarType::Int32, reduction, rows, classes, device);
-    std::vector<Call> calls{{forward.rows, {x, targets, losses, row_sums}, smoothing, ignored}};
-    if (forward.reduction) calls.push_back({*forward.reduction, {losses, targets, loss}, {}, ignored});
-    if (adjoint.share) calls.push_back({*adjoint.share, {targets, g, share}, {}, ignored});
-    calls.push_back({adjoint.rows, {x, targets, row_sums, mean ? share : g, of_x}, smoothing, ignored});
+    std::vector<Call> calls{{forward.rows, {x, targets, losses, row_sums}, smoothing, {ignored}}};
+    if (forward.reduction) calls.push_back({*forward.reduction, {losses, targets, loss}, {}, {ignored}});
+    if (adjoint.share) calls.push_back({*adjoint.share, {targets, g, share}, {}, {ignored}});
+    calls.push_back({adjoint.rows, {x, targets, row_sums, mean ? share : g, of_x}, smoothing, {ignored}});
     return calls;
   };
   return std::move(b.made);

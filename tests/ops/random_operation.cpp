@@ -561,7 +561,7 @@ double least_of(ScalarType type) {
 
 Operation random_operation(std::uint32_t seed, std::int64_t most) {
   Drawing draw(seed, most);
-  switch (draw.below(11)) {
+  switch (draw.below(12)) {
     case 0: return softmax(draw);
     case 1: return layer_norm(draw);
     case 2: return quantise(draw);
@@ -572,6 +572,7 @@ Operation random_operation(std::uint32_t seed, std::int64_t most) {
     case 7: return cross_entropy(draw);
     case 8: return rotary(draw);
     case 9: return group_norm(draw);
+    case 10: return masked_attention(draw);
     default: return attention(draw);
   }
 }

@@ -49,14 +49,17 @@ struct Operand {
   std::int64_t count() const { return static_cast<std::int64_t>(values.size()); }
 };
 
-// One kernel of an operation: which operands it is given, in order, a number behind them, and an integer behind that.
+// One kernel of an operation: which operands it is given, in order, a number behind them, and integers behind that.
 struct Call {
   ops::PlannedLaunch planned;
   std::vector<std::size_t> operands;
   std::optional<double> number;
-  std::optional<std::int32_t> integer{};
+  std::vector<std::int32_t> integers{};
 
-  ScalarType type_of_number() const { return (planned.kernel->parameters().end() - (integer ? 2 : 1))->type; }
+  ScalarType type_of_number() const {
+    const auto &parameters = planned.kernel->parameters();
+    return parameters[parameters.size() - 1 - integers.size()].type;
+  }
 };
 
 struct Expected {

@@ -65,7 +65,7 @@ void launch(const Call &call, const std::vector<AnyBuffer> &buffers) {
   std::vector<jit::Argument> arguments;
   for (const std::size_t operand : call.operands) arguments.push_back({&buffers[operand]});
   if (call.number) arguments.push_back(ops::detail::number(*call.number, call.type_of_number()));
-  if (call.integer) arguments.push_back({nullptr, static_cast<std::uint32_t>(*call.integer)});
+  for (const std::int32_t integer : call.integers) arguments.push_back({nullptr, static_cast<std::uint32_t>(integer)});
   jit::launch_once(call.planned.kernel, LaunchExtents(call.planned.blocks), {}, arguments);
 }
 void launch(const Operation &operation, const std::vector<AnyBuffer> &buffers) {

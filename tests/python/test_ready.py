@@ -327,6 +327,25 @@ def attention_of(q, k, v, causal, scale):
     return np.einsum("bhij,bhjd->bhid", softmax_of(products), v)
 
 
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-12), (np.float32, 1e-5), (bf16, 5e-2)])
+def test_attention_with_masks(dtype, tolerance):
+    q, k, v = (normal(3, heads, rows, 16, dtype=dtype) for heads, rows in ((4, 20), (2, 33), (2, 33)))
+    bias, lengths = normal(3, 4, 20, 33, dtype=dtype), np.array([33, 5, 0], np.int32)
+    slopes = np.array([0.5, 0.25, 1, 0], np.float64 if dtype == np.float64 else np.float32)
+    distance = np.arange(33) - np.arange(20)[:, None] - (lengths[:, None, None, None] - 20)
+    products = np.einsum("bhid,bhjd->bhij", q.astype(np.float64), np.repeat(k.astype(np.float64), 2, 1)) * 0.25
+    products += bias.astype(np.float64) - slopes.astype(np.float64)[:, None, None] * abs(distance)
+    seen = (np.arange(33) < lengths[:, None, None, None]) & (distance <= 0) & (distance > -8)
+    powers = np.where(seen, np.exp(products), 0)
+    expected = np.einsum("bhij,bhjd->bhid", powers, np.repeat(v.astype(np.float64), 2, 1))
+    expected = expected / np.maximum(powers.sum(-1, keepdims=True), 1e-300)
+    masks = {"causal": True, "from_the_end": True, "window": 8, "bias": bias, "slopes": slopes, "lengths": lengths}
+    close(samite.attention(q, k, v, **masks), expected, tolerance)
+    assert not expected[2].any() and not expected[1, :, :15].any()
+    shared = np.broadcast_to(bias[:1, :1], bias.shape)
+    close(samite.attention(q, k, v, bias=shared), samite.attention(q, k, v, bias=shared.copy()), 0)
+
+
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("dtype, size, tolerance", [(np.float64, 16, 1e-12), (np.float32, 64, 1e-5), (bf16, 128, 5e-2)])
 def test_attention(causal, dtype, size, tolerance):
@@ -445,6 +464,9 @@ def scaled_groups(**changed):
         (lambda: samite.rotary(zeros((1, 1, 2, 4)), zeros(2), zeros(2)), r"expected cosines .* with shape \(2, 2\)"),
         (lambda: samite.attention(*(zeros((2, 3, 4)),) * 3), r"expected arrays of \(batches, heads, rows, size\)"),
         (lambda: samite.attention(*(zeros((1, 1, 2, 300)),) * 3), "up to 256 numbers"),
+        (lambda: samite.attention(*(zeros((1, 1, 2, 3)),) * 3, window=0), "a window of at least one row; 0 is given"),
+        (lambda: samite.attention(*(zeros((1, 1, 2, 3)),) * 3, bias=zeros((2, 2))), r"shape \(1, 1, 2, 2\)"),
+        (lambda: samite.attention(*(zeros((1, 1, 2, 3)),) * 3, lengths=zeros(1)), "expected lengths of int32"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_named(call, message):

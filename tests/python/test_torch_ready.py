@@ -309,6 +309,22 @@ def test_attention_and_its_gradients(causal, doubles):
     )  # fmt: skip
 
 
+def test_attention_with_masks_and_its_gradients(doubles, device):
+    q, k, v = doubles(2, 4, 6, 8), doubles(2, 2, 9, 8), doubles(2, 2, 9, 8)
+    bias = torch.randn(2, 4, 6, 9, dtype=torch.float64, device=device)
+    distance = torch.arange(9, device=device) - torch.arange(6, device=device)[:, None] - 3
+    slopes = torch.tensor([0.5, 0.25, 0.125, 1.0], dtype=torch.float64, device=device)
+    added = bias - slopes[:, None, None] * distance.abs()
+    added = added.masked_fill((distance > 0) | (distance <= -4), -torch.inf)
+    masks = {"causal": True, "from_the_end": True, "window": 4, "bias": bias, "slopes": slopes}
+    expected = F.scaled_dot_product_attention(q, k, v, attn_mask=added, enable_gqa=True)
+    assert torch.allclose(samite.torch.attention(q, k, v, **masks), expected)
+    masks["lengths"] = torch.tensor([7, 2], dtype=torch.int32, device=device)  # rows that see nothing
+    check(lambda q, k, v: samite.torch.attention(q, k, v, scale=0.7, **masks), q, k, v)
+    with pytest.raises(samite.UserError, match="the bias has no gradient here"):
+        samite.torch.attention(q, k, v, bias=bias.requires_grad_())
+
+
 @pytest.mark.parametrize("size", [64, 128])
 def test_gradients_of_attention_in_16_bits(size, numbers):
     given = [numbers(1, 2, 70, size, dtype=torch.bfloat16).requires_grad_() for _ in range(3)]
@@ -390,7 +406,7 @@ def test_ops_of_torch(numbers, device):
         test_utils="test_faketensor",  # which needs no sums in 8 bits of torch
     )
     q = numbers(1, 1, 4, 8).requires_grad_()
-    torch.library.opcheck(torch.ops.samite.attention.default, (q, q, q, True, 0.5))
+    torch.library.opcheck(torch.ops.samite.attention.default, (q, q, q, True, 0.5, False, 7, None, None, None))
 
 
 def test_compiled_without_a_graph_break(numbers, device):
