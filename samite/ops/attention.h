@@ -30,17 +30,17 @@ struct AttentionOptions {
   std::optional<double> scale = {};   // default: 1 / sqrt(size)
   std::optional<Stream> stream = {};  // default: the standard stream of the arrays' device
   bool add_gradients = false;  // attention_adjoint adds to the gradients, as tapes do, and does not overwrite them
-  // What follows are masks. A row of q that sees nothing has zeros as its result, minus infinity as its row sum, and no
-  // gradient. The distance of row j of k from row i of q is j - i; with `from_the_end` it is taken from the last rows
-  // of both, as if the rows of q were the last ones of k. Causal rows see distances up to 0.
+  // The remaining options are masks. A row of q that sees nothing has zeros as its result, minus infinity as its row
+  // sum, and no gradient. The distance of row j of k from row i of q is j - i; with `from_the_end` it is taken from the
+  // last rows of both, as if the rows of q were the last ones of k. Causal rows see distances up to 0.
   bool from_the_end = false;
   std::optional<std::int64_t> window = {};  // rows of k at a distance of this and more, either way, are not seen
-  // Of q's type, (batches, heads, rows of q, rows of k), and may be a broadcast: is added to scale q kᵀ.
+  // Is added to scale q kᵀ: (batches, heads, rows of q, rows of k) of q's type. It may be a broadcast.
   AnyBuffer bias = {};
-  // Of row_sums' type, for each head of q: slope |distance| is subtracted from scale q kᵀ (Press, Smith, Lewis, ALiBi,
-  // 2022).
+  // A number for each head of q, of row_sums' type: slope |distance| is subtracted from scale q kᵀ (Press, Smith,
+  // Lewis, ALiBi, 2022).
   AnyBuffer slopes = {};
-  // Of int32, for each batch element: how many of its rows of k and v count; from_the_end begins at these.
+  // An int32 for each batch element: how many of its rows of k and v count; from_the_end begins at these.
   AnyBuffer lengths = {};
 };
 
