@@ -54,10 +54,14 @@ std::string unique_path(int descriptor) {
 Descriptor with_rare_number(Descriptor file) {
   rlimit limit{};
   if (file.number() < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return file;
-  const rlim_t most = std::min<rlim_t>(limit.rlim_cur, 1 << 16);
+  const rlim_t most = std::min<rlim_t>(limit.rlim_cur, 1 << 12);
   const int rare = fcntl(file.number(), F_DUPFD_CLOEXEC, static_cast<int>(most - most / 4));
   return rare < 0 ? std::move(file) : Descriptor(rare);
 }
+
+// Linux grows a process's table of descriptors up to such a number. That takes 10 µs while the process has one thread,
+// and later 20 ms, since the system then waits for all processors: so it happens when the library is loaded.
+[[maybe_unused]] const bool table_has_grown = (with_rare_number(Descriptor(memfd_create("samite", MFD_CLOEXEC))), true);
 
 // Empty if the system does not support such files or forbids running code from them.
 std::optional<DynamicLibrary> load_from_memory(const std::string &name, std::string_view bytes) {

@@ -9,7 +9,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -22,6 +26,18 @@ TEST(HostImage, BytesThatAreNoSharedObjectAreRefusedInTheLoadersWords) {
   const std::string message = message_of<DeviceError>([] { HostImage::load("mine", "these are no instructions"); });
   EXPECT_THAT(message, HasSubstr("\"mine\""));
   EXPECT_THAT(message, HasSubstr("file too short"));
+}
+
+// Later, with several threads, a launch would wait 20 ms for it.
+TEST(HostImage, TheTableOfDescriptorsHasGrownWhenTheLibraryWasLoaded) {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  long size = 0;
+  while (status >> word)
+    if (word == "FDSize:") status >> size;
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_GT(size, static_cast<long>(std::min<rlim_t>(limit.rlim_cur, 4096)) * 3 / 4);
 }
 
 TEST(HostImage, AMissingSymbolIsNamed) {
