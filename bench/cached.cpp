@@ -7,6 +7,7 @@
 #include "bench/support/cache_folder.h"
 #include "bench/support/report.h"
 #include "bench/support/shading.h"
+#include "samite/toolchain/host_compiler.h"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>

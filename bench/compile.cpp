@@ -6,6 +6,7 @@
 #include "bench/support/cache_folder.h"
 #include "bench/support/report.h"
 #include "bench/support/shading.h"
+#include "samite/jit/variant.h"
 
 #include <fmt/core.h>
 

@@ -6,6 +6,7 @@
 #include "samite/driver/graph_executable.h"
 #include "samite/driver/tensor_map_cache.h"
 #include "samite/jit/cuda_code.h"
+#include "samite/jit/definition.h"
 #include "samite/jit/launch_access.h"
 #include "samite/jit/launch_tensor_maps.h"
 #include "samite/runtime/cuda_device.h"

@@ -3,6 +3,8 @@
 #include "bench/support/alternate.h"
 #include "bench/support/report.h"
 #include "samite/ir/visit.h"
+#include "samite/jit/definition.h"
+#include "samite/lang/capture.h"
 #include "samite/samite.h"
 
 #include <fmt/core.h>

@@ -9,6 +9,7 @@
 #include "bench/support/cache_folder.h"
 #include "bench/support/report.h"
 #include "samite/jit/at_once.h"
+#include "samite/jit/definition.h"
 #include "samite/jit/target.h"
 #include "samite/ops/attention.h"
 #include "samite/ops/attention_kernels.h"

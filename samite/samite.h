@@ -49,4 +49,4 @@
 #include "samite/runtime/event.h"
 #include "samite/runtime/pinned_array.h"
 #include "samite/runtime/stream.h"
-#include "samite/toolchain/archives.h"
+#include "samite/toolchain/open_archive.h"

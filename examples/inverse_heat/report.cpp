@@ -1,4 +1,5 @@
 #include "report.h"
+#include "samite/jit/variant.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,5 @@
 #include "shared/summary.h"
+#include "samite/jit/variant.h"
 
 #include <fmt/format.h>
 

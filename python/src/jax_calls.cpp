@@ -1,6 +1,7 @@
 #include "jax_calls.h"
 
 #include "kernel_object.h"
+#include "samite/jit/definition.h"
 #include "samite/jit/launch.h"
 #include "xla_ffi.h"
 

@@ -2,6 +2,7 @@
 
 #include "launch_object.h"
 #include "recorder.h"
+#include "samite/jit/definition.h"
 #include "samite/jit/launch_access.h"
 #include "samite/runtime/cuda_stream.h"
 #include "unlocked.h"

@@ -1,5 +1,6 @@
 #include "launch_object.h"
 
+#include "samite/jit/definition.h"
 #include "samite/jit/launch_access.h"
 #include "unlocked.h"
 

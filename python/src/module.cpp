@@ -9,6 +9,7 @@
 #include "pipeline_object.h"
 #include "ready.h"
 #include "requirements.h"
+#include "samite/jit/definition.h"
 #include "samite/jit/report.h"
 #include "tape_object.h"
 #include "unlocked.h"

@@ -2,6 +2,7 @@
 
 #include "array_view.h"
 #include "kernel_object.h"
+#include "samite/jit/definition.h"
 #include "samite/ops/attention.h"
 #include "samite/ops/cross_entropy.h"
 #include "samite/ops/group_norm.h"

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "array_view.h"
+#include "samite/jit/definition.h"
 #include "samite/jit/launch.h"
+#include "samite/jit/pipeline_definition.h"
 #include "samite/jit/pipeline_launch.h"
 
 #include <string>

@@ -192,7 +192,7 @@ const TraceOfTheEnvironment of_the_environment;
 
 }  // namespace
 
-void trace(const std::filesystem::path &path) { TraceRecorder::instance().begin(path); }
+void trace(const std::string &path) { TraceRecorder::instance().begin(path); }
 void end_trace() { TraceRecorder::instance().end(); }
 std::string trace_summary() { return TraceRecorder::instance().summary(); }
 void add_to_trace(TracedWork work) { TraceRecorder::instance().add(std::move(work)); }

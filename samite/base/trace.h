@@ -14,14 +14,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 
 namespace samite {
 
 // Begins a trace; one that runs is ended first. UserError if the file cannot be written, from here or from end_trace().
-void trace(const std::filesystem::path &path);
+void trace(const std::string &path);
 
 // Waits for traced work on devices and writes the file. Nothing without a trace.
 void end_trace();

@@ -1,29 +1,13 @@
 // A kernel: parameters and a body, run once for each index of a launch.
 #pragma once
 
+#include "samite/ir/parameter.h"
 #include "samite/ir/properties.h"
 #include "samite/ir/stmt.h"
 
 #include <string>
 
 namespace samite::ir {
-
-// What a parameter stands for. A gradient parameter belongs to the primal parameter `primal` of the same kernel.
-enum class Role : std::uint8_t { Primal, Gradient };
-
-struct Parameter {
-  std::string name;
-  ScalarType type;
-  int rank = 0;            // 0: a scalar, passed by value; 1 to 4: an array
-  bool read_only = false;  // an array that the kernel may not write
-  Role role = Role::Primal;
-  std::uint32_t primal = 0;
-  bool distinct = false;         // an array that shares memory with no other argument of a launch
-  std::int64_t last_extent = 0;  // of an array of structs: the scalars of an element; otherwise 0, any extent
-
-  bool is_array() const { return rank > 0; }
-  friend bool operator==(const Parameter &, const Parameter &) = default;
-};
 
 struct Kernel {
   std::string name;
@@ -64,8 +48,6 @@ struct Kernel {
   SourceLocation where;                // where the user wrote the kernel
   SourceLocation launch_rank_where{};  // and the line that fixed the rank of its launch; unknown if no index is read
 };
-
-inline constexpr int maximum_rank = 4;
 
 inline bool is_tile_kernel(const Kernel &kernel) { return kernel.block_threads != 0; }
 // Includes producers and all teams.

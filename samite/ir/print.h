@@ -16,13 +16,17 @@
 // An ill-formed kernel prints too (the verifier prints what it rejects), but the text may then not parse.
 #pragma once
 
-#include "samite/ir/kernel.h"
+#include "samite/ir/value.h"
 
 #include <iosfwd>
 #include <string>
 #include <vector>
 
 namespace samite::ir {
+
+struct Kernel;
+struct Parameter;
+class Stmt;
 
 struct PrintOptions {
   bool locations = false;  // each statement names the user's line: `store @out[%0] = %2 at "scale.cpp":7`
@@ -34,7 +38,8 @@ std::string to_string(const Kernel &kernel, PrintOptions options = {});
 // Parts of a kernel; `parameters` are the kernel's, for their names. A statement does not end with a newline; a block
 // has one after each statement.
 std::string to_string(const Stmt &stmt, const std::vector<Parameter> &parameters, PrintOptions options = {});
-std::string to_string(const Block &block, const std::vector<Parameter> &parameters, PrintOptions options = {});
+std::string to_string(const std::vector<Stmt> &block, const std::vector<Parameter> &parameters,
+                      PrintOptions options = {});
 std::string to_string(const Value &value, const std::vector<Parameter> &parameters);
 
 std::ostream &operator<<(std::ostream &out, const Kernel &kernel);

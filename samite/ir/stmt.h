@@ -17,8 +17,8 @@
 
 #include "samite/base/source_location.h"
 #include "samite/ir/layout.h"
-#include "samite/ir/op.h"
-#include "samite/ir/value.h"
+#include "samite/ir/memory_space.h"
+#include "samite/ir/operation.h"
 
 #include <array>
 #include <concepts>
@@ -32,18 +32,6 @@ namespace samite::ir {
 
 class Stmt;
 using Block = std::vector<Stmt>;
-
-// The right side of a `Let`: an operation on atoms. `array` is the parameter or local array of a memory operation,
-// `attribute` a dimension or flags, as `Typing` says.
-struct Operation {
-  Op op;
-  Type type;
-  std::vector<Value> operands;
-  std::uint32_t array = 0;
-  std::int32_t attribute = 0;
-
-  friend bool operator==(const Operation &, const Operation &) = default;
-};
 
 // %local: type = operation
 struct Let {
@@ -84,16 +72,6 @@ struct Accumulate {
   bool of_gradient = false;
   bool over_launch = false;
   bool over_lanes = false;
-};
-
-enum class MemorySpace : std::uint8_t {
-  instance,   // private to an instance: `local $array`
-  workspace,  // the same, in device memory: of any size
-  strip,      // of a strip of instances, an element for each
-  thread,     // private to a thread of a block, outlives its thread loops
-  registers,  // of a block, each element in a register of one thread
-  shared,     // of a block
-  device,     // of a block, in device memory: tiles that a loop stores for its adjoint
 };
 
 // local $array: type[size]

@@ -1,23 +1,12 @@
 // The arguments of a launch: checked against the kernel's parameters, and laid out for its code.
 #pragma once
 
+#include "samite/jit/argument.h"
 #include "samite/jit/definition.h"
-#include "samite/runtime/any_buffer.h"
 
 #include <span>
 
 namespace samite::jit {
-
-// One argument of the caller: a buffer, or the bits of a scalar of the parameter's type.
-struct Argument {
-  const AnyBuffer *buffer = nullptr;
-  std::uint64_t scalar = 0;
-  // The elements to read, if not those of `buffer`: a copy from before they were overwritten. The gradient is still the
-  // buffer's.
-  const AnyBuffer *values = nullptr;
-
-  const AnyBuffer &elements() const { return values ? *values : *buffer; }
-};
 
 // The target of arguments: its name in messages, and its parameters. A view of a kernel or a pipeline.
 struct Callee {

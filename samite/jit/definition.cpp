@@ -80,10 +80,6 @@ KernelDefinition::KernelDefinition(OfSchedule of) : KernelDefinition(Structured{
 
 KernelDefinition::~KernelDefinition() = default;
 
-std::shared_ptr<KernelDefinition> KernelDefinition::make(ir::Kernel captured) {
-  return std::make_shared<KernelDefinition>(std::move(captured));
-}
-
 KernelDefinition::KernelDefinition(Structured structured)
     : structured_(std::move(structured.kernel)), forward_(inline_primals(structured_)) {
   if (structured_.parameters.size() > maximum_parameters)

@@ -31,8 +31,6 @@ class KernelDefinition {
   };
   explicit KernelDefinition(OfSchedule of);
   ~KernelDefinition();
-  // Out of line, so that programs with kernels do not compile the destructors of a definition's members.
-  static std::shared_ptr<KernelDefinition> make(ir::Kernel captured);
 
   const std::string &name() const { return structured_.name; }
   const std::vector<ir::Parameter> &parameters() const { return structured_.parameters; }

@@ -1,5 +1,6 @@
 #include "samite/jit/derivative_launch.h"
 
+#include "samite/jit/arguments.h"
 #include "samite/jit/tangent_launches.h"
 #include "samite/jit/tape_access.h"
 

@@ -9,7 +9,7 @@ namespace samite {
 
 namespace {
 
-GradientReport check(const std::function<void()> &work, const jit::DifferentiableArguments &arguments,
+GradientReport check(FunctionRef<void()> work, const jit::DifferentiableArguments &arguments,
                      const GradientCheckOptions &options) {
   std::vector<Buffer<double>> inputs = arguments.inputs, outputs = arguments.outputs;
   jit::require_tracked("gradcheck", inputs, "input");
@@ -85,12 +85,12 @@ GradientReport check(const std::function<void()> &work, const jit::Differentiabl
 
 }  // namespace
 
-GradientReport jit::gradcheck(const std::function<void()> &work, const DifferentiableArguments &arguments,
+GradientReport jit::gradcheck(FunctionRef<void()> work, const DifferentiableArguments &arguments,
                               const GradientCheckOptions &options, SourceLocation where) {
   return at_call("checked", where, [&] { return check(work, arguments, options); });
 }
 
-GradientReport gradcheck(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
+GradientReport gradcheck(FunctionRef<void()> work, std::vector<Buffer<double>> inputs,
                          std::vector<Buffer<double>> outputs, const GradientCheckOptions &options,
                          SourceLocation where) {
   return jit::gradcheck(work, {std::move(inputs), std::move(outputs), {}}, options, where);

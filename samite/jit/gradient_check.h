@@ -17,12 +17,12 @@ namespace samite {
 // Each output is scaled by its own size, so that small ones are checked along with large ones. Inputs and outputs track
 // gradients; an array may be both. Contents and gradients are restored, except for the gradients of inputs, which hold
 // the checked gradient. UserError if an array tracks none, and as in Tape::backward.
-GradientReport gradcheck(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
+GradientReport gradcheck(FunctionRef<void()> work, std::vector<Buffer<double>> inputs,
                          std::vector<Buffer<double>> outputs, const GradientCheckOptions &options = {},
                          SourceLocation where = std::source_location::current());
 
 namespace jit {
-GradientReport gradcheck(const std::function<void()> &work, const DifferentiableArguments &arguments,
+GradientReport gradcheck(FunctionRef<void()> work, const DifferentiableArguments &arguments,
                          const GradientCheckOptions &options, SourceLocation where);
 }
 

@@ -32,9 +32,9 @@
 // adjoint launches. One thread uses a graph at a time.
 #pragma once
 
+#include "samite/base/function_ref.h"
 #include "samite/jit/launch.h"
 
-#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -80,8 +80,7 @@ std::ostream &operator<<(std::ostream &stream, const Graph &graph);
 // Runs `work`, whose launches on `stream` are recorded and not run. Exceptions of `work` propagate, and discard the
 // capture. UserError if this thread is already capturing, for a launch on another stream, and for operations that
 // cannot be captured; DeviceError with the driver's message if the driver refuses it.
-Graph capture(const Stream &stream, const std::function<void()> &work,
-              SourceLocation where = std::source_location::current());
+Graph capture(const Stream &stream, FunctionRef<void()> work, SourceLocation where = std::source_location::current());
 
 // During a capture: the launches of `body` run once if the condition is not 0 when the graph reaches them, or repeat
 // while it is not 0, tested before each repetition. They may be nested.
@@ -91,9 +90,9 @@ Graph capture(const Stream &stream, const std::function<void()> &work,
 // that joined the capture must have been waited for before.
 //
 // UserError outside of a capture, and for any other condition; DeviceError for an older driver.
-void capture_if(const AnyBuffer &condition, const std::function<void()> &body,
+void capture_if(const AnyBuffer &condition, FunctionRef<void()> body,
                 SourceLocation where = std::source_location::current());
-void capture_while(const AnyBuffer &condition, const std::function<void()> &body,
+void capture_while(const AnyBuffer &condition, FunctionRef<void()> body,
                    SourceLocation where = std::source_location::current());
 
 }  // namespace samite

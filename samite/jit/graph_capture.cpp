@@ -64,7 +64,7 @@ void GraphCapture::add(const Launch &launch) {
   }
 }
 
-void GraphCapture::put_in(const std::function<void()> &put) {
+void GraphCapture::put_in(FunctionRef<void()> put) {
   if (!part_) throw UserError("it cannot be captured: an earlier part of the capture has failed");
   try {
     look_for_work_of_others();
@@ -188,8 +188,7 @@ driver::Capture::Captured GraphCapture::end_part() {
   }
 }
 
-void GraphCapture::add_condition(const AnyBuffer &value, bool repeats, const std::function<void()> &body,
-                                 SourceLocation where) {
+void GraphCapture::add_condition(const AnyBuffer &value, bool repeats, FunctionRef<void()> body, SourceLocation where) {
   check_condition(value, where);
   auto condition = std::make_unique<Graph::Contents::Condition>(Graph::Contents::Condition{value, repeats});
   Graph::Contents::Condition &added = *condition;
@@ -213,7 +212,7 @@ void GraphCapture::add_condition(const AnyBuffer &value, bool repeats, const std
   block_ = outer;
 }
 
-void GraphCapture::capture_body(const Graph::Contents::Condition &condition, const std::function<void()> &body,
+void GraphCapture::capture_body(const Graph::Contents::Condition &condition, FunctionRef<void()> body,
                                 SourceLocation where) {
   if (!part_) throw UserError(where, "the condition cannot be captured: an earlier part of the capture has failed");
   driver::Capture::Captured before = end_part();
@@ -259,8 +258,7 @@ std::shared_ptr<Graph::Contents> GraphCapture::finish() {
 
 namespace {
 
-void capture_condition(const AnyBuffer &condition, bool repeats, const std::function<void()> &body,
-                       SourceLocation where) {
+void capture_condition(const AnyBuffer &condition, bool repeats, FunctionRef<void()> body, SourceLocation where) {
   jit::GraphCapture *capture = jit::GraphCapture::current();
   if (!capture)
     throw UserError(where,
@@ -271,18 +269,18 @@ void capture_condition(const AnyBuffer &condition, bool repeats, const std::func
 
 }  // namespace
 
-Graph capture(const Stream &stream, const std::function<void()> &work, SourceLocation where) {
+Graph capture(const Stream &stream, FunctionRef<void()> work, SourceLocation where) {
   std::optional<jit::GraphCapture> capture;
   at_call("captured", where, [&] { capture.emplace(stream); });
   work();
   return at_call("captured", where, [&] { return Graph(stream, capture->finish()); });
 }
 
-void capture_if(const AnyBuffer &condition, const std::function<void()> &body, SourceLocation where) {
+void capture_if(const AnyBuffer &condition, FunctionRef<void()> body, SourceLocation where) {
   capture_condition(condition, false, body, where);
 }
 
-void capture_while(const AnyBuffer &condition, const std::function<void()> &body, SourceLocation where) {
+void capture_while(const AnyBuffer &condition, FunctionRef<void()> body, SourceLocation where) {
   capture_condition(condition, true, body, where);
 }
 

@@ -32,19 +32,18 @@ class GraphCapture {
   void add(const HostOperation &operation);
   // Another graph, which is launched on this stream.
   void add(const Graph::Contents &graph, const Stream &stream);
-  void add_condition(const AnyBuffer &value, bool repeats, const std::function<void()> &body, SourceLocation where);
+  void add_condition(const AnyBuffer &value, bool repeats, FunctionRef<void()> body, SourceLocation where);
 
   std::shared_ptr<Graph::Contents> finish();
 
  private:
   void check_condition(const AnyBuffer &value, SourceLocation where) const;
-  void capture_body(const Graph::Contents::Condition &condition, const std::function<void()> &body,
-                    SourceLocation where);
+  void capture_body(const Graph::Contents::Condition &condition, FunctionRef<void()> body, SourceLocation where);
   driver::Capture::Captured end_part();
   void check(const HostOperation &operation) const;
   void put_into_stream(const HostOperation &operation);
   // Runs `put`, which puts work into the captured stream. If it fails, so does the capture.
-  void put_in(const std::function<void()> &put);
+  void put_in(FunctionRef<void()> put);
   // Puts a graph without conditions into the stream as one node.
   void put_child(const Graph::Contents &graph);
   // Puts the parts of a graph into the stream: the driver takes no graph with conditions for a node.

@@ -58,7 +58,7 @@ void Graph::Contents::for_each_step(const std::function<void(const Step &)> &f) 
   });
 }
 
-void Graph::Contents::for_each_written(const std::function<void(Storage &, const AnyBuffer &)> &f) const {
+void Graph::Contents::for_each_written(FunctionRef<void(Storage &, const AnyBuffer &)> f) const {
   for (const Step &step : steps)
     if (step.enabled) jit::LaunchAccess::for_each_written(step.launch, f);
   for_each_part(block, [&](const Part &part) {

@@ -51,7 +51,7 @@ struct Graph::Contents {
   void for_each_step(const std::function<void(const Step &)> &f) const;
   // The storages that it may write, with a view of the elements: by enabled launches and by all operations, whether or
   // not conditions hold.
-  void for_each_written(const std::function<void(Storage &, const AnyBuffer &)> &f) const;
+  void for_each_written(FunctionRef<void(Storage &, const AnyBuffer &)> f) const;
 };
 
 }  // namespace samite

@@ -27,7 +27,7 @@ void check(const std::vector<Buffer<double>> &inputs, const std::vector<std::vec
                       " are given");
 }
 
-HessianVectorProduct product(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
+HessianVectorProduct product(FunctionRef<void()> work, std::vector<Buffer<double>> inputs,
                              const std::vector<std::vector<double>> &directions, const Buffer<double> &objective) {
   check(inputs, directions, objective);
   jit::Contents before_inputs(inputs), before_objective({objective});
@@ -54,7 +54,7 @@ HessianVectorProduct product(const std::function<void()> &work, std::vector<Buff
   return result;
 }
 
-GradientReport check_product(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
+GradientReport check_product(FunctionRef<void()> work, std::vector<Buffer<double>> inputs,
                              const Buffer<double> &objective, const GradientCheckOptions &options) {
   jit::require_tracked("hessian_check", inputs, "input");
   auto directions = jit::random_values(inputs, options.seed);
@@ -95,13 +95,13 @@ GradientReport check_product(const std::function<void()> &work, std::vector<Buff
 
 }  // namespace
 
-HessianVectorProduct hessian_vector_product(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
+HessianVectorProduct hessian_vector_product(FunctionRef<void()> work, std::vector<Buffer<double>> inputs,
                                             const std::vector<std::vector<double>> &directions,
                                             const Buffer<double> &objective, SourceLocation where) {
   return at_call("computed", where, [&] { return product(work, inputs, directions, objective); });
 }
 
-GradientReport hessian_check(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
+GradientReport hessian_check(FunctionRef<void()> work, std::vector<Buffer<double>> inputs,
                              const Buffer<double> &objective, const GradientCheckOptions &options,
                              SourceLocation where) {
   return at_call("checked", where, [&] { return check_product(work, inputs, objective, options); });

@@ -23,7 +23,7 @@ struct HessianVectorProduct {
 // element of each input. `work` is as in jit/work.h, with forward launches only. Contents are restored; gradients are
 // overwritten. UserError if an array tracks no gradient, the objective has several elements, a direction has another
 // size than its input, or a kernel has no tangent, and as in Tape::backward.
-HessianVectorProduct hessian_vector_product(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
+HessianVectorProduct hessian_vector_product(FunctionRef<void()> work, std::vector<Buffer<double>> inputs,
                                             const std::vector<std::vector<double>> &directions,
                                             const Buffer<double> &objective,
                                             SourceLocation where = std::source_location::current());
@@ -44,7 +44,7 @@ HessianVectorProduct hessian_vector_product(const Kernel<void(Ps...)> &kernel, c
 }
 
 // Compares products with central differences of gradients along a random direction.
-GradientReport hessian_check(const std::function<void()> &work, std::vector<Buffer<double>> inputs,
+GradientReport hessian_check(FunctionRef<void()> work, std::vector<Buffer<double>> inputs,
                              const Buffer<double> &objective, const GradientCheckOptions &options = {},
                              SourceLocation where = std::source_location::current());
 

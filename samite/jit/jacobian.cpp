@@ -10,7 +10,7 @@ namespace samite {
 
 namespace {
 
-Jacobian rows_of(const std::function<void()> &work, const Buffer<double> &input, const Buffer<double> &output) {
+Jacobian rows_of(FunctionRef<void()> work, const Buffer<double> &input, const Buffer<double> &output) {
   std::vector<Buffer<double>> inputs{input}, outputs{output};
   jit::require_tracked("jacobian", inputs, "input");
   jit::require_tracked("jacobian", outputs, "output");
@@ -31,7 +31,7 @@ Jacobian rows_of(const std::function<void()> &work, const Buffer<double> &input,
 
 }  // namespace
 
-Jacobian jacobian(const std::function<void()> &work, const Buffer<double> &input, const Buffer<double> &output,
+Jacobian jacobian(FunctionRef<void()> work, const Buffer<double> &input, const Buffer<double> &output,
                   SourceLocation where) {
   return at_call("computed", where, [&] { return rows_of(work, input, output); });
 }

@@ -23,7 +23,7 @@ std::ostream &operator<<(std::ostream &stream, const Jacobian &jacobian);
 
 // d(output) / d(input), by one run of the adjoint for each element of the output. Contents are restored; gradients are
 // overwritten. UserError if one of the arrays tracks no gradient, and as in Tape::backward.
-Jacobian jacobian(const std::function<void()> &work, const Buffer<double> &input, const Buffer<double> &output,
+Jacobian jacobian(FunctionRef<void()> work, const Buffer<double> &input, const Buffer<double> &output,
                   SourceLocation where = std::source_location::current());
 
 // For one launch of a kernel, by the indices of its arguments: jacobian<1, 0>(kernel, {n}, y, x) is dy / dx.

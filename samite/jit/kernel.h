@@ -29,14 +29,32 @@
 
 #include "samite/base/name.h"
 #include "samite/jit/launch.h"
-#include "samite/lang/capture.h"
+#include "samite/lang/parameters.h"
 #include "samite/runtime/buffer.h"
 
 #include <cstring>
 #include <initializer_list>
 
 namespace samite {
+namespace ir {
+struct Kernel;
+}
 namespace jit {
+
+// What follows is out of line, so that programs with kernels do not compile a definition's members (jit/definition.h).
+
+// Captures `function`, which traces the kernel's function on the parameters of the running capture.
+std::shared_ptr<KernelDefinition> define_kernel(std::string name, std::vector<ir::Parameter> parameters,
+                                                FunctionRef<void(std::uint32_t serial)> function, SourceLocation where);
+
+const std::string &name_of(const KernelDefinition &definition);
+const ir::Kernel &structured(const KernelDefinition &definition);
+std::vector<std::shared_ptr<const Variant>> variants_of(const KernelDefinition &definition);
+
+using Derive = std::shared_ptr<KernelDefinition>(KernelDefinition &definition, std::uint64_t active);
+Derive adjoint_kernel, tangent_kernel;  // KernelDefinition::adjoint_kernel and ::tangent_kernel
+autodiff::AdjointReport adjoint_report(KernelDefinition &definition, std::uint64_t active,
+                                       std::optional<std::int64_t> memory_limit);
 
 // The argument type of each parameter.
 template <class P>
@@ -210,18 +228,19 @@ std::array<Argument, argument_count<Ps...>> views_of(const ArgumentFor<Ps> &...a
   (put(arguments.view()), ...);
   return views;
 }
+std::vector<OwnedArgument> moved_from(std::span<OwnedArgument> arguments);
 template <class... Ps>
 std::vector<OwnedArgument> owned(const ArgumentFor<Ps> &...arguments) {
-  std::vector<OwnedArgument> owned;
-  owned.reserve(argument_count<Ps...>);
+  std::array<OwnedArgument, argument_count<Ps...>> owned;
+  OwnedArgument *at = owned.data();
   [[maybe_unused]] auto put = [&](auto own) {
     if constexpr (std::same_as<decltype(own), OwnedArgument>)
-      owned.push_back(std::move(own));
+      *at++ = std::move(own);
     else
-      for (OwnedArgument &each : own) owned.push_back(std::move(each));
+      for (OwnedArgument &each : own) *at++ = std::move(each);
   };
   (put(arguments.own()), ...);
-  return owned;
+  return moved_from(owned);
 }
 
 template <class F>
@@ -346,8 +365,7 @@ class Kernel<void(Ps...)> {
   template <class F>
   Kernel(Name name, const Names &parameter_names, const F &function,
          SourceLocation where = std::source_location::current())
-      : Kernel(jit::KernelDefinition::make(
-            lang::capture<Ps...>(std::move(name).text(), parameter_names.texts(), function, where))) {}
+      : definition_(defined(std::move(name).text(), parameter_names.texts(), function, where), "Kernel") {}
   // Empty: assign a kernel before any other use.
   Kernel() : definition_(nullptr, "Kernel") {}
 
@@ -392,11 +410,11 @@ class Kernel<void(Ps...)> {
   // adjoint or a tangent launch, with the same locations.
   template <std::size_t... Parameters>
   auto adjoint(SourceLocation where = std::source_location::current()) const {
-    return derivative<Parameters...>("adjoint()", &jit::KernelDefinition::adjoint_kernel, where);
+    return derivative<Parameters...>("adjoint()", jit::adjoint_kernel, where);
   }
   template <std::size_t... Parameters>
   auto tangent(SourceLocation where = std::source_location::current()) const {
-    return derivative<Parameters...>("tangent()", &jit::KernelDefinition::tangent_kernel, where);
+    return derivative<Parameters...>("tangent()", jit::tangent_kernel, where);
   }
 
   // The values that the adjoint stores and recomputes, with respect to the parameters of the given indices, or to every
@@ -406,32 +424,38 @@ class Kernel<void(Ps...)> {
                                          SourceLocation where = std::source_location::current()) const {
     using Derivative = jit::DerivativeOf<std::index_sequence<Parameters...>, std::index_sequence_for<Ps...>, Ps...>;
     static_assert(Derivative::fits, "a derivative is with respect to floating arrays: name their parameters' indices");
-    return at_call("adjoint_report()", where, [&] {
-      return autodiff::report(definition_->structured(), definition_->adjoint(Derivative::active, false, memory_limit));
-    });
+    return at_call("adjoint_report()", where,
+                   [&] { return jit::adjoint_report(*definition_, Derivative::active, memory_limit); });
   }
 
-  const std::string &name() const { return definition_->name(); }
+  const std::string &name() const { return jit::name_of(*definition_); }
 
-  // The variants compiled so far.
-  std::vector<std::shared_ptr<const jit::Variant>> variants() const { return definition_->variants(); }
+  // The variants compiled so far; include "samite/jit/variant.h" to read them.
+  std::vector<std::shared_ptr<const jit::Variant>> variants() const { return jit::variants_of(*definition_); }
 
   // The kernel in structured form; print it with operator<<.
-  const ir::Kernel &ir() const { return definition_->structured(); }
+  const ir::Kernel &ir() const { return jit::structured(*definition_); }
 
   // For the library.
   explicit Kernel(std::shared_ptr<jit::KernelDefinition> definition) : definition_(std::move(definition), "Kernel") {}
   const std::shared_ptr<jit::KernelDefinition> &definition() const { return definition_.share(); }
 
  private:
+  template <class F>
+  static std::shared_ptr<jit::KernelDefinition> defined(std::string name, const std::vector<std::string> &names,
+                                                        const F &function, SourceLocation where) {
+    auto parameters = lang::named({lang::described<Ps>()...}, names, name, where);
+    return jit::define_kernel(
+        std::move(name), std::move(parameters),
+        [&](std::uint32_t serial) { lang::call_with_parameters<Ps...>(serial, function, where); }, where);
+  }
+
   template <std::size_t... Parameters>
-  auto derivative(const char *call,
-                  std::shared_ptr<jit::KernelDefinition> (jit::KernelDefinition::*derive)(std::uint64_t),
-                  SourceLocation where) const {
+  auto derivative(const char *call, jit::Derive &derive, SourceLocation where) const {
     using Derivative = jit::DerivativeOf<std::index_sequence<Parameters...>, std::index_sequence_for<Ps...>, Ps...>;
     static_assert(Derivative::fits, "a derivative is with respect to floating arrays: name their parameters' indices");
     return at_call(call, where,
-                   [&] { return Kernel<typename Derivative::type>(((*definition_).*derive)(Derivative::active)); });
+                   [&] { return Kernel<typename Derivative::type>(derive(*definition_, Derivative::active)); });
   }
 
   jit::Held<jit::KernelDefinition> definition_;

@@ -4,9 +4,11 @@
 #include "samite/base/floating_range.h"
 #include "samite/base/thread_mode.h"
 #include "samite/base/trace.h"
+#include "samite/jit/arguments.h"
 #include "samite/jit/at_once.h"
 #include "samite/jit/cuda_launch.h"
 #include "samite/jit/derivative_launch.h"
+#include "samite/jit/execute.h"
 #include "samite/jit/graph_capture.h"
 #include "samite/jit/non_finite.h"
 #include "samite/jit/out_of_bounds.h"
@@ -342,7 +344,7 @@ void Launch::prepare(std::span<const jit::Argument> arguments) {
   std::vector<std::byte> block(variant->layout.bytes);
   jit::fill_arguments(*variant, arguments, block.data());
   std::shared_ptr<const jit::CudaLaunch> cuda;
-  jit::Partition partition{};
+  shipped::Partition partition{};
   if (stream.cuda()) {
     jit::use_in(stream, arguments);
     cuda = std::make_shared<const jit::CudaLaunch>(*definition_, variant, extents_, options_, stream, block.data());
@@ -402,7 +404,7 @@ void Launch::mark_written() const {
     written.storage->mark_written(arguments_[written.argument].buffer);
 }
 
-void Launch::for_each_written(const std::function<void(Storage &, const AnyBuffer &)> &f) const {
+void Launch::for_each_written(FunctionRef<void(Storage &, const AnyBuffer &)> f) const {
   for (const jit::WrittenStorage &written : written_) f(*written.storage, arguments_[written.argument].buffer);
 }
 
@@ -525,6 +527,8 @@ void Launch::set_dim(int dimension, std::int64_t extent, SourceLocation where) {
     set_dim({Extents(std::span(values.data(), static_cast<std::size_t>(extents_.rank()))), where});
   });
 }
+
+const std::string &Launch::kernel_name() const { return definition_->name(); }
 
 autodiff::AdjointReport Launch::adjoint_report() const {
   if (options_.direction != Direction::adjoint)

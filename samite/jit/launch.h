@@ -12,16 +12,21 @@
 // a time, and a concurrent use is refused; copies are independent.
 #pragma once
 
+#include "samite/autodiff/adjoint_report.h"
 #include "samite/base/floating_range.h"
-#include "samite/jit/arguments.h"
-#include "samite/jit/execute.h"
+#include "samite/base/function_ref.h"
+#include "samite/jit/argument.h"
 #include "samite/jit/moved_from.h"
+#include "samite/jit/options.h"
+#include "samite/shipped/partition.h"
 
 #include <atomic>
 #include <concepts>
-#include <functional>
 #include <iosfwd>
+#include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -29,22 +34,11 @@ namespace samite {
 
 namespace jit {
 
+struct Callee;
 class CudaLaunch;
+class KernelDefinition;
 struct LaunchAccess;
-
-// An argument that a launch or a tape keeps.
-struct OwnedArgument {
-  AnyBuffer buffer;  // invalid for a scalar
-  std::uint64_t scalar = 0;
-  AnyBuffer values = {};  // see Argument::values; invalid if there is no copy
-
-  Argument view() const {
-    if (!buffer.valid()) return {nullptr, scalar, nullptr};
-    return {&buffer, 0, values.valid() ? &values : nullptr};
-  }
-};
-
-std::vector<Argument> views(const std::vector<OwnedArgument> &arguments);
+struct Variant;
 
 // Written by a launch: an argument's storage, or its gradient's.
 struct WrittenStorage {
@@ -174,9 +168,10 @@ class Launch {
   const Extents &extents() const { return extents_; }
   Device device() const { return stream_.device(); }
   const Stream &stream() const { return stream_; }
-  const std::string &kernel_name() const { return definition_->name(); }
+  const std::string &kernel_name() const;
 
-  // The variant that launch() runs: its source, the milliseconds of each step, its facts.
+  // The variant that launch() runs: its source, the milliseconds of each step, its facts (include
+  // "samite/jit/variant.h" to read them).
   const jit::Variant &variant() const {
     definition_.share();
     return *variant_;
@@ -191,7 +186,7 @@ class Launch {
   friend struct jit::LaunchAccess;
 
   void mark_written() const;
-  void for_each_written(const std::function<void(Storage &, const AnyBuffer &)> &f) const;
+  void for_each_written(FunctionRef<void(Storage &, const AnyBuffer &)> f) const;
   void exchange(const Extents &extents, std::vector<jit::OwnedArgument> arguments);
   void set_bits(std::size_t index, std::uint64_t bits);
   Launch in_graph() const;
@@ -219,7 +214,7 @@ class Launch {
   LaunchOptions options_;
   Stream stream_;
   std::shared_ptr<const jit::Variant> variant_;
-  jit::Partition partition_;  // on the CPU
+  shipped::Partition partition_;  // on the CPU
 };
 
 std::ostream &operator<<(std::ostream &stream, const Launch &launch);

@@ -4,7 +4,6 @@
 #include "samite/jit/launch.h"
 #include "samite/jit/pipeline_launch.h"
 
-#include <functional>
 #include <utility>
 #include <vector>
 
@@ -16,7 +15,7 @@ struct LaunchAccess {
   static const CudaLaunch *cuda(const Launch &launch) { return launch.cuda_.get(); }
 
   // The storages that it writes, of arguments or their gradients, with a view of the elements.
-  static void for_each_written(const Launch &launch, const std::function<void(Storage &, const AnyBuffer &)> &f) {
+  static void for_each_written(const Launch &launch, FunctionRef<void(Storage &, const AnyBuffer &)> f) {
     launch.for_each_written(f);
   }
 

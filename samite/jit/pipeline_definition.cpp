@@ -80,10 +80,6 @@ PipelineDefinition::PipelineDefinition(ir::CapturedPipeline captured)
 
 PipelineDefinition::~PipelineDefinition() = default;
 
-std::shared_ptr<PipelineDefinition> PipelineDefinition::make(ir::CapturedPipeline captured) {
-  return std::make_shared<PipelineDefinition>(std::move(captured));
-}
-
 PipelineDefinition::PipelineDefinition(std::shared_ptr<const ir::CapturedPipeline> captured)
     : PipelineDefinition(
           captured->algorithm.name, own_parameters(*captured), schedule_names(*captured),

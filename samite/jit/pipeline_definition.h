@@ -34,8 +34,6 @@ class PipelineDefinition {
   // With programs from schedules::lower.
   explicit PipelineDefinition(ir::CapturedPipeline captured);
   ~PipelineDefinition();
-  // Out of line, like that of KernelDefinition.
-  static std::shared_ptr<PipelineDefinition> make(ir::CapturedPipeline captured);
 
   const std::string &name() const { return name_; }
   // The captured pipeline; null for a program by hand.
@@ -91,5 +89,8 @@ class PipelineDefinition {
   Memo<Key, Made> programs_;
   Memo<std::uint64_t, std::shared_ptr<PipelineDefinition>> adjoints_;
 };
+
+// The target for a device.
+PipelineDefinition::Target target_of(Device device);
 
 }  // namespace samite::jit

@@ -2,10 +2,13 @@
 
 #include "samite/base/error.h"
 #include "samite/jit/graph_capture.h"
+#include "samite/jit/pipeline_definition.h"
 #include "samite/jit/pipeline_derivative.h"
+#include "samite/jit/recorded_program.h"
 #include "samite/jit/stream_order.h"
 #include "samite/jit/tangent_launches.h"
 #include "samite/jit/tape_access.h"
+#include "samite/lang/capture.h"
 #include "samite/runtime/cuda_device.h"
 
 #include <ostream>
@@ -130,6 +133,15 @@ void launch_pipeline(const std::shared_ptr<PipelineDefinition> &definition, cons
   });
 }
 
+std::shared_ptr<PipelineDefinition> define_pipeline(std::string name, std::vector<ir::Parameter> parameters,
+                                                    FunctionRef<void(std::uint32_t serial)> function,
+                                                    SourceLocation where) {
+  return std::make_shared<PipelineDefinition>(
+      lang::run_pipeline_capture(std::move(name), std::move(parameters), function, where));
+}
+
+const std::string &name_of(const PipelineDefinition &definition) { return definition.name(); }
+
 PipelineLaunch record_pipeline(const std::shared_ptr<PipelineDefinition> &definition, const PipelineOptions &options,
                                std::vector<OwnedArgument> arguments, SourceLocation where) {
   return at_call("recorded", where, [&] {
@@ -157,15 +169,20 @@ PipelineLaunch::PipelineLaunch(std::shared_ptr<jit::PipelineDefinition> definiti
     : definition_(std::move(definition), "PipelineLaunch"),
       options_(options),
       stream_(Stream::standard(Device::cpu())),
-      recorded_(recorded(*definition_, options_, std::move(arguments))) {
+      recorded_(std::make_unique<jit::RecordedProgram>(recorded(*definition_, options_, std::move(arguments)))) {
   options_.debug = options.debug ? *options.debug : debug_mode();
-  const std::vector<jit::Argument> given = jit::views(recorded_.arguments());
+  const std::vector<jit::Argument> given = jit::views(recorded_->arguments());
   stream_ = jit::stream_of(given, jit::options_of_kernels(options_));
   schedule_ = definition_->schedule_for(device().kind(), options_.schedule);
 }
 
 PipelineLaunch::PipelineLaunch(const PipelineLaunch &other)
-    : PipelineLaunch(other.definition_.share(), other.options_, other.recorded_.arguments()) {}
+    : PipelineLaunch(other.definition_.share(), other.options_,
+                     other.recorded_ ? other.recorded_->arguments() : std::vector<jit::OwnedArgument>()) {}
+
+PipelineLaunch::PipelineLaunch(PipelineLaunch &&) noexcept = default;
+PipelineLaunch &PipelineLaunch::operator=(PipelineLaunch &&) noexcept = default;
+PipelineLaunch::~PipelineLaunch() = default;
 
 PipelineLaunch &PipelineLaunch::operator=(const PipelineLaunch &other) {
   if (this != &other) *this = PipelineLaunch(other);
@@ -187,11 +204,11 @@ void PipelineLaunch::launch_on(const Stream *other, SourceLocation where) {
   jit::refuse_inside_kernel(definition_->callee());
   const jit::Turn turn(in_use_, *this, "PipelineLaunch", definition_->where());
   if (jit::TapeAccess::recording() || jit::TangentLaunches::current())
-    jit::refuse_gradients(*definition_, jit::views(recorded_.arguments()));
+    jit::refuse_gradients(*definition_, jit::views(recorded_->arguments()));
   // The arrays between the kernels are used in one stream after the other.
   const bool elsewhere = other && stream_.cuda() && !jit::GraphCapture::current();
   if (elsewhere) jit::order(stream_, *other);
-  recorded_.launch(other, where);
+  recorded_->launch(other, where);
   if (elsewhere) jit::order_or_wait(*other, stream_);
 }
 
@@ -200,8 +217,8 @@ std::size_t PipelineLaunch::index_of(std::string_view name, SourceLocation where
 }
 
 void PipelineLaunch::exchange(std::vector<jit::OwnedArgument> arguments) {
-  recorded_ = recorded(*definition_, options_, std::move(arguments), recorded_.storages());
-  stream_ = jit::stream_of(jit::views(recorded_.arguments()), jit::options_of_kernels(options_));
+  *recorded_ = recorded(*definition_, options_, std::move(arguments), recorded_->storages());
+  stream_ = jit::stream_of(jit::views(recorded_->arguments()), jit::options_of_kernels(options_));
 }
 
 void PipelineLaunch::set(std::size_t index, const AnyBuffer &buffer, SourceLocation where) {
@@ -209,7 +226,7 @@ void PipelineLaunch::set(std::size_t index, const AnyBuffer &buffer, SourceLocat
     jit::check_index(definition_->callee(), index);
     jit::check_buffer(definition_->callee(), index, buffer);
     const jit::Turn turn(in_use_, *this, "PipelineLaunch", definition_->where());
-    std::vector<jit::OwnedArgument> arguments = recorded_.arguments();
+    std::vector<jit::OwnedArgument> arguments = recorded_->arguments();
     arguments[index] = {buffer, 0};
     exchange(std::move(arguments));
   });
@@ -224,10 +241,17 @@ void PipelineLaunch::set_scalar(std::size_t index, jit::HostScalar value, Source
 
 void PipelineLaunch::set_bits(std::size_t index, std::uint64_t bits) {
   const jit::Turn turn(in_use_, *this, "PipelineLaunch", definition_->where());
-  if (!(recorded_.program().read_by_host() >> index & 1)) return recorded_.set_bits(index, bits);
-  std::vector<jit::OwnedArgument> arguments = recorded_.arguments();
+  if (!(recorded_->program().read_by_host() >> index & 1)) return recorded_->set_bits(index, bits);
+  std::vector<jit::OwnedArgument> arguments = recorded_->arguments();
   arguments[index].scalar = bits;
   exchange(std::move(arguments));
+}
+
+const std::string &PipelineLaunch::pipeline_name() const { return definition_->name(); }
+
+std::size_t PipelineLaunch::kernel_launches() const {
+  definition_.share();
+  return recorded_->launch_count();
 }
 
 std::string PipelineLaunch::to_string() const {

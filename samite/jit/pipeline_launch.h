@@ -13,14 +13,24 @@
 // PipelineLaunch at a time, and a concurrent use is refused.
 #pragma once
 
-#include "samite/jit/pipeline_definition.h"
-#include "samite/jit/recorded_program.h"
+#include "samite/jit/launch.h"
 
 #include <iosfwd>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace samite {
+namespace ir {
+struct Parameter;
+}
+namespace jit {
+class PipelineDefinition;
+class RecordedProgram;
+}  // namespace jit
 
 // As in LaunchOptions, for all kernels of the pipeline.
 struct PipelineOptions {
@@ -44,9 +54,9 @@ class PipelineLaunch {
                  std::vector<jit::OwnedArgument> arguments);
   PipelineLaunch(const PipelineLaunch &other);
   PipelineLaunch &operator=(const PipelineLaunch &other);
-  PipelineLaunch(PipelineLaunch &&) = default;
-  PipelineLaunch &operator=(PipelineLaunch &&) = default;
-  ~PipelineLaunch() = default;
+  PipelineLaunch(PipelineLaunch &&) noexcept;
+  PipelineLaunch &operator=(PipelineLaunch &&) noexcept;
+  ~PipelineLaunch();
 
   void launch(SourceLocation where = std::source_location::current());
   // On another stream of the same device, once; the two streams are then ordered.
@@ -72,10 +82,10 @@ class PipelineLaunch {
   Device device() const { return stream_.device(); }
   const Stream &stream() const { return stream_; }
   const PipelineOptions &options() const { return options_; }
-  const std::string &pipeline_name() const { return definition_->name(); }
+  const std::string &pipeline_name() const;
   const std::string &schedule() const { return schedule_; }  // "" if none was chosen
   // The number of kernels that a launch runs.
-  std::size_t kernel_launches() const { return recorded_.launch_count(); }
+  std::size_t kernel_launches() const;
 
   std::string to_string() const;  // "Launch of pipeline 'blur' (schedule 'cpu', 2 kernels) on cpu"
 
@@ -91,7 +101,7 @@ class PipelineLaunch {
   PipelineOptions options_;
   std::string schedule_;
   Stream stream_;
-  jit::RecordedProgram recorded_;
+  std::unique_ptr<jit::RecordedProgram> recorded_;
   jit::InUse in_use_;
 };
 
@@ -107,8 +117,12 @@ void launch_pipeline(const std::shared_ptr<PipelineDefinition> &definition, cons
 PipelineLaunch record_pipeline(const std::shared_ptr<PipelineDefinition> &definition, const PipelineOptions &options,
                                std::vector<OwnedArgument> arguments, SourceLocation where);
 
-// The target for a device.
-PipelineDefinition::Target target_of(Device device);
+// Captures `function`, which traces the pipeline's function on the parameters of the running capture.
+std::shared_ptr<PipelineDefinition> define_pipeline(std::string name, std::vector<ir::Parameter> parameters,
+                                                    FunctionRef<void(std::uint32_t serial)> function,
+                                                    SourceLocation where);
+
+const std::string &name_of(const PipelineDefinition &definition);
 
 }  // namespace jit
 }  // namespace samite

@@ -7,6 +7,7 @@
 #include "samite/jit/at_once.h"
 #include "samite/jit/pipeline.h"
 #include "samite/jit/pipeline_launch.h"
+#include "samite/jit/pipeline_report.h"
 #include "samite/jit/target.h"
 #include "samite/runtime/cuda_device.h"
 #include "samite/toolchain/host_target.h"

@@ -1,5 +1,6 @@
 #include "samite/jit/pipeline_report.h"
 
+#include "samite/jit/pipeline_definition.h"
 #include "samite/jit/pipeline_launch.h"
 #include "samite/jit/target.h"
 #include "samite/runtime/cuda_device.h"

@@ -5,8 +5,8 @@
 // Values; reading them compiles nothing. Thread-safe.
 #pragma once
 
-#include "samite/jit/pipeline_definition.h"
 #include "samite/jit/report.h"
+#include "samite/runtime/device.h"
 
 #include <iosfwd>
 #include <string>
@@ -37,11 +37,14 @@ struct PipelineReport {
 std::ostream &operator<<(std::ostream &stream, const PipelineReport &report);
 
 namespace jit {
+class PipelineDefinition;
 PipelineReport report(const PipelineDefinition &definition);
 // schedule/program.h, for a launch on the device; works without such a GPU.
 std::string program_text(PipelineDefinition &definition, Device device, const std::string &schedule);
 // The same as the schedule's loop nest (schedule/loop_nest.h).
 std::string loop_nest_text(PipelineDefinition &definition, Device device, const std::string &schedule);
+// Writes the HTML report (jit/pipeline_page.h) as one file. UserError if the file cannot be written.
+void write_page(PipelineDefinition &definition, const std::string &file, Device device, const std::string &schedule);
 }  // namespace jit
 
 template <class Signature>

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace samite {
 namespace {
@@ -67,8 +69,8 @@ struct LongWork::Watch {
   std::thread thread;  // the last one: it uses the others
 };
 
-LongWork::LongWork(std::string what, std::chrono::milliseconds long_from) {
-  if (progress_is_heard()) watch_ = std::make_unique<Watch>(std::move(what), long_from);
+LongWork::LongWork(std::string what, int long_from_ms) {
+  if (progress_is_heard()) watch_ = std::make_unique<Watch>(std::move(what), std::chrono::milliseconds(long_from_ms));
 }
 
 LongWork::~LongWork() {

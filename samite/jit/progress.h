@@ -7,7 +7,6 @@
 // Otherwise they cost nothing.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,7 +29,7 @@ void tell_progress(std::string_view text);
 // Possibly long work: reported by name after a delay, and with its time when it ends.
 class LongWork {
  public:
-  explicit LongWork(std::string what, std::chrono::milliseconds long_from = std::chrono::milliseconds(300));
+  explicit LongWork(std::string what, int long_from_ms = 300);
   ~LongWork();
   LongWork(const LongWork &) = delete;
   LongWork &operator=(const LongWork &) = delete;

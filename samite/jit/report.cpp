@@ -1,5 +1,6 @@
 #include "samite/jit/report.h"
 
+#include "samite/jit/definition.h"
 #include "samite/jit/target.h"
 
 #include <fmt/format.h>

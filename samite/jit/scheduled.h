@@ -20,7 +20,6 @@
 
 #include "samite/jit/kernel.h"
 #include "samite/jit/pipeline_launch.h"
-#include "samite/jit/pipeline_page.h"
 #include "samite/jit/pipeline_report.h"
 #include "samite/jit/vector_lanes.h"
 
@@ -43,8 +42,7 @@ class Pipeline<void(Ps...)> {
   template <class F>
   Pipeline(Name name, const Names &parameter_names, const F &function,
            SourceLocation where = std::source_location::current())
-      : Pipeline(jit::PipelineDefinition::make(
-            lang::capture_pipeline<Ps...>(std::move(name).text(), parameter_names.texts(), function, where))) {}
+      : definition_(defined(std::move(name).text(), parameter_names.texts(), function, where), "Pipeline") {}
   // Empty: assign a pipeline before any other use.
   Pipeline() : definition_(nullptr, "Pipeline") {}
 
@@ -88,7 +86,7 @@ class Pipeline<void(Ps...)> {
     at_call("asked for", where, [&] { jit::write_page(*definition_, file, device, schedule); });
   }
 
-  const std::string &name() const { return definition_->name(); }
+  const std::string &name() const { return jit::name_of(*definition_); }
 
   // For the library.
   explicit Pipeline(std::shared_ptr<jit::PipelineDefinition> definition)
@@ -96,6 +94,15 @@ class Pipeline<void(Ps...)> {
   const std::shared_ptr<jit::PipelineDefinition> &definition() const { return definition_.share(); }
 
  private:
+  template <class F>
+  static std::shared_ptr<jit::PipelineDefinition> defined(std::string name, const std::vector<std::string> &names,
+                                                          const F &function, SourceLocation where) {
+    auto parameters = lang::named({lang::described<Ps>()...}, names, name, where);
+    return jit::define_pipeline(
+        std::move(name), std::move(parameters),
+        [&](std::uint32_t serial) { lang::call_with_parameters<Ps...>(serial, function, where); }, where);
+  }
+
   jit::Held<jit::PipelineDefinition> definition_;
 };
 

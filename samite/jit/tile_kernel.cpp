@@ -1,6 +1,8 @@
 #include "samite/jit/tile_kernel.h"
 
 #include "samite/base/error.h"
+#include "samite/jit/definition.h"
+#include "samite/lang/capture.h"
 
 #include <array>
 
@@ -20,17 +22,19 @@ Extents blocks_over(const Extents &whole, const Extents &tile, SourceLocation wh
 
 namespace jit {
 
-int block_threads(const TileOptions &options, const std::string &kernel, SourceLocation where) {
+void check_options(const TileOptions &options, const std::string &kernel, SourceLocation where) {
   constexpr int warp = 32, most = 1024;
   if (options.threads < warp || options.threads > most || options.threads % warp != 0)
     throw UserError(where, "kernel '" + kernel + "': a block of " + std::to_string(options.threads) +
                                " threads; it has a multiple of 32, at most 1024");
-  return options.threads;
 }
 
-ir::Kernel with_options(ir::Kernel captured, const TileOptions &options) {
+std::shared_ptr<KernelDefinition> define_kernel(std::string name, std::vector<ir::Parameter> parameters,
+                                                FunctionRef<void(std::uint32_t serial)> function,
+                                                const TileOptions &options, SourceLocation where) {
+  ir::Kernel captured = lang::run_capture(std::move(name), std::move(parameters), function, where, options.threads);
   captured.sums_in_shared = options.sums_in_shared_memory;
-  return captured;
+  return std::make_shared<KernelDefinition>(std::move(captured));
 }
 
 }  // namespace jit

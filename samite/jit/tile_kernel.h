@@ -39,8 +39,10 @@ template <>
 struct SignatureOf<TileOptions> {};
 
 // UserError for an invalid number of threads.
-int block_threads(const TileOptions &options, const std::string &kernel, SourceLocation where);
-ir::Kernel with_options(ir::Kernel captured, const TileOptions &options);
+void check_options(const TileOptions &options, const std::string &kernel, SourceLocation where);
+std::shared_ptr<KernelDefinition> define_kernel(std::string name, std::vector<ir::Parameter> parameters,
+                                                FunctionRef<void(std::uint32_t serial)> function,
+                                                const TileOptions &options, SourceLocation where);
 }  // namespace jit
 
 // Launched, recorded, put on tapes and differentiated like any Kernel; a launch's extents count blocks.
@@ -59,15 +61,18 @@ class TileKernel<void(Ps...)> : public Kernel<void(Ps...)> {
   template <class F>
   TileKernel(Name name, const Names &parameter_names, const F &function, TileOptions options = {},
              SourceLocation where = std::source_location::current())
-      : Kernel<void(Ps...)>(jit::KernelDefinition::make(
-            captured(std::move(name).text(), parameter_names.texts(), function, options, where))) {}
+      : Kernel<void(Ps...)>(defined(std::move(name).text(), parameter_names.texts(), function, options, where)) {}
 
  private:
   template <class F>
-  static ir::Kernel captured(std::string name, const std::vector<std::string> &parameter_names, const F &function,
-                             const TileOptions &options, SourceLocation where) {
-    const int threads = jit::block_threads(options, name, where);
-    return jit::with_options(lang::capture<Ps...>(std::move(name), parameter_names, function, where, threads), options);
+  static std::shared_ptr<jit::KernelDefinition> defined(std::string name, const std::vector<std::string> &names,
+                                                        const F &function, const TileOptions &options,
+                                                        SourceLocation where) {
+    jit::check_options(options, name, where);
+    auto parameters = lang::named({lang::described<Ps>()...}, names, name, where);
+    return jit::define_kernel(
+        std::move(name), std::move(parameters),
+        [&](std::uint32_t serial) { lang::call_with_parameters<Ps...>(serial, function, where); }, options, where);
   }
 };
 

@@ -2,6 +2,8 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
+#include "samite/jit/arguments.h"
+#include "samite/jit/definition.h"
 
 #include <random>
 
@@ -62,7 +64,7 @@ void require_tracked(const char *tool, const std::vector<Buffer<double>> &arrays
                       " tracks no gradient; construct it with Gradient::tracked");
 }
 
-std::vector<std::vector<double>> gradients(const std::function<void()> &work, std::vector<Buffer<double>> &inputs,
+std::vector<std::vector<double>> gradients(FunctionRef<void()> work, std::vector<Buffer<double>> &inputs,
                                            std::vector<Buffer<double>> &outputs,
                                            const std::vector<std::vector<double>> &cotangents) {
   for (auto *arrays : {&inputs, &outputs})

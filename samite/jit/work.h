@@ -5,10 +5,10 @@
 // is also such work; the inputs and outputs then follow from the kernel's parameters.
 #pragma once
 
+#include "samite/base/function_ref.h"
 #include "samite/jit/kernel.h"
 #include "samite/jit/tape.h"
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -40,7 +40,7 @@ DifferentiableArguments differentiable_arguments(const KernelDefinition &definit
 void require_tracked(const char *tool, const std::vector<Buffer<double>> &arrays, const char *what);
 
 // The gradients of `inputs` for the given cotangents of `outputs`, by a tape over one run of `work`.
-std::vector<std::vector<double>> gradients(const std::function<void()> &work, std::vector<Buffer<double>> &inputs,
+std::vector<std::vector<double>> gradients(FunctionRef<void()> work, std::vector<Buffer<double>> &inputs,
                                            std::vector<Buffer<double>> &outputs,
                                            const std::vector<std::vector<double>> &cotangents);
 

@@ -15,6 +15,10 @@ bool is_identifier(const std::string &name) {
          std::all_of(name.begin(), name.end(), [&](unsigned char c) { return letter(c) || std::isdigit(c); });
 }
 
+void append(std::vector<ir::Parameter> &parameters, const std::vector<ir::Parameter> &further) {
+  parameters.insert(parameters.end(), further.begin(), further.end());
+}
+
 std::vector<ir::Parameter> named(const std::vector<std::vector<ir::Parameter>> &groups,
                                  const std::vector<std::string> &names, const std::string &kernel,
                                  SourceLocation where) {

@@ -8,7 +8,7 @@
 namespace samite::lang {
 namespace {
 
-ir::Message message(const std::vector<MessagePart> &parts) {
+ir::Message message(std::initializer_list<MessagePart> parts) {
   ir::Message message;
   for (const MessagePart &part : parts)
     for (const MessagePart::Piece &piece : part.pieces()) {
@@ -31,17 +31,24 @@ void refuse_in_pipeline(const Trace &trace, const std::string &what, SourceLocat
 
 }  // namespace
 
+MessagePart::MessagePart(const MessagePart &other) = default;
+MessagePart &MessagePart::operator=(const MessagePart &other) = default;
+MessagePart::~MessagePart() = default;
+
+void MessagePart::add(std::string text) { pieces_.emplace_back(std::move(text)); }
+void MessagePart::add(ir::Value value) { pieces_.emplace_back(value); }
+
 std::string MessagePart::floating_text(double number, bool single) {
   return single ? fmt::format("{}", static_cast<float>(number)) : fmt::format("{}", number);
 }
 
-void record_print(const std::vector<MessagePart> &parts, SourceLocation where) {
+void record_print(std::initializer_list<MessagePart> parts, SourceLocation where) {
   Trace &trace = Trace::current(where);
   refuse_in_pipeline(trace, "print", where);
   trace.append(ir::Stmt(ir::Print{message(parts)}, where));
 }
 
-void record_check(ir::Value condition, const std::vector<MessagePart> &parts, SourceLocation where) {
+void record_check(ir::Value condition, std::initializer_list<MessagePart> parts, SourceLocation where) {
   Trace &trace = Trace::current(where);
   refuse_in_pipeline(trace, "check", where);
   trace.append(ir::Stmt(ir::Check{condition, message(parts), {}}, where));

@@ -23,6 +23,7 @@
 #include "samite/lang/struct_array.h"
 
 #include <concepts>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,22 +38,28 @@ class MessagePart {
  public:
   using Piece = std::variant<std::string, ir::Value>;
 
-  MessagePart(const char *text, SourceLocation where = std::source_location::current())
-      : where_(where), pieces_{Piece(std::string(text))} {}
-  MessagePart(const std::string &text, SourceLocation where = std::source_location::current())
-      : where_(where), pieces_{Piece(text)} {}
-  MessagePart(std::string_view text, SourceLocation where = std::source_location::current())
-      : where_(where), pieces_{Piece(std::string(text))} {}
+  MessagePart(const char *text, SourceLocation where = std::source_location::current()) : where_(where) {
+    add(std::string(text));
+  }
+  MessagePart(const std::string &text, SourceLocation where = std::source_location::current()) : where_(where) {
+    add(text);
+  }
+  MessagePart(std::string_view text, SourceLocation where = std::source_location::current()) : where_(where) {
+    add(std::string(text));
+  }
   template <class A>
     requires std::is_arithmetic_v<A>
-  MessagePart(A number, SourceLocation where = std::source_location::current())
-      : where_(where), pieces_{Piece(number_text(number))} {}
+  MessagePart(A number, SourceLocation where = std::source_location::current()) : where_(where) {
+    add(number_text(number));
+  }
   template <class T>
-  MessagePart(const Traced<T> &value, SourceLocation where = std::source_location::current())
-      : where_(where), pieces_{Piece(value.value(where_))} {}
+  MessagePart(const Traced<T> &value, SourceLocation where = std::source_location::current()) : where_(where) {
+    add(value.value(where_));
+  }
   template <class T>
-  MessagePart(const Element<T> &element, SourceLocation where = std::source_location::current())
-      : where_(where), pieces_{Piece(element.load())} {}
+  MessagePart(const Element<T> &element, SourceLocation where = std::source_location::current()) : where_(where) {
+    add(element.load());
+  }
   // A vector, matrix, quaternion, transform or struct of traced values, or an element of an array of them.
   template <StructValue V>
   MessagePart(const V &value, SourceLocation where = std::source_location::current()) : where_(where) {
@@ -68,11 +75,18 @@ class MessagePart {
   SourceLocation where() const { return where_; }
   const std::vector<Piece> &pieces() const { return pieces_; }
 
+  // Out of line, like what follows: every program compiles this header.
+  MessagePart(const MessagePart &other);
+  MessagePart &operator=(const MessagePart &other);
+  ~MessagePart();
+
  private:
+  void add(std::string text);
+  void add(ir::Value value);
   template <class V>
   void append(const V &value) {
     if constexpr (TracedValue<V>) {
-      pieces_.emplace_back(value.value(where_));
+      add(value.value(where_));
     } else if constexpr (MatrixValue<V>) {
       enclose([&](const auto &each) {
         for (int i = 0; i < V::rows(); ++i) each(value.row(i, where_));
@@ -92,10 +106,10 @@ class MessagePart {
   void enclose(const F &parts) {
     const char *before = "(";
     parts([&](const auto &part) {
-      pieces_.emplace_back(std::string(std::exchange(before, ", ")));
+      add(std::string(std::exchange(before, ", ")));
       append(part);
     });
-    pieces_.emplace_back(std::string(")"));
+    add(std::string(")"));
   }
 
   template <class A>
@@ -129,8 +143,8 @@ class CheckedCondition {
   ir::Value value_;
 };
 
-void record_print(const std::vector<MessagePart> &parts, SourceLocation where);
-void record_check(ir::Value condition, const std::vector<MessagePart> &parts, SourceLocation where);
+void record_print(std::initializer_list<MessagePart> parts, SourceLocation where);
+void record_check(ir::Value condition, std::initializer_list<MessagePart> parts, SourceLocation where);
 
 }  // namespace lang
 

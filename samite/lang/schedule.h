@@ -19,7 +19,7 @@
 #pragma once
 
 #include "samite/base/function_ref.h"
-#include "samite/ir/func.h"
+#include "samite/ir/directive.h"
 #include "samite/lang/variable.h"
 
 #include <concepts>

@@ -17,7 +17,7 @@
 // If two tiles do not fit each other, a UserError names both extents.
 #pragma once
 
-#include "samite/ir/stmt.h"
+#include "samite/ir/operation.h"
 #include "samite/lang/array.h"
 #include "samite/lang/control.h"
 

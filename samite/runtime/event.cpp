@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <ostream>
 
 namespace samite {
@@ -16,9 +17,10 @@ void Event::record(const Stream &stream) {
     auto event = mark_ && mark_->device == stream.device() ? mark_->cuda : nullptr;
     if (!event) event = std::make_shared<driver::Event>(driver::Event::create(queue.context(), driver::Timing::on));
     event->record(queue);
-    mark_ = Mark{stream.device(), {}, event};
+    mark_ = Mark{stream.device(), 0, event};
   } else {
-    mark_ = Mark{stream.device(), std::chrono::steady_clock::now(), nullptr};
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    mark_ = Mark{stream.device(), std::chrono::duration<double, std::milli>(now).count(), nullptr};
   }
 }
 
@@ -48,7 +50,7 @@ double Event::milliseconds_since(const Event &earlier, SourceLocation where) con
                                        "one on {}",
                                        mark_->device.to_string(), earlier.mark_->device.to_string()));
   if (mark_->cuda) return mark_->cuda->milliseconds_since(*earlier.mark_->cuda);
-  return std::chrono::duration<double, std::milli>(mark_->time - earlier.mark_->time).count();
+  return mark_->milliseconds - earlier.mark_->milliseconds;
 }
 
 std::string Event::to_string() const {

@@ -8,7 +8,6 @@
 #include "samite/base/source_location.h"
 #include "samite/runtime/stream.h"
 
-#include <chrono>
 #include <iosfwd>
 #include <memory>
 #include <optional>
@@ -47,7 +46,7 @@ class Event {
 
   struct Mark {
     Device device;
-    std::chrono::steady_clock::time_point time;
+    double milliseconds;                        // on the CPU, by its steady clock
     std::shared_ptr<const driver::Event> cuda;  // null on the CPU
   };
   std::optional<Mark> mark_;

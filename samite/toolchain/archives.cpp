@@ -139,7 +139,7 @@ std::vector<ArchivedImage> images_of(const ImageArchive &archive) {
 
 }  // namespace
 
-void open_archive(const std::filesystem::path &path, SourceLocation where) {
+void open_archive(const std::string &path, SourceLocation where) {
   at_call("opened", where, [&] { Archives::instance().add(read_archive(path)); });
 }
 

@@ -5,6 +5,7 @@
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
 #include "samite/jit/pipeline.h"
+#include "samite/lang/capture.h"
 #include "samite/samite.h"
 #include "tests/base/count.h"
 #include "tests/runtime/test_device.h"

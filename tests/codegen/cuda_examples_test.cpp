@@ -6,6 +6,7 @@
 #include "examples/inverse_heat/heat_kernels.h"
 #include "examples/nbody/nbody_kernels.h"
 #include "examples/ray_marcher/ray_marcher_kernels.h"
+#include "samite/jit/definition.h"
 #include "tests/codegen/cuda_fits.h"
 
 #include <fmt/core.h>

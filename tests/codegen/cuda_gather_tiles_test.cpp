@@ -1,4 +1,5 @@
 // Gradients of tile kernels that are gathered, beside the same gradients as blocks scatter them, run on the host.
+#include "samite/jit/definition.h"
 #include "samite/passes/adjoint/cast_copies.h"
 #include "samite/passes/adjoint/gather_tiles.h"
 #include "samite/passes/adjoint/split_loops.h"

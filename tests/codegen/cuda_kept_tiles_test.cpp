@@ -1,5 +1,6 @@
 // What the adjoint of a loop keeps of its tiles: in shared memory where that is little and known, else in device
 // memory.
+#include "samite/jit/definition.h"
 #include "tests/codegen/cuda_tile_kernel.h"
 
 #include <gmock/gmock.h>

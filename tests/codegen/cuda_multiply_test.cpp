@@ -1,5 +1,6 @@
 // Products of tiles as CUDA's threads compute them, in registers and on tensor cores, run on the host and compared with
 // sums in double.
+#include "samite/jit/definition.h"
 #include "samite/samite.h"
 #include "tests/codegen/cuda_on_host.h"
 

@@ -4,6 +4,7 @@
 #include "tests/codegen/cuda_on_host.h"
 
 #include "samite/ir/print.h"
+#include "samite/jit/definition.h"
 #include "samite/passes/threads/place_arrays.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Ranges near both ends of their types as CUDA's kernels, run on the host: against exact arithmetic.
+#include "samite/jit/definition.h"
 #include "tests/codegen/cuda_on_host.h"
 #include "tests/codegen/range_ends.h"
 

@@ -1,4 +1,5 @@
 // What is loaded for whole rows of a product, where rows and columns of the arrays end inside of tiles.
+#include "samite/jit/definition.h"
 #include "tests/codegen/cuda_tile_kernel.h"
 
 #include <gmock/gmock.h>

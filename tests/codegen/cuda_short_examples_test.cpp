@@ -1,5 +1,6 @@
 // The short examples' kernels, as cuda_examples_test.cpp has those of the longer ones. Each is a program that makes its
 // kernels where it needs them: it is run here, with kernels that tell of themselves.
+#include "samite/jit/definition.h"
 #include "samite/samite.h"
 #include "tests/codegen/cuda_fits.h"
 

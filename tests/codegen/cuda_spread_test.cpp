@@ -1,5 +1,6 @@
 // Tiles that lie in the registers of a block's threads: what is loaded, gone over and reduced, and nothing more. Blocks
 // of 64 threads on the host, beside sums in double and beside the CPU's kernels.
+#include "samite/jit/definition.h"
 #include "tests/codegen/cuda_tile_kernel.h"
 #include "tests/codegen/guarded.h"
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "samite/codegen/prelude.h"
+#include "samite/jit/definition.h"
 #include "samite/samite.h"
 #include "samite/toolchain/cuda_compiler.h"
 #include "tests/codegen/cuda_on_host.h"

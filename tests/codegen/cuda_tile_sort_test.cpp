@@ -1,4 +1,5 @@
 // Sorting and Fourier transforms, as CUDA runs them and as the CPU does.
+#include "samite/jit/definition.h"
 #include "tests/codegen/cuda_tile_kernel.h"
 
 namespace samite::test {

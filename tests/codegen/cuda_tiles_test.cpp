@@ -1,4 +1,5 @@
 // Tile kernels and their adjoints, as CUDA runs them and as the CPU does: blocks of 64 threads on the host.
+#include "samite/jit/definition.h"
 #include "tests/codegen/cuda_tile_kernel.h"
 
 namespace samite::test {

@@ -1,6 +1,7 @@
 // Tiles that begin beyond 2^31 elements, as CUDA's kernels run on the host.
 #include "tests/codegen/cuda_on_host.h"
 
+#include "samite/jit/definition.h"
 #include "samite/passes/tiles/widen_tile_origins.h"
 #include "samite/samite.h"
 

@@ -1,5 +1,6 @@
 // Kernels of each kind compile for every GPU that Samite has a row for, planned as for that GPU: per-thread kernels,
 // rows, products and attention, with their adjoints. Nothing is run.
+#include "samite/jit/definition.h"
 #include "samite/jit/pipeline.h"
 #include "samite/jit/target.h"
 #include "samite/ops/attention.h"

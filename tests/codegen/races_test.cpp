@@ -3,6 +3,7 @@
 #include "tests/codegen/random_integers.h"
 
 #include "samite/ir/print.h"
+#include "samite/jit/definition.h"
 #include "samite/passes/threads/check_races.h"
 
 #include <gmock/gmock.h>

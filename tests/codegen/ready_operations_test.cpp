@@ -1,5 +1,6 @@
 // The library's operations (samite/ops/) as CUDA's text: run on the host beside the CPU's, and compiled by NVIDIA's
 // compiler.
+#include "samite/jit/definition.h"
 #include "samite/jit/pipeline.h"
 #include "samite/ops/attention.h"
 #include "samite/ops/cross_entropy.h"

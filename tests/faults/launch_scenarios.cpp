@@ -1,5 +1,6 @@
 // Programs that use the library as its users do.
 #include "samite/jit/cuda_launch.h"
+#include "samite/jit/definition.h"
 #include "samite/jit/launch_access.h"
 #include "tests/faults/setting.h"
 

@@ -2,6 +2,8 @@
 
 #include "samite/ir/print.h"
 
+#include "samite/ir/kernel.h"
+
 #include <gtest/gtest.h>
 #include <cmath>
 #include <limits>

@@ -1,4 +1,5 @@
 // An adjoint for some of a kernel's inputs has nothing in it for the others.
+#include "samite/jit/definition.h"
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"
 

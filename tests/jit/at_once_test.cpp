@@ -1,5 +1,6 @@
 #include "samite/jit/at_once.h"
 
+#include "samite/jit/definition.h"
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"

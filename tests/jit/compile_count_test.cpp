@@ -1,3 +1,4 @@
+#include "samite/jit/definition.h"
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"
 #include "tests/toolchain/environment.h"

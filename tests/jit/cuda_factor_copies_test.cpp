@@ -3,6 +3,7 @@
 #include "samite/driver/capture.h"
 #include "samite/driver/graph_executable.h"
 #include "samite/jit/array_copies.h"
+#include "samite/jit/definition.h"
 #include "tests/jit/cuda_kernels.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
 // When the gradients of a tile kernel are gathered on CUDA, and that they are the gradients.
+#include "samite/jit/definition.h"
 #include "tests/jit/cuda_kernels.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
 // Clusters, programmatic launches and priorities, as LaunchOptions ask for them.
+#include "samite/jit/definition.h"
 #include "tests/jit/cuda_kernels.h"
 #include "tests/runtime/message_of.h"
 

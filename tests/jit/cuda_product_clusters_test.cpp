@@ -1,5 +1,6 @@
 // Which launches of products run in clusters, whose blocks bring each other windows: on the fake driver, which is asked
 // for them, and on a GPU, which multiplies.
+#include "samite/jit/definition.h"
 #include "tests/jit/cuda_kernels.h"
 #include "tests/jit/half_products.h"
 #include "tests/runtime/message_of.h"

@@ -1,5 +1,6 @@
 // Debug mode's search for races on CUDA: its words are clear when a launch begins, and what is found is said.
 #include "samite/codegen/cuda_channel.h"
+#include "samite/jit/definition.h"
 #include "tests/jit/cuda_kernels.h"
 #include "tests/runtime/message_of.h"
 #include "tests/toolchain/heard_warnings.h"

@@ -1,6 +1,7 @@
 // Which launches of products compute their sums in parts: on the fake driver, which is asked for two kernels, and on a
 // GPU, which multiplies.
 #include "samite/base/error.h"
+#include "samite/jit/definition.h"
 #include "samite/passes/sm90/share_steps.h"
 #include "tests/jit/cuda_kernels.h"
 #include "tests/jit/half_products.h"

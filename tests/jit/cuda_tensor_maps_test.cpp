@@ -1,4 +1,5 @@
 // Launches of kernels with bulk copies: the tensor maps that they hand over, on the fake driver; on a GPU the products.
+#include "samite/jit/definition.h"
 #include "tests/jit/cuda_kernels.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,6 @@
 // Launches on CUDA: what the host does, on the fake driver, whose kernels are C++ functions; on a GPU the kernels that
 // were compiled run. Needs NVRTC.
+#include "samite/jit/definition.h"
 #include "tests/jit/cuda_kernels.h"
 #include "tests/runtime/message_of.h"
 

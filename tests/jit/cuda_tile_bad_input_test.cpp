@@ -1,4 +1,5 @@
 // What goes wrong with tile kernels on CUDA, as a program sees it.
+#include "samite/jit/definition.h"
 #include "samite/jit/failure_report.h"
 #include "tests/jit/cuda_kernels.h"
 #include "tests/runtime/message_of.h"

@@ -1,5 +1,6 @@
 // Adjoints that are gathered when they are launched, and launches that give the same bits each time.
 
+#include "samite/jit/definition.h"
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"
 

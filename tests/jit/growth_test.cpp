@@ -1,6 +1,7 @@
 // Deriving and emitting take time in proportion to the kernel's size.
 #include "samite/codegen/emit.h"
 #include "samite/jit/pipeline.h"
+#include "samite/lang/capture.h"
 #include "samite/passes/adjoint/exchanges_to_loads.h"
 #include "samite/passes/threads/lower_threads.h"
 #include "samite/passes/tiles/lower_tiles.h"

@@ -1,4 +1,5 @@
 // Kernels as members, in containers and as what functions return.
+#include "samite/jit/definition.h"
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"

@@ -1,5 +1,6 @@
 // Objects that were moved from: they may be destroyed, copied and assigned to, and whatever else is done with them is
 // refused with the user's line.
+#include "samite/jit/definition.h"
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"

@@ -1,4 +1,5 @@
 // Names of kernels, pipelines, parameters and Funcs that are no names.
+#include "samite/ir/kernel.h"
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
 

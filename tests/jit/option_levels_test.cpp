@@ -1,5 +1,6 @@
 // Options that can be given for one launch and for more than one: for the process, a tape or a stream. Where both say
 // the same, the same is built. Of a stream's priority see cuda_launch_attributes_test.cpp.
+#include "samite/jit/definition.h"
 #include "samite/samite.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/runtime/message_of.h"

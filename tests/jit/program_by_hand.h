@@ -2,6 +2,7 @@
 #pragma once
 
 #include "samite/ir/parse.h"
+#include "samite/jit/pipeline_definition.h"
 #include "samite/jit/scheduled.h"
 
 #include <string_view>

@@ -1,5 +1,6 @@
 // Who is told of work that takes long, and launches that are recorded side by side.
 #include "samite/jit/progress.h"
+#include "samite/jit/definition.h"
 
 #include "samite/jit/prepare.h"
 #include "samite/samite.h"
@@ -9,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <thread>
 
@@ -45,7 +47,7 @@ class Heard {
 TEST(Progress, LongWorkIsNamedAndItsTimeSaid) {
   Heard heard;
   {
-    const jit::LongWork work("compiling 'step'", milliseconds(1));
+    const jit::LongWork work("compiling 'step'", 1);
     while (heard.lines().empty()) std::this_thread::sleep_for(milliseconds(1));
   }
   EXPECT_THAT(heard.lines(), ElementsAre("compiling 'step' …", StartsWith("compiling 'step': 0.")));
@@ -54,7 +56,7 @@ TEST(Progress, LongWorkIsNamedAndItsTimeSaid) {
 TEST(Progress, ShortWorkIsNot) {
   Heard heard;
   {
-    const jit::LongWork work("compiling 'step'", milliseconds(100000));
+    const jit::LongWork work("compiling 'step'", 100000);
   }
   EXPECT_THAT(heard.lines(), IsEmpty());
 }

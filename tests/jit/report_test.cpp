@@ -1,3 +1,4 @@
+#include "samite/jit/definition.h"
 #include "samite/samite.h"
 #include "tests/runtime/test_device.h"
 #include "tests/toolchain/cuda_sample.h"

@@ -1,5 +1,7 @@
 // Pipelines of programs that are written by hand: kernels one after another, arrays between them, loops of the host.
 #include "samite/jit/scheduled.h"
+#include "samite/jit/definition.h"
+#include "samite/jit/pipeline_definition.h"
 
 #include "samite/samite.h"
 #include "tests/jit/program_by_hand.h"

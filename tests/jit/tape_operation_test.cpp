@@ -1,4 +1,5 @@
 // Operations that bring their own adjoint to a tape: a square whose adjoint is a kernel that reads the result.
+#include "samite/jit/definition.h"
 #include "samite/jit/operation.h"
 
 #include "samite/samite.h"

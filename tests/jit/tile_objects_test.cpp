@@ -1,5 +1,6 @@
 // Which objects a kernel's variants are made of on the CPU: heavy operations on tiles, each compiled once and when it
 // is called. For CUDA all of a variant is one text.
+#include "samite/jit/definition.h"
 #include "samite/jit/pipeline.h"
 #include "samite/samite.h"
 #include "tests/toolchain/cuda_sample.h"

@@ -1,6 +1,7 @@
 // From a C++ function to a kernel: parameters, names, and what a capture refuses.
 
 #include "samite/base/error.h"
+#include "samite/ir/kernel.h"
 #include "tests/lang/captured.h"
 #include "tests/runtime/message_of.h"
 

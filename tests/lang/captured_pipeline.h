@@ -2,6 +2,7 @@
 // compiler evaluates arguments.
 #pragma once
 
+#include "samite/ir/kernel.h"
 #include "samite/lang/exterior.h"
 #include "samite/lang/func.h"
 #include "samite/lang/inline_reduction.h"

@@ -1,6 +1,7 @@
 // Decompositions of 3×3 matrices: what they promise, beside matrices that were put together from known factors, and
 // gradients of what does not depend on the signs of vectors.
 
+#include "samite/ir/kernel.h"
 #include "samite/jit/hessian.h"
 #include "tests/lang/algebra_check.h"
 #include "tests/runtime/test_device.h"

@@ -1,6 +1,7 @@
 // Funcs, variables and Reductions: what definitions and calls write down. What is refused: func_errors_test.cpp.
 
 #include "samite/lang/func.h"
+#include "samite/ir/kernel.h"
 
 #include "tests/lang/captured_pipeline.h"
 

@@ -1,6 +1,7 @@
 // break_, continue_ and return_: what is written down, and where they are refused.
 
 #include "samite/base/error.h"
+#include "samite/ir/kernel.h"
 #include "tests/lang/captured.h"
 #include "tests/runtime/message_of.h"
 

@@ -1,5 +1,6 @@
 // Every statement of a kernel keeps the file and line where the user wrote it.
 
+#include "samite/ir/kernel.h"
 #include "tests/lang/captured.h"
 
 #include <gtest/gtest.h>

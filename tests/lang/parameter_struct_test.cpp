@@ -1,5 +1,6 @@
 // Structs with arrays as parameters of kernels.
 
+#include "samite/ir/kernel.h"
 #include "samite/jit/gradient_check.h"
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"

@@ -1,4 +1,5 @@
 #include "samite/lang/random.h"
+#include "samite/ir/kernel.h"
 
 #include "samite/samite.h"
 #include "tests/lang/algebra_check.h"

@@ -1,5 +1,6 @@
 // The user's structs of traced values: as locals, parameters and elements of arrays.
 
+#include "samite/ir/kernel.h"
 #include "samite/jit/gradient_check.h"
 #include "samite/samite.h"
 #include "tests/lang/captured.h"

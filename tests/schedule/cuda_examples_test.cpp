@@ -15,6 +15,7 @@
 #include "examples/pipelines/tensor_product_steps.h"
 #include "examples/pipelines/unsharp.h"
 #include "samite/codegen/prelude.h"
+#include "samite/jit/definition.h"
 #include "tests/schedule/program_on_host.h"
 #include "tests/toolchain/cuda_sample.h"
 

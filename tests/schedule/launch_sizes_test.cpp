@@ -1,6 +1,7 @@
 // Shared memory whose size is known at launch only: what is planned, and that the kernels compute with it what the CPU
 // computes. tests/jit/cuda_scheduled_test.cpp has what launches ask the driver for.
 #include "samite/ir/visit.h"
+#include "samite/jit/definition.h"
 #include "samite/passes/tiles/plan_tile_memory.h"
 #include "samite/samite.h"
 #include "tests/schedule/on_a_gpu.h"

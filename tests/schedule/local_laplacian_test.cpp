@@ -1,5 +1,6 @@
 // The local Laplacian filter of the examples, whose bounds go through 8 scales, and the same written by hand.
 #include "examples/pipelines/local_laplacian.h"
+#include "samite/jit/definition.h"
 #include "tests/schedule/program_on_host.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,7 @@
 // A pipeline as it is lowered for a GPU.
 #pragma once
 
+#include "samite/jit/definition.h"
 #include "samite/jit/pipeline_definition.h"
 
 namespace samite::test {

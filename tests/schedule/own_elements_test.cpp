@@ -1,4 +1,5 @@
 // Threads of a block wait for each other only where one reads what another one stored.
+#include "samite/jit/definition.h"
 #include "samite/samite.h"
 #include "tests/schedule/on_a_gpu.h"
 #include "tests/schedule/program_interpreter.h"

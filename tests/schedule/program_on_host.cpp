@@ -1,6 +1,7 @@
 #include "tests/schedule/program_on_host.h"
 
 #include "samite/codegen/cuda_launch_shape.h"
+#include "samite/jit/pipeline_definition.h"
 #include "samite/jit/recorded_program.h"
 #include "samite/passes/analysis/architecture.h"
 #include "tests/codegen/cuda_on_host.h"

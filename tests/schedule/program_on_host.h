@@ -2,6 +2,7 @@
 // tests/codegen/cuda_on_host.h, one launch after another.
 #pragma once
 
+#include "samite/jit/pipeline_definition.h"
 #include "samite/jit/scheduled.h"
 #include "tests/codegen/block_schedule.h"
 

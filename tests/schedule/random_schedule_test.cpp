@@ -4,6 +4,7 @@
 #include "tests/schedule/random_schedule.h"
 #include "samite/base/error.h"
 #include "samite/codegen/prelude.h"
+#include "samite/jit/pipeline_definition.h"
 #include "samite/jit/scheduled.h"
 #include "samite/schedule/lower.h"
 #include "samite/toolchain/cuda_compiler.h"

@@ -1,5 +1,6 @@
 // Products of matrices by tiles, on extents that tiles do not divide.
 #include "samite/ir/visit.h"
+#include "samite/jit/definition.h"
 #include "tests/tiles/reference.h"
 
 namespace samite::test {

@@ -1,6 +1,8 @@
 // Each operation on tiles against the same by hand, and its gradient against differences.
 #include "tests/tiles/reference.h"
 
+#include <numeric>
+
 namespace samite::test {
 namespace {
 

@@ -4,6 +4,7 @@
 
 #include "samite/ir/print.h"
 #include "samite/ir/visit.h"
+#include "samite/jit/definition.h"
 #include "samite/passes/adjoint/gather_tiles.h"
 #include "tests/passes/tile_interpreter.h"
 #include "tests/tiles/random_tile_kernel.h"

@@ -1,6 +1,7 @@
 // Random tile kernels and their adjoints on the device that tests run on, against the interpreter.
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
+#include "samite/jit/definition.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/runtime/test_device.h"
 #include "tests/tiles/random_tile_check.h"

@@ -3,6 +3,7 @@
 //   sum_squares forward <instances> <stride of x>    the sum alone
 //   sum_squares name                                 no launch: variants by their names
 #include <samite/samite.h>
+#include <samite/toolchain/host_compiler.h>
 
 #include <cstdio>
 #include <cstdlib>
