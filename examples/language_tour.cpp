@@ -159,7 +159,27 @@ class Smoother {
   Kernel<void(Array<float, 1>, Float)> weigh_;
 };
 
+class Filter {
+ public:
+  void blur() {
+    weigh_ = Kernel{"halve", [](Array<float, 1> x) { x(thread_index()) *= 0.5f; }};
+  }
+  void run(const Buffer<float> &x) const {
+    if (!weigh_.empty()) weigh_.launch({x.extent(0)}, x);
+  }
+
+ private:
+  AnyKernel weigh_;
+};
+
 void members() {
+  Filter filter;
+  Buffer<float> y{device, {2}, {2, 4}};
+  filter.run(y);
+  filter.blur();
+  filter.run(y);
+  check(y.to_vector() == std::vector<float>{1, 2}, "a member of any type");
+
   Smoother smoother;
   Buffer<float> x{device, {2}, {2, 4}};
   smoother.run(x);

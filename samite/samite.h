@@ -21,6 +21,7 @@
 #include "samite/base/trace.h"
 #include "samite/ir/print.h"
 #include "samite/jit/add_to_archive.h"
+#include "samite/jit/any_kernel.h"
 #include "samite/jit/gradient_check.h"
 #include "samite/jit/graph.h"
 #include "samite/jit/hessian.h"

@@ -16,8 +16,9 @@
 // Arguments are a Buffer<T> for each Array<T, R> or Array<const T, R>, and a number for each scalar; their types are
 // checked at compile time, everything else at run time (UserError, see jit/arguments.h).
 //
-// A kernel as a member, or in a container, has the type of its function: Kernel<void(Array<float, 1>, Float)>. A
-// default-constructed one can only be assigned to; any other use is a UserError.
+// A kernel as a member, or in a container, has the type of its function: Kernel<void(Array<float, 1>, Float)>; an
+// AnyKernel (jit/any_kernel.h) holds any. A default-constructed one can only be assigned to; any other use is a
+// UserError.
 //
 // A user's struct is one parameter. If it has array fields, pass a host struct with a Buffer in place of each:
 //

@@ -20,6 +20,7 @@ class Held {
  public:
   Held(std::shared_ptr<T> held, const char *type) noexcept : held_(std::move(held)), type_(type) {}
 
+  bool is_empty() const noexcept { return held_ == nullptr; }
   T *operator->() const { return &**this; }
   T &operator*() const {
     if (!held_) refuse_moved_from(type_);
