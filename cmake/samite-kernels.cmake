@@ -9,13 +9,14 @@
 # ARGUMENTS, and linked with LIBRARIES. What it launches is compiled for each of TARGETS: levels of x86-64 (x86-64-v2, -v3
 # and -v4; all of them where no target is named), and CUDA's architectures (sm_80, sm_90a, sm_100f, …; compute_80 and the
 # like for PTX), which needs NVRTC and neither a GPU nor a driver. ASSUME names what CUDA kernels may rely on: aligned,
-# apart, covering, large (docs/shipping.md). The archive is ${name}.samite in the build folder, and the library ${name}
+# apart, covering, large (docs/shipping.md). ADJOINTS scale(y,x) loss(total,x) names kernels that main() constructs and
+# need not launch: each is added with its adjoint for the arrays that track gradients, of contiguous arrays. The archive is ${name}.samite in the build folder, and the library ${name}
 # has it linked in and opens it when the program starts.
 #
 # With C_INTERFACE there is also the shared library ${name}_c, with C functions for each kernel, which the header
 # ${name}.h in the build folder declares. It needs libsamite_runtime and not libsamite.
 function(samite_add_kernels name)
-  cmake_parse_arguments(PARSE_ARGV 1 kernels "C_INTERFACE" "" "SOURCES;TARGETS;ASSUME;ARGUMENTS;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 kernels "C_INTERFACE" "" "SOURCES;TARGETS;ADJOINTS;ASSUME;ARGUMENTS;LIBRARIES")
   if(NOT kernels_SOURCES)
     message(FATAL_ERROR "samite_add_kernels(${name}): SOURCES names no program; give one whose main() makes the launches")
   endif()
@@ -31,6 +32,14 @@ function(samite_add_kernels name)
                           "\"${word}\"")
     endif()
   endforeach()
+  # A list takes a kernel's parentheses, and spaces inside of them, apart.
+  list(JOIN kernels_ADJOINTS "" adjoints)
+  string(REPLACE " " "" adjoints "${adjoints}")
+  string(REPLACE ")" ") " adjoints "${adjoints}")
+  if(NOT adjoints MATCHES "^([A-Za-z_][A-Za-z0-9_]*[(][A-Za-z_][A-Za-z0-9_]*(,[A-Za-z_][A-Za-z0-9_]*)*[)] )*$")
+    message(FATAL_ERROR "samite_add_kernels(${name}): ADJOINTS names each kernel with the arrays that track gradients, "
+                        "as in scale(y,x); \"${adjoints}\" is none of that form")
+  endif()
   list(JOIN kernels_TARGETS "," targets)
   list(JOIN kernels_ASSUME "," assume)
   add_executable(${name}_generator ${kernels_SOURCES})
@@ -45,6 +54,7 @@ function(samite_add_kernels name)
     OUTPUT ${archive}
     COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
     COMMAND ${CMAKE_COMMAND} -E env SAMITE_AOT_RECORD=${archive} SAMITE_AOT_TARGETS=${targets} SAMITE_AOT_ASSUME=${assume}
+            SAMITE_AOT_ADJOINTS=${adjoints}
             $<TARGET_FILE:${name}_generator> ${kernels_ARGUMENTS}
     DEPENDS ${name}_generator
     COMMENT "Compiling kernels ahead of time: ${name}"

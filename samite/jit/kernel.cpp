@@ -1,17 +1,23 @@
 #include "samite/jit/kernel.h"
 
 #include "samite/jit/definition.h"
+#include "samite/jit/named_adjoints.h"
 #include "samite/lang/capture.h"
 
 #include <iterator>
 
 namespace samite::jit {
 
+std::shared_ptr<KernelDefinition> defined(ir::Kernel captured, SourceLocation where) {
+  auto definition = std::make_shared<KernelDefinition>(std::move(captured));
+  record_named_adjoints(*definition, where);
+  return definition;
+}
+
 std::shared_ptr<KernelDefinition> define_kernel(std::string name, std::vector<ir::Parameter> parameters,
                                                 FunctionRef<void(std::uint32_t serial)> function,
                                                 SourceLocation where) {
-  return std::make_shared<KernelDefinition>(
-      lang::run_capture(std::move(name), std::move(parameters), function, where, 0));
+  return defined(lang::run_capture(std::move(name), std::move(parameters), function, where, 0), where);
 }
 
 std::vector<OwnedArgument> moved_from(std::span<OwnedArgument> arguments) {

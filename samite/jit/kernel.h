@@ -48,6 +48,9 @@ namespace jit {
 std::shared_ptr<KernelDefinition> define_kernel(std::string name, std::vector<ir::Parameter> parameters,
                                                 FunctionRef<void(std::uint32_t serial)> function, SourceLocation where);
 
+// For a captured kernel.
+std::shared_ptr<KernelDefinition> defined(ir::Kernel captured, SourceLocation where);
+
 const std::string &name_of(const KernelDefinition &definition);
 const ir::Kernel &structured(const KernelDefinition &definition);
 std::vector<std::shared_ptr<const Variant>> variants_of(const KernelDefinition &definition);

@@ -34,7 +34,7 @@ std::shared_ptr<KernelDefinition> define_kernel(std::string name, std::vector<ir
                                                 const TileOptions &options, SourceLocation where) {
   ir::Kernel captured = lang::run_capture(std::move(name), std::move(parameters), function, where, options.threads);
   captured.sums_in_shared = options.sums_in_shared_memory;
-  return std::make_shared<KernelDefinition>(std::move(captured));
+  return defined(std::move(captured), where);
 }
 
 }  // namespace jit

@@ -16,6 +16,8 @@
 //                        x86-64-v3 and x86-64-v4. An archive's best level that the machine has is used. Architectures
 //                        of CUDA ("sm_80", "sm_90a", "sm_100f", or "compute_80" for PTX) need neither a GPU nor a
 //                        driver. An archive also has the kernels that the run launches on GPUs.
+//   SAMITE_AOT_ADJOINTS  kernels that are recorded without a launch, forward and adjoint, with the arrays that track
+//                        gradients: "scale(y,x) loss(total,x)" (jit/named_adjoints.h)
 //   SAMITE_AOT_ASSUME    what kernels for those CUDA targets may rely on: "aligned" (rows of arrays begin at multiples
 //                        of 16 bytes and, for tiles, take such multiples), "apart" (arrays share no memory), "covering"
 //                        (an adjoint's launch covers its arrays), "large" (launches have many instances). Each target

@@ -73,6 +73,26 @@ TEST_F(ArchivedVariants, MayBeNamedWithoutALaunch) {
       << "any strides are contiguous ones, too";
 }
 
+TEST_F(ArchivedVariants, OfAdjointsByNameNeedTheKernelAlone) {
+  record({"construct"}, "x86-64-v2", {{"SAMITE_AOT_ADJOINTS", "squares(sums,x) "}});
+  EXPECT_EQ(launch({"launch", "6", "1"}), "sum 24\ngradient 12\ncompiles 0\n");
+}
+
+TEST_F(ArchivedVariants, OfAdjointsByNameThatAreNotThereEndTheRun) {
+  const auto refused = [&](const std::string &names) {
+    return run({"construct"},
+               {{"SAMITE_AOT_RECORD", archive_}, {"SAMITE_AOT_TARGETS", "x86-64-v2"}, {"SAMITE_AOT_ADJOINTS", names}},
+               1);
+  };
+  EXPECT_THAT(refused("cubes(sums)"), HasSubstr("SAMITE_AOT_ADJOINTS names cubes(sums), but the program constructs no "
+                                                "kernel of that name; its kernels are: squares"));
+  const std::string argument = refused("squares(sums,y)");
+  EXPECT_THAT(argument, HasSubstr("kernel 'squares' has no array 'y'"));
+  EXPECT_THAT(argument, HasSubstr("SAMITE_AOT_ADJOINTS names squares(sums,y)"));
+  for (const char *malformed : {"squares", "squares()", "squares(sums,)", "(sums)", "squares(sums"})
+    EXPECT_THAT(refused(malformed), HasSubstr("as in scale(y,x)")) << malformed;
+}
+
 TEST_F(ArchivedVariants, ForCudaNeedNoDevice) {
   const char *toolchain = std::getenv("SAMITE_CUDA_PATH");
   if (!toolchain) GTEST_SKIP() << "no NVRTC";

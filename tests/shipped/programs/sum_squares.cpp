@@ -2,6 +2,7 @@
 //   sum_squares launch <instances> <stride of x>     prints the sum, and the adjoint's gradient of the last element
 //   sum_squares forward <instances> <stride of x>    the sum alone
 //   sum_squares name                                 no launch: variants by their names
+//   sum_squares construct                            no launch: those of SAMITE_AOT_ADJOINTS
 #include <samite/samite.h>
 #include <samite/toolchain/host_compiler.h>
 
@@ -48,6 +49,8 @@ int main(int argc, char **argv) {
       Squares kernel = squares();
       add_to_archive(kernel, {.any_strides = {"x"}});
       add_to_archive(kernel, {.direction = Direction::adjoint, .active = {"sums", "x"}, .any_strides = {"x"}});
+    } else if (mode == "construct") {
+      squares();
     } else if (argc > 3) {
       launch(std::atoi(argv[2]), std::atoi(argv[3]), mode == "launch");
     }
