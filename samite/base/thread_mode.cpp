@@ -1,7 +1,9 @@
 #include "samite/base/thread_mode.h"
 
-namespace samite::internal {
+namespace samite {
 
-constinit thread_local unsigned thread_modes = 0;
+constinit thread_local unsigned internal::thread_modes = 0;
 
-}  // namespace samite::internal
+bool calling_thread_is_in_any_mode() noexcept { return is_in_any_mode(); }
+
+}  // namespace samite

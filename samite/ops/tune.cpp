@@ -41,7 +41,7 @@ double measured_seconds(Launch &launch) {
 
 TunedPlan tune_plan(const std::string &name, const PlannedProduct &product, const TuneOptions &options,
                     const std::function<Launch(const MatmulPlan &)> &record, SourceLocation where) {
-  if (is_in_any_mode())
+  if (calling_thread_is_in_any_mode())
     throw UserError(where,
                     fmt::format("{}: tune() launches many times; expected to be called before a tape, a graph, a "
                                 "tangent or a kernel is recorded, and is called while one is",
