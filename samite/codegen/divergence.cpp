@@ -25,6 +25,8 @@ void LanesEmitter::branch(const If &branch) {
                   values_.vector(result.then_value), values_.vector(result.else_value));
     return;
   }
+  const bool likely = likely_.of(branch);
+  if (likely) out_.line("if ({} && any({} & !{})) return false;", is_likely_, outer, condition);
   for (const BranchResult &result : branch.results)
     if (emission_.used(result.local))
       out_.line("{0} {1} = {2};", vector_name(result.type), name(result.local),
@@ -38,8 +40,13 @@ void LanesEmitter::branch(const If &branch) {
   auto side = [&](const Block &statements, std::string_view lanes, Value BranchResult::*value, bool first) {
     const std::string mask = fresh("m");
     values_.enter(mask);
-    out_.line("const Mask {} = {} & {};", mask, outer, lanes);
-    if (passes::worth_flattening(statements, values_.uniformity(), options_.debug, harmless))
+    if (likely && first)
+      out_.line("const Mask {0} = {1} ? {2} : {2} & {3};", mask, is_likely_, outer, lanes);
+    else
+      out_.line("const Mask {} = {} & {};", mask, outer, lanes);
+    if (likely)
+      out_.open("if ({}{} any({})) {{", first ? "" : "!", is_likely_ + (first ? " ||" : " &&"), mask);
+    else if (passes::worth_flattening(statements, values_.uniformity(), options_.debug, harmless))
       out_.open("{{");
     else
       out_.open("if (any({})) {{", mask);

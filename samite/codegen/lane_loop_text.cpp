@@ -57,6 +57,34 @@ bool runs_inside_first(const LaneLoop &loop, int lanes) {
   return loop.copied && of_whole_vectors(loop, lanes) && *constant_extent(loop) > few_vectors * lanes;
 }
 
+bool runs_likely_sides_first(const LaneLoop &loop, int lanes) {
+  return loop.copied && loop.jam == 1 && !of_one_vector(loop, lanes) && !of_whole_vectors(loop, lanes);
+}
+
+namespace {
+
+void likely_sides_first(SourceWriter &out, const LaneLoop &loop, int lanes, const std::function<void()> &body) {
+  const std::string end = fmt::format("end{}", loop.number), index = fmt::format("at{}", loop.number),
+                    often = fmt::format("often{}", loop.number), always = fmt::format("always{}", loop.number);
+  out.open("const auto {} = [&](const {} {}, const Mask {}, const bool {}) __attribute__((always_inline)) {{", often,
+           loop.type, loop.index, loop.mask, loop.is_likely);
+  body();
+  out.line("return true;");
+  out.close("};");
+  out.line("const auto {0} = [&](const {1} {2}, const Mask {3}) __attribute__((noinline)) {{ {4}({2}, {3}, false); }};",
+           always, loop.type, loop.index, loop.mask, often);
+  out.line("const {} {} = {};", loop.type, end, loop.end);
+  out.line("{} {} = {};", loop.type, index, loop.begin);
+  const LoopHead head(loop.rotated, "", fmt::format("{} - {} >= {}", end, index, lanes),
+                      fmt::format("{} += {}", index, lanes));
+  out.open("{}", head.open);
+  out.line("if (!{0}({1}, all_lanes(), true)) {2}({1}, all_lanes());", often, index, always);
+  out.close(head.close);
+  out.line("if ({0} < {1}) {2}({0}, first_lanes({1} - {0}));", index, end, always);
+}
+
+}  // namespace
+
 void lane_loop(SourceWriter &out, const LaneLoop &loop, int lanes, const std::function<void()> &body) {
   const std::string end = fmt::format("end{}", loop.number), index = fmt::format("at{}", loop.number);
   const Masks masks(loop, end, index);
@@ -72,6 +100,7 @@ void lane_loop(SourceWriter &out, const LaneLoop &loop, int lanes, const std::fu
     out.close();
     return;
   }
+  if (!loop.is_likely.empty()) return likely_sides_first(out, loop, lanes, body);
   if (!loop.copied) {
     out.line("const {} {} = {};", loop.type, end, loop.end);
     // The end may be the largest number of the type.

@@ -25,10 +25,15 @@ struct LaneLoop {
   // The number of instances inside the arrays of the body's bounds checks (codegen/inside.h), or empty. The body is
   // then compiled once more for the vectors inside, where `is_inside`, a constant, is true.
   std::string inside = {}, is_inside = {};
+  // A constant that is true in the code without fallbacks (codegen/likely.h), or empty.
+  std::string is_likely = {};
 };
 
 // Whether a separate loop for the vectors inside pays: the loop has many whole vectors.
 bool runs_inside_first(const LaneLoop &loop, int lanes);
+
+// Whether full vectors may have code of their own, without fallbacks.
+bool runs_likely_sides_first(const LaneLoop &loop, int lanes);
 
 // Writes the loop around the output of `body`, for vectors of so many lanes.
 void lane_loop(SourceWriter &out, const LaneLoop &loop, int lanes, const std::function<void()> &body);

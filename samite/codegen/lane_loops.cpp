@@ -70,6 +70,15 @@ void LanesEmitter::thread_loop(const For &loop) {
     text.inside = inside_.count(std::int64_t(loop.end.as_int()), [&](const Value &value) { return scalar(value); });
     text.is_inside = is_inside_ = fresh("inside");
   }
+  likely_ = options_.debug ? Likely{} : likely_of(loop, values_.uniformity());
+  if (!likely_.branches.empty()) {
+    LaneLoop copied = text;
+    copied.copied = passes::worth_copying(kernel_, loop, values_.uniformity(), likely_.statements_of_fallbacks());
+    if (runs_likely_sides_first(copied, lanes_))
+      text.is_likely = is_likely_ = fresh("likely");
+    else
+      likely_ = {};
+  }
   out_.open("{{");
   const std::size_t outer_sums = sums_.open(loop);
   lane_loop(out_, text, lanes_, [&] {
@@ -81,6 +90,7 @@ void LanesEmitter::thread_loop(const For &loop) {
   sums_.close(outer_sums);
   out_.close();
   inside_ = {};
+  likely_ = {};
 }
 
 // Unroll and jam: several vectors of instances run the body together, statement by statement, each with its own copy of

@@ -9,6 +9,7 @@
 #include "samite/codegen/lane_loop_text.h"
 #include "samite/codegen/lane_sums.h"
 #include "samite/codegen/lane_values.h"
+#include "samite/codegen/likely.h"
 #include "samite/codegen/loop_functions.h"
 #include "samite/codegen/race_steps.h"
 #include "samite/codegen/rows.h"
@@ -84,6 +85,8 @@ class LanesEmitter final : public Walk {
   int loops_around_lanes_ = 0;  // enclosing serial ones
   Inside inside_;               // of the current thread loop
   std::string is_inside_;       // whether the current vector is inside, in its body
+  Likely likely_;               // of the current thread loop
+  std::string is_likely_;       // whether the current code has likely sides alone, in its body
   RaceSteps race_steps_;
   struct Racing {
     std::string text, name;  // of the definition

@@ -1,6 +1,9 @@
 // Branches and loops where lanes go different ways.
 #include "tests/codegen/compiled_kernel.h"
 
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
 #include <cmath>
 
 namespace samite::test {
@@ -55,6 +58,29 @@ TEST(ControlFlow, ABranchThatNoLaneTakesReadsNothing) {
     if %2 -> (%3: i32 = %4 | 8) { %4: i32 = load @in[1000000000] }
     store @out[%0] = %3)");
   EXPECT_EQ(out, std::vector<int>(83, 8));
+}
+
+// A second side so large that full vectors have code without it.
+TEST(ControlFlow, AFallbackThatSomeLanesNeed) {
+  for (const int needed_from : {0, 1, 40, 80, 83}) {
+    std::string fallback = "%10: i32 = add %1, 1\n";
+    for (int k = 11; k <= 90; ++k)
+      fallback += fmt::format("%{}: i32 = {} %{}, {}\n", k, k % 2 ? "mul" : "sub", k - 1, k);
+    const std::vector<int> out = outputs(fmt::format(R"(%2: bool = lt %1, {}
+      if %2 -> (%3: i32 = %5 | %90, %4: i32 = 7 | %89) {{ %5: i32 = mul %1, 2 }} else {{ {} }}
+      %6: i32 = xor %3, %4
+      store @out[%0] = %6)",
+                                                     needed_from, fallback));
+    for (unsigned i = 0; i < 83; ++i) {
+      unsigned before = 0, last = i + 1;
+      for (unsigned k = 11; k <= 90; ++k) {
+        before = last;
+        last = k % 2 ? last * k : last - k;
+      }
+      const unsigned expected = static_cast<int>(i) < needed_from ? (2 * i) ^ 7u : last ^ before;
+      ASSERT_EQ(out[i], static_cast<int>(expected)) << needed_from << ": " << i;
+    }
+  }
 }
 
 TEST(ControlFlow, AUniformBranchIsTakenByAllLanes) {

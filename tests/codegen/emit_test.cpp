@@ -139,6 +139,28 @@ TEST(Emit, AClampedIndexLoadsNeighbours) {
   EXPECT_THAT(clamped("f32", "add %0, @n"), HasSubstr("gather(m1, p0.data, v3)"));
 }
 
+// Full vectors have code that leaves at the branch, unless something has been stored by then.
+TEST(Emit, AFallbackIsApartFromTheLikelySide) {
+  const auto with_fallback = [](int statements, const std::string &before) {
+    std::string fallback = "%10: f32 = add %1, 1.0\n";
+    for (int k = 11; k < 10 + statements; ++k) fallback += fmt::format("%{}: f32 = mul %{}, %1\n", k, k - 1);
+    return emitted(fmt::format(R"(kernel @k(@x: array<f32, 1>) threads 1 {{
+                                    %0: i32 = thread_index 0
+                                    %1: f32 = load @x[%0]
+                                    %2: bool = lt %1, 1.0
+                                    {}
+                                    if %2 -> (%3: f32 = %4 | %{}) {{ %4: f32 = mul %1, 2.0 }} else {{ {} }}
+                                    store @x[%0] = %3
+                                  }})",
+                               before, 9 + statements, fallback))
+        .text;
+  };
+  const std::string apart = with_fallback(80, "");
+  EXPECT_THAT(apart, AllOf(HasSubstr("&& any(m1 & !v2)) return false;"), HasSubstr("__attribute__((noinline))")));
+  EXPECT_THAT(with_fallback(20, ""), Not(HasSubstr("return false")));
+  EXPECT_THAT(with_fallback(80, "store @x[0] = %1"), Not(HasSubstr("return false")));
+}
+
 TEST(Emit, AUniformLoopIsNative) {
   EXPECT_THAT(emitted(R"(kernel @k(@x: array<f32, 1>) threads 1 {
                 for %0: i32 in 10 .. 0 step -2 { %1: f32 = load @x[%0] }

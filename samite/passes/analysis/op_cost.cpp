@@ -140,7 +140,7 @@ std::int64_t turns_together(const Block &turn, std::int64_t turns) {
   return 1;
 }
 
-bool worth_copying(const Kernel &lowered, const For &thread_loop, const Uniformity &lanes) {
+bool worth_copying(const Kernel &lowered, const For &thread_loop, const Uniformity &lanes, std::size_t left_out) {
   if (is_tile_kernel(lowered)) return statements_in(thread_loop.body) <= largest_copied;
   std::vector<ThreadLoop> loops;
   find_thread_loops(lowered.body, 0, loops);
@@ -151,7 +151,7 @@ bool worth_copying(const Kernel &lowered, const For &thread_loop, const Uniformi
     deepest = std::max(deepest, each.depth);
     if (each.loop == &thread_loop) own = each.depth;
   }
-  return count <= largest_copied && own == deepest && !has_loops_without_masks(thread_loop.body, lanes);
+  return count <= largest_copied + left_out && own == deepest && !has_loops_without_masks(thread_loop.body, lanes);
 }
 
 bool worth_flattening(const Block &side, const Uniformity &lanes, bool checked,
