@@ -154,10 +154,69 @@ using Adjoint =
     TileKernel<void(Array<const T, 2>, Array<const detail::RowNumber<T>, 1>, Array<const T, 2>, Array<T, 2>,
                     Array<detail::RowNumber<T>, 1>, Array<detail::RowNumber<T>, 1>, Traced<detail::RowNumber<T>>)>;
 
-// With n = (x - mean) / sqrt(variance + epsilon), g the cotangent of y, and w g its product with the weight:
+// The gradients of rows, with n = (x - mean) / sqrt(variance + epsilon), g the cotangent of y, and w g its product with
+// the weight:
 //
 //   x_gradient = (w g - mean(w g) - n mean(w g n)) / sqrt(variance + epsilon)
-//   weight_gradient += the sum of g n over all rows, bias_gradient += that of g
+template <Scalar T>
+class RowGradients {
+ public:
+  using S = detail::RowNumber<T>;
+
+  // `columns` as for CentredRows.
+  RowGradients(const Array<const T, 2> &x, const Array<const T, 2> &y_gradient, const Int &columns,
+               const Traced<S> &epsilon, const RowPlan &plan)
+      : x_(x),
+        y_gradient_(y_gradient),
+        columns_(columns),
+        epsilon_(epsilon),
+        plan_(plan),
+        share_(S(1) / cast<Traced<S>>(x.extent(1))),
+        parts_(plan.in_parts ? tile::ceil_div(x.extent(1), plan.columns) : Int(1)) {}
+
+  // For the rows of tile i: calls each(k, n, g, x_gradient) for each part. `weighted(g, k)` is w g.
+  template <class Weighted, class Each>
+  void of_tile(const Int &i, const Weighted &weighted, const Each &each) const {
+    const CentredRows<T> rows(x_, i, columns_, plan_);
+    const auto of_y = [&](const Int &k) { return detail::load_rows<T>(y_gradient_, i, k, plan_); };
+    // The variance of a row beyond the last one is 0, and epsilon may be 0, too.
+    const Tile<S> inverse = select(tile::coordinate({plan_.rows, 1}, 0) + i * plan_.rows < x_.extent(0),
+                                   rsqrt(rows.variance() + epsilon_), S(0));
+    const auto gradient = [&](const Tile<S> &cotangent, const Tile<S> &n, const Tile<S> &all, const Tile<S> &along) {
+      return Tile<S>((cotangent - all * share_ - n * (along * share_)) * inverse);
+    };
+    if (!plan_.in_parts) {
+      const Tile<S> n = rows.part(0) * inverse, g = of_y(0), cotangent = weighted(g, Int(0));
+      each(Int(0), n, g, gradient(cotangent, n, tile::sum(cotangent, {1}), tile::sum(cotangent * n, {1})));
+      return;
+    }
+    const auto cotangent = [&](const Int &k) { return Tile<S>(weighted(of_y(k), k)); };
+    const Tile<S> all = over_parts(cotangent);
+    const Tile<S> along = over_parts([&](const Int &k) { return Tile<S>(cotangent(k) * (rows.part(k) * inverse)); });
+    for (Int k : range(parts_)) {
+      const Tile<S> n = rows.part(k) * inverse;
+      each(k, n, of_y(k), gradient(cotangent(k), n, all, along));
+    }
+  }
+
+ private:
+  // The sum of function(k) over the parts of a row.
+  template <class Function>
+  Tile<S> over_parts(const Function &function) const {
+    Tile<S> sum = tile::zeros<S>({plan_.rows, 1});
+    for (Int k : range(parts_)) sum += tile::sum(function(k), {1});
+    return sum;
+  }
+
+  Array<const T, 2> x_, y_gradient_;
+  Int columns_;
+  Traced<S> epsilon_;
+  RowPlan plan_;
+  Traced<S> share_;
+  Int parts_;
+};
+
+// The gradients of the weight and the bias are sums of g n and of g over all rows.
 template <Scalar T>
 Adjoint<T> adjoint_of(const AdjointPlan &adjoint) {
   using S = detail::RowNumber<T>;
@@ -166,67 +225,58 @@ Adjoint<T> adjoint_of(const AdjointPlan &adjoint) {
           {"x", "weight", "y_gradient", "x_gradient", "weight_gradient", "bias_gradient", "epsilon"},
           [=](Array<const T, 2> x, Array<const S, 1> weight, Array<const T, 2> y_gradient, Array<T, 2> x_gradient,
               Array<S, 1> weight_gradient, Array<S, 1> bias_gradient, const Traced<S> &epsilon) {
-            const Traced<S> share = S(1) / cast<Traced<S>>(x.extent(1));
-            const Int parts = plan.in_parts ? tile::ceil_div(x.extent(1), plan.columns) : Int(1);
-            // Sums function(k) over the parts of a row; a single part needs no loop.
-            const auto over_parts = [&](const auto &function) {
-              if (!plan.in_parts) return Tile<S>(tile::sum(function(Int(0)), {1}));
-              Tile<S> sum = tile::zeros<S>({plan.rows, 1});
-              for (Int k : range(parts)) sum += tile::sum(function(k), {1});
-              return sum;
-            };
-            const auto of_columns = [&](const Int &k) {
-              return tile::reshape(tile::load(weight, {k}, {plan.columns}), {1, plan.columns});
+            const auto weighted = [&](const Tile<S> &g, const Int &k) {
+              return Tile<S>(g * tile::reshape(tile::load(weight, {k}, {plan.columns}), {1, plan.columns}));
             };
             const auto add_rows = [&](const Array<S, 1> &sums, const Int &k, const Tile<S> &rows) {
               const Tile<S> sum = plan.rows == 1 ? rows : Tile<S>(tile::sum(rows, {0}));
               tile::atomic_add(sums, {k}, tile::reshape(sum, {plan.columns}));
             };
-            // For the rows of tile i; calls each(k, n, g, x_gradient) for each part.
-            const auto gradients = [&](const Int &i, const auto &each) {
-              const CentredRows<T> rows(x, i, x_gradient.extent(1), plan);
-              const auto of_y = [&](const Int &k) { return detail::load_rows<T>(y_gradient, i, k, plan); };
-              // The variance of a row beyond the last one is 0, and epsilon may be 0, too.
-              const Tile<S> inverse = select(tile::coordinate({plan.rows, 1}, 0) + i * plan.rows < x.extent(0),
-                                             rsqrt(rows.variance() + epsilon), S(0));
-              const auto gradient = [&](const Tile<S> &weighted, const Tile<S> &n, const Tile<S> &all,
-                                        const Tile<S> &along) {
-                return Tile<S>((weighted - all * share - n * (along * share)) * inverse);
-              };
-              if (!plan.in_parts) {
-                const Tile<S> n = rows.part(0) * inverse, g = of_y(0), weighted = g * of_columns(0);
-                each(Int(0), n, g, gradient(weighted, n, tile::sum(weighted, {1}), tile::sum(weighted * n, {1})));
-                return;
-              }
-              const auto weighted = [&](const Int &k) { return Tile<S>(of_y(k) * of_columns(k)); };
-              const Tile<S> all = over_parts(weighted);
-              const Tile<S> along =
-                  over_parts([&](const Int &k) { return Tile<S>(weighted(k) * (rows.part(k) * inverse)); });
-              for (Int k : range(parts)) {
-                const Tile<S> n = rows.part(k) * inverse;
-                each(k, n, of_y(k), gradient(weighted(k), n, all, along));
-              }
-            };
+            const RowGradients<T> gradients(x, y_gradient, x_gradient.extent(1), epsilon, plan);
             const Int first = block_index() * adjoint.tiles;
             if (adjoint.tiles == 1 || plan.in_parts) {
               for (Int tile : range(adjoint.tiles))
-                gradients(first + tile, [&](const Int &k, const Tile<S> &n, const Tile<S> &g, const Tile<S> &of_x) {
-                  detail::put_rows<T>(x_gradient, first + tile, k, of_x, plan, adjoint.add_gradients);
-                  add_rows(weight_gradient, k, g * n);
-                  add_rows(bias_gradient, k, g);
-                });
+                gradients.of_tile(first + tile, weighted,
+                                  [&](const Int &k, const Tile<S> &n, const Tile<S> &g, const Tile<S> &of_x) {
+                                    detail::put_rows<T>(x_gradient, first + tile, k, of_x, plan, adjoint.add_gradients);
+                                    add_rows(weight_gradient, k, g * n);
+                                    add_rows(bias_gradient, k, g);
+                                  });
               return;
             }
             Tile<S> of_weight = tile::zeros<S>({plan.rows, plan.columns});
             Tile<S> of_bias = tile::zeros<S>({plan.rows, plan.columns});
             for (Int tile : range(adjoint.tiles))
-              gradients(first + tile, [&](const Int &k, const Tile<S> &n, const Tile<S> &g, const Tile<S> &of_x) {
-                detail::put_rows<T>(x_gradient, first + tile, k, of_x, plan, adjoint.add_gradients);
-                of_weight += g * n;
-                of_bias += g;
-              });
+              gradients.of_tile(first + tile, weighted,
+                                [&](const Int &k, const Tile<S> &n, const Tile<S> &g, const Tile<S> &of_x) {
+                                  detail::put_rows<T>(x_gradient, first + tile, k, of_x, plan, adjoint.add_gradients);
+                                  of_weight += g * n;
+                                  of_bias += g;
+                                });
             add_rows(weight_gradient, 0, of_weight);
             add_rows(bias_gradient, 0, of_bias);
+          },
+          TileOptions{.threads = plan.threads}};
+}
+
+template <Scalar T>
+using PlainAdjoint = TileKernel<void(Array<const T, 2>, Array<const T, 2>, Array<T, 2>, Traced<detail::RowNumber<T>>)>;
+
+// Without a weight, each block has one tile of rows.
+template <Scalar T>
+PlainAdjoint<T> plain_adjoint_of(const AdjointPlan &adjoint) {
+  using S = detail::RowNumber<T>;
+  const RowPlan plan = adjoint.part;
+  return {"layer_norm_adjoint",
+          {"x", "y_gradient", "x_gradient", "epsilon"},
+          [=](Array<const T, 2> x, Array<const T, 2> y_gradient, Array<T, 2> x_gradient, const Traced<S> &epsilon) {
+            const RowGradients<T> gradients(x, y_gradient, x_gradient.extent(1), epsilon, plan);
+            const Int i = block_index();
+            gradients.of_tile(
+                i, [](const Tile<S> &g, const Int &) { return g; },
+                [&](const Int &k, const Tile<S> &, const Tile<S> &, const Tile<S> &of_x) {
+                  detail::put_rows<T>(x_gradient, i, k, of_x, plan, adjoint.add_gradients);
+                });
           },
           TileOptions{.threads = plan.threads}};
 }
@@ -237,6 +287,12 @@ constexpr std::uint64_t sums_of_columns = 0b110000;
 template <Scalar T>
 std::shared_ptr<jit::KernelDefinition> adjoint_kernel(const AdjointPlan &plan) {
   static detail::Kernels<AdjointPlan, Adjoint<T>> made(adjoint_of<T>, sums_of_columns);
+  return made.at(plan).definition();
+}
+
+template <Scalar T>
+std::shared_ptr<jit::KernelDefinition> plain_adjoint_kernel(const AdjointPlan &plan) {
+  static detail::Kernels<AdjointPlan, PlainAdjoint<T>> made(plain_adjoint_of<T>, /*read_elsewhere=*/0);
   return made.at(plan).definition();
 }
 
@@ -265,6 +321,20 @@ PlannedLaunch layer_norm_adjoint_launch(ScalarType type, std::int64_t rows, std:
   switch (type) {
 #define SAMITE_CASE(T) \
   case scalar_type_of<T>: return {adjoint_kernel<T>(plan), blocks};
+    SAMITE_ROW_TYPES(SAMITE_CASE)
+#undef SAMITE_CASE
+    default: detail::refuse_row_type("layer_norm_adjoint", type, where);
+  }
+}
+
+PlannedLaunch plain_layer_norm_adjoint_launch(ScalarType type, std::int64_t rows, std::int64_t columns,
+                                              const PlanDevice &device, bool add_gradients, SourceLocation where) {
+  const AdjointPlan plan{detail::row_plan(columns, device, longest_on_cpu(type), detail::few_numbers), 1,
+                         add_gradients};
+  const Extents blocks = blocks_of(rows, columns, plan.part);
+  switch (type) {
+#define SAMITE_CASE(T) \
+  case scalar_type_of<T>: return {plain_adjoint_kernel<T>(plan), blocks};
     SAMITE_ROW_TYPES(SAMITE_CASE)
 #undef SAMITE_CASE
     default: detail::refuse_row_type("layer_norm_adjoint", type, where);
@@ -300,6 +370,11 @@ void check_columns(const char *operation, const AnyBuffer &x, const AnyBuffer &n
 PlannedLaunch adjoint_for(const AnyBuffer &x, bool add_gradients, SourceLocation where) {
   return layer_norm_adjoint_launch(x.type(), x.extents()[0], x.extents()[1], plan_device(x.device()), add_gradients,
                                    where);
+}
+
+PlannedLaunch plain_adjoint_for(const AnyBuffer &x, bool add_gradients, SourceLocation where) {
+  return plain_layer_norm_adjoint_launch(x.type(), x.extents()[0], x.extents()[1], plan_device(x.device()),
+                                         add_gradients, where);
 }
 
 // On a tape. Gradients that no array tracks go to memory of their own.
@@ -341,6 +416,15 @@ void layer_norm_adjoint(const AnyBuffer &x, const AnyBuffer &weight, const AnyBu
                          where, options.stream);
 }
 
+void layer_norm_adjoint(const AnyBuffer &x, const AnyBuffer &y_gradient, const AnyBuffer &x_gradient,
+                        const LayerNormOptions &options, SourceLocation where) {
+  detail::check_rows("layer_norm_adjoint", x, y_gradient, where);
+  detail::check_rows("layer_norm_adjoint", x, x_gradient, where);
+  detail::launch_planned(plain_adjoint_for(x, options.add_gradients, where),
+                         {{&x}, {&y_gradient}, {&x_gradient}, detail::number(options.epsilon, type_of_sums(x))}, where,
+                         options.stream);
+}
+
 void layer_norm(const AnyBuffer &x, const AnyBuffer &weight, const AnyBuffer &bias, const AnyBuffer &y,
                 const LayerNormOptions &options, SourceLocation where) {
   detail::check_rows("layer_norm", x, y, where);
@@ -370,8 +454,22 @@ void layer_norm(const AnyBuffer &x, const AnyBuffer &y, const LayerNormOptions &
   detail::check_rows("layer_norm", x, y, where);
   const PlannedLaunch planned =
       layer_norm_launch(x.type(), false, x.extents()[0], x.extents()[1], plan_device(x.device()), where);
-  detail::launch_planned(planned, {{&x}, {&y}, detail::number(options.epsilon, type_of_sums(x))}, where,
-                         options.stream);
+  const auto adjoint = [x, y, epsilon = options.epsilon, where](std::span<const AnyBuffer> values) {
+    const AnyBuffer of_y = y.gradient(), of_x = x.gradient();
+    return std::vector{
+        detail::adjoint_launch(plain_adjoint_for(x, /*add_gradients=*/true, where),
+                               {{&values[0]}, {&of_y}, {&of_x}, detail::number(epsilon, type_of_sums(x))})};
+  };
+  jit::perform(
+      {.name = "layer_norm",
+       .arrays = {{.buffer = x, .name = "x", .needed = true}, {.buffer = y, .name = "y", .written = true}},
+       .stream = options.stream,
+       .adjoint = adjoint},
+      [&](bool) {
+        detail::launch_planned(planned, {{&x}, {&y}, detail::number(options.epsilon, type_of_sums(x))}, where,
+                               options.stream);
+      },
+      where);
 }
 
 }  // namespace samite::ops

@@ -23,8 +23,8 @@ struct LayerNormOptions {
 
 // x and y (rows x columns) of half, bfloat16, float or double. The weight and the bias have one number for each column,
 // of float, or of double if x is: their gradients are sums over all rows. All on one device. On a tape the adjoint is
-// layer_norm_adjoint; a derived one without a weight, or if x and y share memory. UserError if their shapes do not
-// match, DeviceError as for a launch.
+// layer_norm_adjoint, or a derived one if x and y share memory. UserError if their shapes do not match, DeviceError as
+// for a launch.
 void layer_norm(const AnyBuffer &x, const AnyBuffer &weight, const AnyBuffer &bias, const AnyBuffer &y,
                 const LayerNormOptions &options = {}, SourceLocation where = std::source_location::current());
 void layer_norm(const AnyBuffer &x, const AnyBuffer &y, const LayerNormOptions &options = {},
@@ -40,9 +40,16 @@ PlannedLaunch layer_norm_launch(ScalarType type, bool weighted, std::int64_t row
 void layer_norm_adjoint(const AnyBuffer &x, const AnyBuffer &weight, const AnyBuffer &y_gradient,
                         const AnyBuffer &x_gradient, const AnyBuffer &weight_gradient, const AnyBuffer &bias_gradient,
                         const LayerNormOptions &options = {}, SourceLocation where = std::source_location::current());
+// Without a weight and a bias.
+void layer_norm_adjoint(const AnyBuffer &x, const AnyBuffer &y_gradient, const AnyBuffer &x_gradient,
+                        const LayerNormOptions &options = {}, SourceLocation where = std::source_location::current());
 // The launch with arguments (x, weight, y_gradient, x_gradient, weight_gradient, bias_gradient, epsilon).
 PlannedLaunch layer_norm_adjoint_launch(ScalarType type, std::int64_t rows, std::int64_t columns,
                                         const PlanDevice &device, bool add_gradients = false,
                                         SourceLocation where = std::source_location::current());
+// The launch with arguments (x, y_gradient, x_gradient, epsilon).
+PlannedLaunch plain_layer_norm_adjoint_launch(ScalarType type, std::int64_t rows, std::int64_t columns,
+                                              const PlanDevice &device, bool add_gradients = false,
+                                              SourceLocation where = std::source_location::current());
 
 }  // namespace samite::ops

@@ -115,10 +115,38 @@ TEST(LayerNorm, OnATapeAddsItsOwnAdjoint) {
   EXPECT_FALSE(weight.tracks_gradient());
 }
 
+TEST(LayerNorm, WithoutAWeightAddsItsOwnAdjointOnATape) {
+  for (const std::int64_t columns : {7, 300, 2100}) {
+    const Matrix values(5, columns, 3), cotangents(5, columns, 4);
+    const auto x = buffer<double>(values.extents(), values.values, Gradient::tracked);
+    const auto y = poisoned<double>(values.extents(), Gradient::tracked);
+    const auto cotangent = buffer<double>(values.extents(), cotangents.values);
+    std::vector<double> of_x, added;
+    for (std::int64_t i = 0; i < 5; ++i) {
+      std::vector<double> of_row;
+      for (std::int64_t j = 0; j < columns; ++j) of_row.push_back(cotangents(i, j));
+      for (const double g : Row(values, i).gradient(of_row)) of_x.push_back(g);
+    }
+    for (const double g : of_x) added.push_back(g + 1);
+    x.gradient().fill(1);
+    Tape tape;
+    tape.record([&] { ops::layer_norm(x, y, {.epsilon = epsilon}); });
+    EXPECT_THAT(tape.to_string(), HasSubstr("0: layer_norm"));
+    tape.backward({{y, cotangent}});
+    expect_near(x.gradient(), added, 1e-11);
+
+    const auto alone = poisoned<double>(values.extents());
+    ops::layer_norm_adjoint(x, cotangent, alone, {.epsilon = epsilon});
+    expect_near(alone, of_x, 1e-11);
+  }
+}
+
 TEST(LayerNorm, AdjointNamesWhatDoesNotFit) {
   const Buffer<float> x(device(), {3, 4}), row(device(), {4}), short_row(device(), {3});
   EXPECT_THAT(message_of<UserError>([&] { ops::layer_norm_adjoint(x, row, x, x.clone(), short_row, row); }),
               HasSubstr("layer_norm_adjoint: expected a gradient of the weight of 4 numbers of float"));
+  EXPECT_THAT(message_of<UserError>([&] { ops::layer_norm_adjoint(x, x.clone(), row); }),
+              HasSubstr("layer_norm_adjoint: "));
 }
 
 TEST(LayerNorm, OfRowsOfAnyLength) {
