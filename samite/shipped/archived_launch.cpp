@@ -233,15 +233,14 @@ int facts_of(const LaunchForm &form) {
          std::popcount(form.whole_rows) + static_cast<int>(!form.covers.empty()) - std::popcount(form.wide_index);
 }
 
-}  // namespace
-
-void launch(const std::string &kernel, const std::string &direction, const Extents &extents,
-            std::span<const LaunchArgument> arguments, const std::optional<Stream> &stream) {
+// The variant that serves the launch best; part of the forms of the open archives.
+std::shared_ptr<const LaunchForm> chosen(const std::string &kernel, const std::string &direction,
+                                         const Extents &extents, std::span<const LaunchArgument> arguments,
+                                         const std::optional<Stream> &stream) {
   const std::shared_ptr<const std::vector<LaunchForm>> forms = launch_forms_of(kernel);
   if (forms->empty()) refuse_unknown(kernel);
   check(forms->front(), extents, arguments);
-  const Device device = device_of(arguments, stream);
-  const Targets targets(device);
+  const Targets targets(device_of(arguments, stream));
   const Facts facts = facts_of(arguments);
   const LaunchForm *best = nullptr;
   std::tuple<int, int> best_rank;
@@ -253,10 +252,32 @@ void launch(const std::string &kernel, const std::string &direction, const Exten
   }
   if (!best) refuse_form(*forms, direction, facts.active, targets.to_string());
   check_sharing(*best, arguments);
-  const std::vector<std::byte> block = block_of(*best, arguments);
-  if (device.kind() == DeviceKind::cpu) return run_on_host(*best, extents, block.data());
-  const Stream queue = stream ? *stream : Stream::standard(device);
-  run_on_cuda(*best, extents, block.data(), queue);
+  return {forms, best};
 }
+
+void run(const LaunchForm &form, const Extents &extents, std::span<const LaunchArgument> arguments,
+         const std::optional<Stream> &stream, const std::byte *block) {
+  const Device device = device_of(arguments, stream);
+  if (device.kind() == DeviceKind::cpu) return run_on_host(form, extents, block);
+  run_on_cuda(form, extents, block, stream ? *stream : Stream::standard(device));
+}
+
+}  // namespace
+
+void launch(const std::string &kernel, const std::string &direction, const Extents &extents,
+            std::span<const LaunchArgument> arguments, const std::optional<Stream> &stream) {
+  const auto form = chosen(kernel, direction, extents, arguments, stream);
+  run(*form, extents, arguments, stream, block_of(*form, arguments).data());
+}
+
+RecordedLaunch::RecordedLaunch(const std::string &kernel, const std::string &direction, const Extents &extents,
+                               std::vector<LaunchArgument> arguments, const std::optional<Stream> &stream)
+    : form_(chosen(kernel, direction, extents, arguments, stream)),
+      extents_(extents),
+      arguments_(std::move(arguments)),
+      stream_(stream),
+      block_(block_of(*form_, arguments_)) {}
+
+void RecordedLaunch::run() const { shipped::run(*form_, extents_, arguments_, stream_, block_.data()); }
 
 }  // namespace samite::shipped

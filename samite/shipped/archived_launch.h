@@ -10,7 +10,9 @@
 #include "samite/runtime/stream.h"
 #include "samite/shipped/launch_form.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,5 +31,26 @@ struct LaunchArgument {
 // DeviceError if the code does not load or the device fails.
 void launch(const std::string &kernel, const std::string &direction, const Extents &extents,
             std::span<const LaunchArgument> arguments, const std::optional<Stream> &stream = {});
+
+// The same, checked once and run as often as one likes; it keeps its buffers. Immutable, so any thread may run it.
+class RecordedLaunch {
+ public:
+  // UserError as for launch().
+  RecordedLaunch(const std::string &kernel, const std::string &direction, const Extents &extents,
+                 std::vector<LaunchArgument> arguments, const std::optional<Stream> &stream = {});
+  void run() const;
+
+  const LaunchForm &form() const { return *form_; }
+  const Extents &extents() const { return extents_; }
+  const std::vector<LaunchArgument> &arguments() const { return arguments_; }
+  const std::optional<Stream> &stream() const { return stream_; }
+
+ private:
+  std::shared_ptr<const LaunchForm> form_;
+  Extents extents_;
+  std::vector<LaunchArgument> arguments_;
+  std::optional<Stream> stream_;
+  std::vector<std::byte> block_;
+};
 
 }  // namespace samite::shipped

@@ -2,6 +2,7 @@
 #include "samite/base/error.h"
 #include "samite/runtime/borrow.h"
 #include "samite/shipped/archived_launch.h"
+#include "samite/shipped/archived_tape.h"
 #include "samite/shipped/samite_runtime.h"
 #include "samite/toolchain/archives.h"
 
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -128,23 +130,45 @@ void require_not_null(const void *pointer, const char *what) {
   if (pointer == nullptr) throw UserError(std::string(what) + " is a null pointer");
 }
 
-void launch_with_tensors(const char *kernel, int direction, std::span<const std::int64_t> extents,
-                         std::span<const SamiteArgument> tensors, void *native) {
+const char *name_of_direction(int direction) {
   constexpr const char *directions[] = {"forward", "adjoint", "tangent"};
   if (direction < 0 || direction >= static_cast<int>(std::size(directions)))
     throw UserError(
         fmt::format("the direction is {}; expected 0 for forward, 1 for adjoint or 2 for tangent", direction));
-  const std::optional<Stream> stream = stream_for(tensors, native);
+  return directions[direction];
+}
+
+std::vector<LaunchArgument> arguments_of(std::span<const SamiteArgument> tensors, const std::optional<Stream> &stream,
+                                         bool takes_gradients) {
   std::vector<LaunchArgument> arguments(tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     arguments[i].scalar = tensors[i].scalar;
     if (tensors[i].values != nullptr) arguments[i].buffer = buffer_of(*tensors[i].values, stream);
     if (tensors[i].gradient == nullptr) continue;
-    if (direction == SAMITE_FORWARD) throw UserError("a forward launch is given a gradient; it takes none");
+    if (!takes_gradients) throw UserError("a forward launch is given a gradient; it takes none");
     arguments[i].gradient = buffer_of(*tensors[i].gradient, stream);
   }
-  launch(kernel, directions[direction], Extents(extents), arguments, stream);
+  return arguments;
 }
+
+// The words of a launch, as they come.
+struct GivenLaunch {
+  const char *kernel;
+  const std::int64_t *extents;
+  int rank;
+  const SamiteArgument *arguments;
+  int count;
+
+  void check() const {
+    require_not_null(kernel, "the kernel's name");
+    require_not_null(extents, "the pointer to the extents");
+    if (count > 0) require_not_null(arguments, "the pointer to the arguments");
+    if (rank < 1 || rank > maximum_rank || count < 0)
+      throw UserError("a launch has 1 to 4 extents, and no negative number of arguments");
+  }
+  Extents all_extents() const { return Extents(std::span(extents, static_cast<std::size_t>(rank))); }
+  std::span<const SamiteArgument> tensors() const { return {arguments, static_cast<std::size_t>(count)}; }
+};
 
 }  // namespace
 }  // namespace samite::shipped
@@ -173,15 +197,88 @@ int samite_open_archive_bytes(int version, const char *name, const void *bytes, 
 
 int samite_launch(const char *kernel, int direction, const std::int64_t *extents, int rank,
                   const SamiteArgument *arguments, int count, void *stream, char *error, std::size_t error_bytes) {
-  return samite::shipped::guarded(error, error_bytes, [&] {
-    samite::shipped::require_not_null(kernel, "the kernel's name");
-    samite::shipped::require_not_null(extents, "the pointer to the extents");
-    if (count > 0) samite::shipped::require_not_null(arguments, "the pointer to the arguments");
-    if (rank < 1 || rank > samite::maximum_rank || count < 0)
-      throw samite::UserError("a launch has 1 to 4 extents, and no negative number of arguments");
-    samite::shipped::launch_with_tensors(kernel, direction, std::span(extents, static_cast<std::size_t>(rank)),
-                                         std::span(arguments, static_cast<std::size_t>(count)), stream);
+  using namespace samite::shipped;
+  return guarded(error, error_bytes, [&] {
+    const GivenLaunch given{kernel, extents, rank, arguments, count};
+    given.check();
+    const char *name = name_of_direction(direction);
+    const auto queue = stream_for(given.tensors(), stream);
+    launch(kernel, name, given.all_extents(), arguments_of(given.tensors(), queue, direction != SAMITE_FORWARD), queue);
   });
 }
+
+struct SamiteLaunch {
+  samite::shipped::RecordedLaunch recorded;
+};
+
+int samite_record(const char *kernel, int direction, const std::int64_t *extents, int rank,
+                  const SamiteArgument *arguments, int count, void *stream, SamiteLaunch **launch, char *error,
+                  std::size_t error_bytes) {
+  using namespace samite::shipped;
+  return guarded(error, error_bytes, [&] {
+    require_not_null(launch, "the pointer to the launch");
+    *launch = nullptr;
+    const GivenLaunch given{kernel, extents, rank, arguments, count};
+    given.check();
+    const char *name = name_of_direction(direction);
+    const auto queue = stream_for(given.tensors(), stream);
+    *launch =
+        std::make_unique<SamiteLaunch>(
+            SamiteLaunch{RecordedLaunch(kernel, name, given.all_extents(),
+                                        arguments_of(given.tensors(), queue, direction != SAMITE_FORWARD), queue)})
+            .release();
+  });
+}
+
+int samite_run(const SamiteLaunch *launch, char *error, std::size_t error_bytes) {
+  return samite::shipped::guarded(error, error_bytes, [&] {
+    samite::shipped::require_not_null(launch, "the launch");
+    launch->recorded.run();
+  });
+}
+
+void samite_release_launch(SamiteLaunch *launch) { const std::unique_ptr<SamiteLaunch> released(launch); }
+
+struct SamiteTape {
+  samite::shipped::ArchivedTape tape;
+};
+
+SamiteTape *samite_new_tape(void) {
+  try {
+    return std::make_unique<SamiteTape>().release();
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+int samite_tape_launch(SamiteTape *tape, const char *kernel, const std::int64_t *extents, int rank,
+                       const SamiteArgument *arguments, int count, void *stream, char *error, std::size_t error_bytes) {
+  using namespace samite::shipped;
+  return guarded(error, error_bytes, [&] {
+    require_not_null(tape, "the tape");
+    const GivenLaunch given{kernel, extents, rank, arguments, count};
+    given.check();
+    const auto queue = stream_for(given.tensors(), stream);
+    tape->tape.launch(kernel, given.all_extents(), arguments_of(given.tensors(), queue, true), queue);
+  });
+}
+
+int samite_tape_backward(SamiteTape *tape, char *error, std::size_t error_bytes) {
+  return samite::shipped::guarded(error, error_bytes, [&] {
+    samite::shipped::require_not_null(tape, "the tape");
+    tape->tape.backward();
+  });
+}
+
+int samite_tape_clear(SamiteTape *tape, char *error, std::size_t error_bytes) {
+  return samite::shipped::guarded(error, error_bytes, [&] {
+    samite::shipped::require_not_null(tape, "the tape");
+    tape->tape.clear();
+  });
+}
+
+int64_t samite_tape_kept_bytes(const SamiteTape *tape) { return tape == nullptr ? 0 : tape->tape.kept_bytes(); }
+
+void samite_release_tape(SamiteTape *tape) { const std::unique_ptr<SamiteTape> released(tape); }
 
 }  // extern "C"

@@ -12,7 +12,7 @@
 namespace samite::shipped {
 namespace {
 
-constexpr std::string_view first_line = "samite launch 1";
+constexpr std::string_view first_line = "samite launch 2";
 constexpr std::size_t most_parameters = 128, most_parts = 64, most_bytes = std::size_t{1} << 16;
 constexpr int most_rank = 4;
 
@@ -86,6 +86,7 @@ class Line {
 constexpr auto see_form = [](auto &line, auto &form) {
   line.read(form.kernel), line.read(form.direction), line.read(form.target), line.read(form.rank);
   line.read(form.argument_bytes), line.read(form.active), line.read(form.written), line.read(form.values_read);
+  line.read(form.values_after), line.read(form.changed);
   line.read(form.narrow), line.read(form.distinct), line.read(form.unit_stride), line.read(form.unaliased),
       line.read(form.aligned);
   line.read(form.whole_rows), line.read(form.wide_index), line.read(form.may_alias), line.read(form.workspace_bytes);

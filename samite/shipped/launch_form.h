@@ -59,8 +59,10 @@ struct LaunchForm {
   std::uint64_t active = 0;       // arrays with gradients
   std::uint64_t written = 0;      // arrays that the forward kernel writes
   std::uint64_t values_read = 0;  // adjoint: arrays whose elements it reads
-  std::uint64_t narrow = 0;       // dimensions of the launch whose extents must be below 2^31
-  std::uint64_t distinct = 0;     // arrays that share memory with no other
+  // An adjoint by the user: arrays whose elements it reads as the forward launch left them, and those that it writes.
+  std::uint64_t values_after = 0, changed = 0;
+  std::uint64_t narrow = 0;    // dimensions of the launch whose extents must be below 2^31
+  std::uint64_t distinct = 0;  // arrays that share memory with no other
   // What the code relies on, as in jit/variant.h's VariantKey.
   std::uint64_t unit_stride = 0, unaliased = 0, aligned = 0, whole_rows = 0;
   std::uint64_t wide_index = 0;  // arrays that may have 2^31 elements or more

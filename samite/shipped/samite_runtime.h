@@ -78,6 +78,33 @@ SAMITE_EXPORTED int samite_launch(const char *kernel, int direction, const int64
                                   const SamiteArgument *arguments, int count, void *stream, char *error,
                                   size_t error_bytes);
 
+/* The same launch, checked once and run as often as one likes. The arrays must stay where they are until it is
+ * released; releasing null does nothing. Any thread may run it. */
+typedef struct SamiteLaunch SamiteLaunch;
+SAMITE_EXPORTED int samite_record(const char *kernel, int direction, const int64_t *extents, int rank,
+                                  const SamiteArgument *arguments, int count, void *stream, SamiteLaunch **launch,
+                                  char *error, size_t error_bytes);
+SAMITE_EXPORTED int samite_run(const SamiteLaunch *launch, char *error, size_t error_bytes);
+SAMITE_EXPORTED void samite_release_launch(SamiteLaunch *launch);
+
+/* A tape: forward launches that run and are recorded, and the adjoints of all of them in reverse order.
+ *
+ * Arrays whose gradients are given take part, and the archive must have each kernel's adjoint for exactly those. Before
+ * samite_tape_backward the gradients of the objective are its cotangents and all others zero; afterwards those of
+ * arrays that the tape only reads have grown by the derivative. The tape copies values that an adjoint needs before one
+ * of its launches overwrites them; other code must leave them alone. All arrays stay where they are until the tape is
+ * cleared. SAMITE_USER_ERROR, and nothing is run, if an array would lose its gradient. One thread uses a tape at a
+ * time. */
+typedef struct SamiteTape SamiteTape;
+SAMITE_EXPORTED SamiteTape *samite_new_tape(void); /* null if there is no memory */
+SAMITE_EXPORTED int samite_tape_launch(SamiteTape *tape, const char *kernel, const int64_t *extents, int rank,
+                                       const SamiteArgument *arguments, int count, void *stream, char *error,
+                                       size_t error_bytes);
+SAMITE_EXPORTED int samite_tape_backward(SamiteTape *tape, char *error, size_t error_bytes);
+SAMITE_EXPORTED int samite_tape_clear(SamiteTape *tape, char *error, size_t error_bytes);
+SAMITE_EXPORTED int64_t samite_tape_kept_bytes(const SamiteTape *tape); /* in copies */
+SAMITE_EXPORTED void samite_release_tape(SamiteTape *tape);
+
 #ifdef __cplusplus
 }
 #endif

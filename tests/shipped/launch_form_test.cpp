@@ -19,6 +19,8 @@ LaunchForm some_form() {
                      {"n", ScalarType::Int32, 0, 80},
                      {"", ScalarType::Float32, 2, 88, 0, 0}};
   form.active = 1;
+  form.values_after = 2;
+  form.changed = 4;
   form.unit_stride = 3;
   form.may_alias = true;
   form.covers = {{1, 1, 0}};
@@ -70,7 +72,7 @@ TEST(LaunchForms, WithPlacesOutsideOfTheirBlockAreRefused) {
 
 TEST(LaunchForms, OfAnotherVersionAreRefused) {
   std::string text = to_text(some_form());
-  text.replace(text.find("launch 1"), 8, "launch 2");
+  text.replace(text.find("launch 2"), 8, "launch 3");
   EXPECT_FALSE(form_from(text));
 }
 

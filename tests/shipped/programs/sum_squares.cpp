@@ -2,6 +2,7 @@
 //   sum_squares launch <instances> <stride of x>     prints the sum, and the adjoint's gradient of the last element
 //   sum_squares forward <instances> <stride of x>    the sum alone
 //   sum_squares name                                 no launch: variants by their names
+//   sum_squares chain                                no launch: kernels for tapes, and their adjoints
 //   sum_squares construct                            no launch: those of SAMITE_AOT_ADJOINTS
 #include <samite/samite.h>
 #include <samite/toolchain/host_compiler.h>
@@ -40,6 +41,34 @@ void launch(std::int64_t n, std::int64_t stride, bool adjoint) {
   std::printf("compiles %d\n", host_compile_count());
 }
 
+void name_chain() {
+  Kernel square{"square", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
+                  Int i = thread_index();
+                  y(i) = x(i) * x(i);
+                }};
+  Kernel in_place{"square_in_place", {"x"}, [](Array<double, 1> x) {
+                    Int i = thread_index();
+                    x(i) = x(i) * x(i);
+                  }};
+  Kernel forward_only{"forward_only", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
+                        Int i = thread_index();
+                        y(i) = 2.0 * x(i);
+                      }};
+  Kernel split{"split", {"a", "b", "x"}, [](Array<double, 1> a, Array<double, 1> b, Array<const double, 1> x) {
+                 Int i = thread_index();
+                 a(i) = x(i) * x(i);
+                 b(i) = 3.0 * x(i);
+               }};
+  add_to_archive(split, {});
+  add_to_archive(split, {.direction = Direction::adjoint, .active = {"a", "x"}});
+  add_to_archive(forward_only, {});
+  add_to_archive(square, {});
+  add_to_archive(square, {.direction = Direction::adjoint, .active = {"y", "x"}});
+  add_to_archive(square, {.direction = Direction::adjoint, .active = {"y"}});
+  add_to_archive(in_place, {});
+  add_to_archive(in_place, {.direction = Direction::adjoint, .active = {"x"}});
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -49,6 +78,8 @@ int main(int argc, char **argv) {
       Squares kernel = squares();
       add_to_archive(kernel, {.any_strides = {"x"}});
       add_to_archive(kernel, {.direction = Direction::adjoint, .active = {"sums", "x"}, .any_strides = {"x"}});
+    } else if (mode == "chain") {
+      name_chain();
     } else if (mode == "construct") {
       squares();
     } else if (argc > 3) {
