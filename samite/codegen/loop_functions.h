@@ -17,7 +17,7 @@ bool has_many_loops(const ir::Kernel &kernel);
 
 class LoopFunctions {
  public:
-  // Of the outermost loops that qualify; `kernel` must outlive this.
+  // Chooses the outermost loops that qualify; `kernel` must outlive this.
   explicit LoopFunctions(const ir::Kernel &kernel);
 
   // The local arrays that the loop writes, if it is a function of its own; otherwise null.

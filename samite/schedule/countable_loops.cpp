@@ -65,13 +65,14 @@ void require_fused(Lowering &lowering, const Site &site, const Nest::Fused &fuse
         return std::ranges::any_of(site.nest.loops, [&](const NestLoop &loop) { return loop.symbol == symbol; });
       });
     };
-    if (!lowering.kernel.open || of_own_loops(fused.outer) || of_own_loops(fused.inner))
+    if (of_own_loops(fused.outer) || of_own_loops(fused.inner))
       throw UserError(relation.where,
                       fmt::format("{}, and how many iterations they have depends on what the kernel computes, so that "
                                   "a launch cannot tell whether one loop can count them; leave them apart",
                                   what));
-    // Only the kernel can tell, and does.
     auto [fits, message] = fitting(fused.outer, fused.inner);
+    if (!lowering.kernel.open) return require(lowering, fits, std::move(message), relation.where);
+    // Only the kernel can tell, and does.
     lowering.write.out->emplace_back(ir::Check{fits, std::move(message), {}}, relation.where);
     return;
   }

@@ -47,14 +47,89 @@ std::optional<FusedRows> with_next(const Lowering &lowering, const Site &site, s
   return rows;
 }
 
+// Writes the loops over one row, or over a part of it.
+class LoopsOfRow {
+ public:
+  struct Bounds {
+    Value begin, end;
+    bool all;
+  };
+
+  LoopsOfRow(Lowering &lowering, const FusedRows &rows, LoopKind kind)
+      : lowering_(lowering), rows_(rows), kind_(kind) {}
+
+  // `inside` gets the index in the row. Returns the local of the innermost loop's index.
+  LocalId write(const Bounds &bounds, std::size_t depth, const std::function<void(const Value &)> &inside) {
+    if (depth == rows_.within.size())
+      return loop(bounds.begin, bounds.end, kind_, [&](const Value &at) { inside(at); });
+    StatementWriter &emit = lowering_.write;
+    const Nest::Fused &fused = *rows_.within[depth];
+    const Value inner = lowering_.integers.value_of(fused.inner);
+    Value first_row = number(0), end_row = number(0);
+    if (bounds.all) {
+      end_row = lowering_.integers.value_of(fused.outer);
+    } else {
+      first_row = emit(Op::Div, bounds.begin, inner);
+      end_row = emit(Op::Add, emit(Op::Div, emit(Op::Sub, bounds.end, number(1)), inner), number(1));
+    }
+    LocalId index = 0;
+    loop(first_row, end_row, LoopKind::Serial, [&](const Value &row) {
+      const Value before = emit(Op::Mul, row, inner);
+      Bounds own{number(0), inner, bounds.all};
+      if (!bounds.all) {
+        own.begin = emit(Op::Max, emit(Op::Sub, bounds.begin, before), number(0));
+        own.end = emit(Op::Min, emit(Op::Sub, bounds.end, before), inner);
+      }
+      index = write(own, depth + 1, [&](const Value &at) {
+        const Value both = emit(Op::Add, before, at);
+        const Integers::KnownDivision known(lowering_.integers, {fused.index, fused.inner, row, at});
+        inside(both);
+      });
+    });
+    return index;
+  }
+
+ private:
+  LocalId loop(const Value &begin, const Value &end, LoopKind kind, const std::function<void(const Value &)> &body) {
+    For made{lowering_.write.new_local(), ScalarType::Int32, begin, end, number(1), {}, {}};
+    made.kind = kind;
+    const LocalId index = made.index;
+    lowering_.into(made.body, [&] { body(Value::local(ScalarType::Int32, index)); });
+    lowering_.write.out->emplace_back(std::move(made), lowering_.write.where);
+    return index;
+  }
+
+  Lowering &lowering_;
+  const FusedRows &rows_;
+  const LoopKind kind_;
+};
+
 }  // namespace
+
+std::vector<const Nest::Fused *> fused_within(const Site &site, const Nest::Fused &fused) {
+  std::vector<const Nest::Fused *> found;
+  for (const Nest::Fused *last = &fused; last;) {
+    const Nest::Fused *next = nullptr;
+    for (const Nest::Fused &other : site.nest.fused)
+      if (site.schedule.relations[other.relation].whole == site.schedule.relations[last->relation].inner &&
+          !other.inner.is_constant() && other.index.known())
+        next = &other;
+    if (next) found.push_back(next);
+    last = next;
+  }
+  return found;
+}
 
 std::optional<FusedRows> fused_rows(const Lowering &lowering, const Site &site, std::size_t i) {
   if (lowering.gpu || lowering.open.threads || lowering.open.lanes || !site.followers.empty()) return std::nullopt;
   const NestLoop &loop = site.nest.loops[i];
   for (const Nest::Fused &fused : site.nest.fused) {
     if (fused.inner.is_constant() || !fused.index.known() || !known_before(lowering, site, i, fused.inner)) continue;
-    FusedRows rows{fused.index, 0, loop.extent, fused.outer, fused.inner};
+    FusedRows rows{fused.index, 0, loop.extent, fused.outer, fused.inner, {}};
+    for (const Nest::Fused *within : fused_within(site, fused)) {
+      if (!known_before(lowering, site, i, within->inner)) break;
+      rows.within.push_back(within);
+    }
     if (auto both = with_next(lowering, site, i, rows)) return both;
     if (fused.index.coefficient(loop.symbol).value_or(0) != 1) continue;
     rows.first = fused.index - Affine(loop.symbol);
@@ -78,28 +153,22 @@ LocalId loop_in_rows(Lowering &lowering, const FusedRows &rows, const Symbol &sy
     first_row = write(Op::Div, first, inner);
     end_row = write(Op::Add, write(Op::Div, write(Op::Sub, end, number(1)), inner), number(1));
   }
-  const auto loop_from = [&](const Value &begin, const Value &to, LoopKind of) {
-    For made{write.new_local(), ScalarType::Int32, begin, to, number(1), {}, {}};
-    made.kind = of;
-    return made;
-  };
-  For over_rows = loop_from(first_row, end_row, LoopKind::Serial);
+  For over_rows{write.new_local(), ScalarType::Int32, first_row, end_row, number(1), {}, {}};
   const Value row = Value::local(ScalarType::Int32, over_rows.index);
   LocalId index = 0;
   lowering.into(over_rows.body, [&] {
     const Value before = write(Op::Mul, row, inner);  // elements of the rows before this one
-    const Value begin = rows.all ? number(0) : write(Op::Max, write(Op::Sub, first, before), number(0));
-    const Value to = rows.all ? inner : write(Op::Min, write(Op::Sub, end, before), inner);
-    For made = loop_from(begin, to, kind);
-    index = made.index;
-    const Value at = Value::local(ScalarType::Int32, index);
-    lowering.into(made.body, [&] {
+    LoopsOfRow::Bounds bounds{number(0), inner, rows.all};
+    if (!rows.all) {
+      bounds.begin = write(Op::Max, write(Op::Sub, first, before), number(0));
+      bounds.end = write(Op::Min, write(Op::Sub, end, before), inner);
+    }
+    index = LoopsOfRow(lowering, rows, kind).write(bounds, 0, [&](const Value &at) {
       const Value passed = write(Op::Sub, before, first);
       lowering.integers.set(symbol, write(Op::Add, passed, at));
       const Integers::KnownDivision known(lowering.integers, {rows.fused, rows.inner, row, at});
       inside();
     });
-    write.out->emplace_back(std::move(made), write.where);
   });
   write.out->emplace_back(std::move(over_rows), write.where);
   return index;

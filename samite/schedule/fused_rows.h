@@ -6,7 +6,7 @@
 //     x = (first + t) % n                  …
 //     …
 //
-// The iterations and their order stay the same.
+// The iterations and their order stay the same. If the inner one of the two loops is fused itself, so is it.
 #pragma once
 
 #include "samite/schedule/sites.h"
@@ -15,12 +15,17 @@ namespace samite::schedules {
 
 // A loop whose index is part of a fused one; the rest of the fused index is known.
 struct FusedRows {
-  passes::Affine fused;         // the index of the fused loop
-  passes::Affine first, count;  // its first index, and its number of iterations
-  passes::Affine outer, inner;  // the numbers of iterations of the two loops
-  bool all = false;             // it is the whole fused loop
-  bool with_next = false;       // the next inner loop iterates over its chunks, and is part of it
+  passes::Affine fused;                     // the index of the fused loop
+  passes::Affine first, count;              // its first index, and its number of iterations
+  passes::Affine outer, inner;              // the numbers of iterations of the two loops
+  std::vector<const Nest::Fused *> within;  // fusions that the inner one comes from, the last one first
+  bool all = false;                         // it is the whole fused loop
+  bool with_next = false;                   // the next inner loop iterates over its chunks, and is part of it
 };
+
+// Fusions of unknown numbers of iterations that the inner loop of this one comes from: that loop's own, the one of its
+// inner loop, and so on.
+std::vector<const Nest::Fused *> fused_within(const Site &site, const Nest::Fused &fused);
 
 // For loop number i, with the next inner one if nothing is between them.
 std::optional<FusedRows> fused_rows(const Lowering &lowering, const Site &site, std::size_t i);

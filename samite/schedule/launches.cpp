@@ -1,6 +1,7 @@
 #include "samite/schedule/launches.h"
 
 #include "samite/passes/tiles/plan_tile_memory.h"
+#include "samite/schedule/fused_rows.h"
 #include "samite/schedule/launch_sizes.h"
 #include "samite/schedule/loops.h"
 #include "samite/schedule/producers.h"
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -72,27 +74,46 @@ void add(Lowering &lowering, KernelLaunch launch) {
   lowering.host.steps->push_back({std::move(launch)});
 }
 
-// For each loop of the launch, the fusion that it comes from, if its two loops become two dimensions, so that nothing
-// is divided. On a GPU a block divides once.
-using TwoDimensions = std::vector<const Nest::Fused *>;
-TwoDimensions two_dimensions_of(const Lowering &lowering, const Site &site, std::size_t i, std::size_t end) {
-  TwoDimensions found(end - i);
+// For each loop of the launch, the fusions that it comes from, if its loops become dimensions, so that nothing is
+// divided: its own, that of its inner loop, and so on. On a GPU a block divides once.
+using Dimensions = std::vector<std::vector<const Nest::Fused *>>;
+Dimensions dimensions_of(const Lowering &lowering, const Site &site, std::size_t i, std::size_t end) {
+  Dimensions found(end - i);
   if (lowering.gpu || !site.followers.empty()) return found;
   auto rank = static_cast<int>(end - i);
   for (const Nest::Fused &fused : site.nest.fused)
     for (std::size_t d = i; d < end && rank < maximum_rank; ++d) {
       const bool whole = site.schedule.relations[fused.relation].whole == site.nest.loops[d].name;
       if (!whole || fused.inner.is_constant() || fused.index != Affine(site.nest.loops[d].symbol)) continue;
-      found[d - i] = &fused;
+      found[d - i].push_back(&fused);
       ++rank;
+      for (const Nest::Fused *within : fused_within(site, fused))
+        if (rank < maximum_rank) {
+          found[d - i].push_back(within);
+          ++rank;
+        }
     }
   return found;
 }
 
+// The index of a loop of the launch, which has a dimension for each fusion and one more. Its divisions become known.
+Value index_of_loop(Lowering &lowering, const std::vector<const Nest::Fused *> &fusions,
+                    const std::function<Value()> &index_of_launch, std::deque<Integers::KnownDivision> &divisions) {
+  std::vector<Value> outer;
+  for (std::size_t f = 0; f < fusions.size(); ++f) outer.push_back(index_of_launch());
+  Value value = index_of_launch();
+  for (std::size_t f = fusions.size(); f-- > 0;) {
+    const Nest::Fused &fused = *fusions[f];
+    divisions.emplace_back(lowering.integers, Integers::Division{fused.index, fused.inner, outer[f], value});
+    value = lowering.write(Op::Add, lowering.write(Op::Mul, outer[f], lowering.integers.value_of(fused.inner)), value);
+  }
+  return value;
+}
+
 // `whole`: chunks that are known to be full, if any. `begins`: by dimension, the start of the launch, if not 0.
 KernelLaunch kernel_over(Lowering &lowering, const Site &site, std::size_t i, std::size_t end,
-                         const std::vector<Value> &extents, const TwoDimensions &two_dimensions,
-                         const WholePieces &whole, const std::map<std::size_t, LocalId> &begins) {
+                         const std::vector<Value> &extents, const Dimensions &dimensions, const WholePieces &whole,
+                         const std::map<std::size_t, LocalId> &begins) {
   const std::vector<NestLoop> &all = site.nest.loops;
   KernelLaunch made;
   made.extents = extents;
@@ -127,12 +148,7 @@ KernelLaunch kernel_over(Lowering &lowering, const Site &site, std::size_t i, st
   };
   std::deque<Integers::KnownDivision> divisions;
   for (std::size_t d = i; d < end; ++d) {
-    Value value = index_of_launch();
-    if (const Nest::Fused *fused = two_dimensions[d - i]) {
-      const Value inner = index_of_launch(), count = lowering.integers.value_of(fused->inner);
-      divisions.emplace_back(lowering.integers, Integers::Division{fused->index, fused->inner, value, inner});
-      value = lowering.write(Op::Add, lowering.write(Op::Mul, value, count), inner);
-    }
+    Value value = index_of_loop(lowering, dimensions[d - i], index_of_launch, divisions);
     if (const auto begin = begins.find(d - i); begin != begins.end())
       value = lowering.write(Op::Add, value, Value::local(ScalarType::Int32, begin->second));
     lowering.integers.set(all[d].symbol, value);
@@ -183,18 +199,18 @@ void launch(Lowering &lowering, const Site &site, std::size_t i) {
          std::ranges::all_of(site.followers, [&](const Follower &follower) { return end < follower.loops; }))
     ++end;
   std::vector<Value> extents;
-  const TwoDimensions two_dimensions = two_dimensions_of(lowering, site, i, end);
+  const Dimensions dimensions = dimensions_of(lowering, site, i, end);
   for (std::size_t d = i; d < end; ++d) {
-    const Nest::Fused *fused = two_dimensions[d - i];
-    extents.push_back(lowering.integers.value_of(fused ? fused->outer : all[d].extent));
-    if (fused) extents.push_back(lowering.integers.value_of(fused->inner));
+    for (const Nest::Fused *fused : dimensions[d - i]) extents.push_back(lowering.integers.value_of(fused->outer));
+    const Affine &last = dimensions[d - i].empty() ? all[d].extent : dimensions[d - i].back()->inner;
+    extents.push_back(lowering.integers.value_of(last));
   }
   if (extents.empty()) extents.push_back(number(1));
   std::vector<Nest::Piece> pieces;
   if (lowering.gpu && gains_by_whole_pieces(lowering, site, i))
     for (const Site *of : all_sites(site)) std::ranges::copy(pieces_of_launch(*of, i, end), std::back_inserter(pieces));
   if (pieces.empty()) {
-    return add(lowering, kernel_over(lowering, site, i, end, extents, two_dimensions, {}, {}));
+    return add(lowering, kernel_over(lowering, site, i, end, extents, dimensions, {}, {}));
   }
   // Blocks with full chunks have their own kernel, which needs fewer registers without the code for the tail.
   std::map<std::size_t, Value> whole;  // number of blocks, by dimension
@@ -223,10 +239,10 @@ void launch(Lowering &lowering, const Site &site, std::size_t i) {
   };
   std::vector<Value> of_whole = extents;
   for (const auto &[d, count] : whole) of_whole[d] = count;
-  add(lowering, kernel_over(lowering, site, i, end, of_whole, two_dimensions, whole_pieces, {}));
+  add(lowering, kernel_over(lowering, site, i, end, of_whole, dimensions, whole_pieces, {}));
   std::map<std::size_t, LocalId> begins;
   for (const auto &[d, count] : whole) begins.emplace(d, lowering.write.new_local());
-  const KernelLaunch of_pieces = kernel_over(lowering, site, i, end, extents, two_dimensions, {}, begins);
+  const KernelLaunch of_pieces = kernel_over(lowering, site, i, end, extents, dimensions, {}, begins);
   std::size_t next = 0;
   for (const auto &[rest, count] : whole) {
     KernelLaunch launch = of_pieces;
