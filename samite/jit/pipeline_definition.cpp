@@ -112,7 +112,7 @@ std::shared_ptr<PipelineDefinition> PipelineDefinition::adjoint(std::uint64_t ac
   return adjoints_.get(active, [&] {
     std::vector<bool> flags(parameters_.size());
     for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = (active >> i & 1) != 0;
-    return make(autodiff::derive_pipeline_adjoint(*captured_, flags).pipeline);
+    return std::make_shared<PipelineDefinition>(autodiff::derive_pipeline_adjoint(*captured_, flags).pipeline);
   });
 }
 

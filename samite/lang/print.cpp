@@ -8,7 +8,7 @@
 namespace samite::lang {
 namespace {
 
-ir::Message message(std::initializer_list<MessagePart> parts) {
+ir::Message message(std::span<const MessagePart> parts) {
   ir::Message message;
   for (const MessagePart &part : parts)
     for (const MessagePart::Piece &piece : part.pieces()) {
@@ -42,13 +42,13 @@ std::string MessagePart::floating_text(double number, bool single) {
   return single ? fmt::format("{}", static_cast<float>(number)) : fmt::format("{}", number);
 }
 
-void record_print(std::initializer_list<MessagePart> parts, SourceLocation where) {
+void record_print(std::span<const MessagePart> parts, SourceLocation where) {
   Trace &trace = Trace::current(where);
   refuse_in_pipeline(trace, "print", where);
   trace.append(ir::Stmt(ir::Print{message(parts)}, where));
 }
 
-void record_check(ir::Value condition, std::initializer_list<MessagePart> parts, SourceLocation where) {
+void record_check(ir::Value condition, std::span<const MessagePart> parts, SourceLocation where) {
   Trace &trace = Trace::current(where);
   refuse_in_pipeline(trace, "check", where);
   trace.append(ir::Stmt(ir::Check{condition, message(parts), {}}, where));

@@ -22,8 +22,9 @@
 
 #include "samite/lang/struct_array.h"
 
+#include <array>
 #include <concepts>
-#include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -143,19 +144,21 @@ class CheckedCondition {
   ir::Value value_;
 };
 
-void record_print(std::initializer_list<MessagePart> parts, SourceLocation where);
-void record_check(ir::Value condition, std::initializer_list<MessagePart> parts, SourceLocation where);
+void record_print(std::span<const MessagePart> parts, SourceLocation where);
+void record_check(ir::Value condition, std::span<const MessagePart> parts, SourceLocation where);
 
 }  // namespace lang
 
 template <class... Parts>
 void print(const lang::MessagePart &first, const Parts &...rest) {
-  lang::record_print({first, lang::MessagePart(rest, first.where())...}, first.where());
+  const lang::MessagePart parts[] = {first, lang::MessagePart(rest, first.where())...};
+  lang::record_print(parts, first.where());
 }
 
 template <class... Parts>
 void check(const lang::CheckedCondition &condition, const Parts &...parts) {
-  lang::record_check(condition.value(), {lang::MessagePart(parts, condition.where())...}, condition.where());
+  const std::array<lang::MessagePart, sizeof...(Parts)> all = {lang::MessagePart(parts, condition.where())...};
+  lang::record_check(condition.value(), all, condition.where());
 }
 
 }  // namespace samite
