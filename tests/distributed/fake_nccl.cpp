@@ -90,7 +90,7 @@ ReduceOp reduction_of(int number) {
 }
 
 Stream host() { return Stream::standard(Device::cpu()); }
-CallName named(const char *operation) { return {operation, "", {}}; }
+CallName named(const char *operation) { return {operation, {}}; }
 
 NcclResult get_version(int *version) {
   *version = state->version;
