@@ -3,6 +3,7 @@
 #include "bench/support/alternate.h"
 #include "bench/support/cache_folder.h"
 #include "bench/support/report.h"
+#include "samite/jit/variant.h"
 #include "samite/samite.h"
 
 #include <fmt/core.h>

@@ -235,9 +235,9 @@ shipped::LaunchForm launch_form(const KernelDefinition &definition, const Varian
                            .may_alias = key.may_alias,
                            .workspace_bytes = key.workspace_bytes};
   if (definition.read_elsewhere()) form.distinct |= definition.written();
-  for (const std::uint32_t read : variant.values_read) form.values_read |= std::uint64_t{1} << read;
-  for (const std::uint32_t read : variant.values_after) form.values_after |= std::uint64_t{1} << read;
-  for (const std::uint32_t written : variant.written) form.changed |= std::uint64_t{1} << written;
+  for (const std::uint32_t read : variant.values_read) form.adjoint.values_read |= std::uint64_t{1} << read;
+  for (const std::uint32_t read : variant.values_after) form.adjoint.values_after |= std::uint64_t{1} << read;
+  for (const std::uint32_t written : variant.written) form.adjoint.changed |= std::uint64_t{1} << written;
   const std::size_t own = variant.parameters.size() - variant.gradient_of.size();
   for (std::size_t i = 0; i < variant.parameters.size(); ++i) {
     const ir::Parameter &parameter = variant.parameters[i];

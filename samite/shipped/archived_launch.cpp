@@ -164,7 +164,7 @@ void check_sharing(const LaunchForm &form, std::span<const LaunchArgument> argum
       if (!shared(i, j)) continue;
       if ((form.distinct & bit_of(i)) != 0)
         refuse(form.kernel, name_of(form, i) + " must share no memory with " + name_of(form, j));
-      if ((form.values_read & bit_of(i)) != 0 && (form.written & bit_of(j)) != 0)
+      if ((form.adjoint.values_read & bit_of(i)) != 0 && (form.written & bit_of(j)) != 0)
         refuse(form.kernel, "the adjoint needs the values of " + name_of(form, i) + ", but they share memory with " +
                                 name_of(form, j) + ", which the forward launch overwrites; give it separate arrays");
     }

@@ -49,7 +49,7 @@ void ArchivedTape::launch(const std::string &kernel, const Extents &extents, std
   entry.written = forward.form().written;
   check_gradients(entry, forward.form());
   if (differentiable) entry.adjoint.emplace(kernel, "adjoint", extents, entry.arguments, stream);
-  if (entry.adjoint && entry.adjoint->form().changed != 0)
+  if (entry.adjoint && entry.adjoint->form().adjoint.changed != 0)
     throw UserError("kernel '" + kernel +
                     "' on a tape: its adjoint writes to arrays of the kernel, which only the whole library can tape");
   for (std::size_t i = 0; i < entry.arguments.size(); ++i) {
@@ -59,7 +59,7 @@ void ArchivedTape::launch(const std::string &kernel, const Extents &extents, std
       for (std::size_t j = 0; earlier.carries && j < earlier.arguments.size(); ++j)
         if (has(earlier.written, j) && share(buffer, earlier.arguments[j].buffer)) entry.carries = true;
     if (has(entry.written, i)) keep_overwritten(buffer);
-    if (entry.adjoint && has(entry.adjoint->form().values_read & entry.written, i)) keep(entry, i);
+    if (entry.adjoint && has(entry.adjoint->form().adjoint.values_read & entry.written, i)) keep(entry, i);
   }
   entries_.reserve(entries_.size() + 1);  // after it has run nothing may throw
   forward.run();
@@ -97,7 +97,7 @@ void ArchivedTape::check_gradients(const Entry &entry, const LaunchForm &form) c
 void ArchivedTape::keep_overwritten(const AnyBuffer &target) {
   for (Entry &entry : entries_) {
     if (!entry.adjoint) continue;
-    const std::uint64_t needed = entry.adjoint->form().values_read | entry.adjoint->form().values_after;
+    const std::uint64_t needed = entry.adjoint->form().adjoint.values_read | entry.adjoint->form().adjoint.values_after;
     for (std::size_t i = 0; i < entry.arguments.size(); ++i)
       if (has(needed, i) && !has(entry.copied, i) && share(entry.arguments[i].buffer, target)) keep(entry, i);
   }
@@ -106,7 +106,7 @@ void ArchivedTape::keep_overwritten(const AnyBuffer &target) {
 // An adjoint that reads an array both as it was before the launch and as it was left is refused: the copy is of one.
 void ArchivedTape::keep(Entry &entry, std::size_t argument) {
   const LaunchForm &form = entry.adjoint->form();
-  if (has(form.values_after & form.values_read & entry.written, argument))
+  if (has(form.adjoint.values_after & form.adjoint.values_read & entry.written, argument))
     refuse(form, argument,
            "is read by the adjoint as it was before the launch and after it, and overwritten; give "
            "later launches another array");

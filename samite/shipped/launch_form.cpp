@@ -85,8 +85,8 @@ class Line {
 // The members of each kind of line, in order: for reading and writing.
 constexpr auto see_form = [](auto &line, auto &form) {
   line.read(form.kernel), line.read(form.direction), line.read(form.target), line.read(form.rank);
-  line.read(form.argument_bytes), line.read(form.active), line.read(form.written), line.read(form.values_read);
-  line.read(form.values_after), line.read(form.changed);
+  line.read(form.argument_bytes), line.read(form.active), line.read(form.written), line.read(form.adjoint.values_read);
+  line.read(form.adjoint.values_after), line.read(form.adjoint.changed);
   line.read(form.narrow), line.read(form.distinct), line.read(form.unit_stride), line.read(form.unaliased),
       line.read(form.aligned);
   line.read(form.whole_rows), line.read(form.wide_index), line.read(form.may_alias), line.read(form.workspace_bytes);

@@ -51,16 +51,22 @@ struct FormPart {
   friend bool operator==(const FormPart &, const FormPart &) = default;
 };
 
+// The arrays of an adjoint, as bits.
+struct AdjointArrays {
+  std::uint64_t values_read = 0;  // whose elements it reads
+  // An adjoint by the user: arrays whose elements it reads as the forward launch left them, and those that it writes.
+  std::uint64_t values_after = 0, changed = 0;
+  friend bool operator==(const AdjointArrays &, const AdjointArrays &) = default;
+};
+
 struct LaunchForm {
   std::string kernel = {}, direction = {}, target = {};  // "scale", "adjoint", "x86-64-v3"
   int rank = 1;                                          // of the launch
   std::size_t argument_bytes = 0;
   std::vector<FormParameter> parameters = {};
-  std::uint64_t active = 0;       // arrays with gradients
-  std::uint64_t written = 0;      // arrays that the forward kernel writes
-  std::uint64_t values_read = 0;  // adjoint: arrays whose elements it reads
-  // An adjoint by the user: arrays whose elements it reads as the forward launch left them, and those that it writes.
-  std::uint64_t values_after = 0, changed = 0;
+  std::uint64_t active = 0;   // arrays with gradients
+  std::uint64_t written = 0;  // arrays that the forward kernel writes
+  AdjointArrays adjoint = {};
   std::uint64_t narrow = 0;    // dimensions of the launch whose extents must be below 2^31
   std::uint64_t distinct = 0;  // arrays that share memory with no other
   // What the code relies on, as in jit/variant.h's VariantKey.

@@ -18,7 +18,7 @@ if not shutil.which("readelf"):
 # What docs/python.md says that a machine has, and what every Linux has.
 KNOWN = {
     "libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libgcc_s.so.1", "libstdc++.so.6",
-    "ld-linux-x86-64.so.2", "libfmt.so.9", "libtbb.so.12", "libxxhash.so.0", "libsamite.so.0",
+    "ld-linux-x86-64.so.2", "libfmt.so.9", "libtbb.so.12", "libxxhash.so.0", "libsamite.so.0", "libsamite_ops.so.0",
 }  # fmt: skip
 
 
@@ -45,11 +45,11 @@ def loaded(name):
 
 
 def files():
-    return loaded("_samite.") + loaded("libsamite.") + loaded("samite_test_kernels.")
+    return loaded("_samite.") + loaded("libsamite.") + loaded("libsamite_ops.") + loaded("samite_test_kernels.")
 
 
 def test_no_driver_and_no_framework_is_linked():
-    assert len(files()) == 3
+    assert len(files()) == 4
     for path in files():
         assert needed(path) <= KNOWN, path
     for path in glob.glob(os.path.join(os.path.dirname(loaded("libsamite.")[0]), "libsamite_clang.so")):

@@ -19,8 +19,8 @@ LaunchForm some_form() {
                      {"n", ScalarType::Int32, 0, 80},
                      {"", ScalarType::Float32, 2, 88, 0, 0}};
   form.active = 1;
-  form.values_after = 2;
-  form.changed = 4;
+  form.adjoint.values_after = 2;
+  form.adjoint.changed = 4;
   form.unit_stride = 3;
   form.may_alias = true;
   form.covers = {{1, 1, 0}};
