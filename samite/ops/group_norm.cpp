@@ -214,8 +214,8 @@ GroupNormShape shape_of(const char *operation, const AnyBuffer &x, std::int64_t 
   return {e[0], groups, e[1] / groups, e[2]};
 }
 
-jit::Argument epsilon_of(const GroupNormOptions &options, const AnyBuffer &x) {
-  return detail::number(options.epsilon, detail::row_number_type(x.type()));
+jit::Argument epsilon_of(double epsilon, const AnyBuffer &x) {
+  return detail::number(epsilon, detail::row_number_type(x.type()));
 }
 
 }  // namespace
@@ -252,14 +252,14 @@ void group_norm(const AnyBuffer &x, const AnyBuffer &weight, const AnyBuffer &bi
   const PlannedLaunch planned = group_norm_launch(x.type(), shape, plan_device(x.device()), where);
   check_channels("group_norm", x, weight, "weight", where);
   check_channels("group_norm", x, bias, "bias", where);
-  const auto adjoint = [arrays = std::vector{x, weight, bias, y}, shape, options,
+  const auto adjoint = [arrays = std::vector{x, weight, bias, y}, shape, epsilon = options.epsilon,
                         where](std::span<const AnyBuffer> values) {
     const AnyBuffer of_x = detail::gradient_or_zeros(arrays[0]), of_weight = detail::gradient_or_zeros(arrays[1]),
                     of_bias = detail::gradient_or_zeros(arrays[2]), of_y = arrays[3].gradient();
     return std::vector{detail::adjoint_launch(
         group_norm_adjoint_launch(arrays[0].type(), shape, plan_device(arrays[0].device()), /*add_gradients=*/true,
                                   where),
-        {{&values[0]}, {&values[1]}, {&of_y}, {&of_x}, {&of_weight}, {&of_bias}, epsilon_of(options, arrays[0])})};
+        {{&values[0]}, {&values[1]}, {&of_y}, {&of_x}, {&of_weight}, {&of_bias}, epsilon_of(epsilon, arrays[0])})};
   };
   jit::perform(
       {.name = "group_norm",
@@ -270,7 +270,7 @@ void group_norm(const AnyBuffer &x, const AnyBuffer &weight, const AnyBuffer &bi
        .stream = options.stream,
        .adjoint = adjoint},
       [&](bool) {
-        detail::launch_planned(planned, {{&x}, {&weight}, {&bias}, {&y}, epsilon_of(options, x)}, where,
+        detail::launch_planned(planned, {{&x}, {&weight}, {&bias}, {&y}, epsilon_of(options.epsilon, x)}, where,
                                options.stream);
       },
       where);
@@ -288,10 +288,15 @@ void group_norm_adjoint(const AnyBuffer &x, const AnyBuffer &weight, const AnyBu
   check_channels(name, x, weight, "weight", where);
   check_channels(name, x, weight_gradient, "gradient of the weight", where);
   check_channels(name, x, bias_gradient, "gradient of the bias", where);
-  detail::launch_planned(
-      planned,
-      {{&x}, {&weight}, {&y_gradient}, {&x_gradient}, {&weight_gradient}, {&bias_gradient}, epsilon_of(options, x)},
-      where, options.stream);
+  detail::launch_planned(planned,
+                         {{&x},
+                          {&weight},
+                          {&y_gradient},
+                          {&x_gradient},
+                          {&weight_gradient},
+                          {&bias_gradient},
+                          epsilon_of(options.epsilon, x)},
+                         where, options.stream);
 }
 
 }  // namespace samite::ops

@@ -236,8 +236,8 @@ PlannedLaunch forward_for(const AnyBuffer &x, bool weighted, SourceLocation wher
   return rms_norm_launch(x.type(), weighted, x.extents()[0], x.extents()[1], plan_device(x.device()), where);
 }
 
-jit::Argument epsilon_of(const RmsNormOptions &options, const AnyBuffer &x) {
-  return detail::number(options.epsilon, detail::row_number_type(x.type()));
+jit::Argument epsilon_of(double epsilon, const AnyBuffer &x) {
+  return detail::number(epsilon, detail::row_number_type(x.type()));
 }
 
 }  // namespace
@@ -274,12 +274,13 @@ void rms_norm(const AnyBuffer &x, const AnyBuffer &weight, const AnyBuffer &y, c
   detail::check_rows("rms_norm", x, y, where);
   const PlannedLaunch planned = forward_for(x, true, where);
   detail::check_columns_of("rms_norm", x, weight, "weight", where);
-  const auto adjoint = [arrays = std::vector{x, weight, y}, options, where](std::span<const AnyBuffer> values) {
+  const auto adjoint = [arrays = std::vector{x, weight, y}, epsilon = options.epsilon,
+                        where](std::span<const AnyBuffer> values) {
     const AnyBuffer of_x = detail::gradient_or_zeros(arrays[0]), of_weight = detail::gradient_or_zeros(arrays[1]),
                     of_y = arrays[2].gradient();
     return std::vector{detail::adjoint_launch(
         adjoint_for(arrays[0], true, /*add_gradients=*/true, where),
-        {{&values[0]}, {&values[1]}, {&of_y}, {&of_x}, {&of_weight}, epsilon_of(options, arrays[0])})};
+        {{&values[0]}, {&values[1]}, {&of_y}, {&of_x}, {&of_weight}, epsilon_of(epsilon, arrays[0])})};
   };
   jit::perform(
       {.name = "rms_norm",
@@ -289,7 +290,7 @@ void rms_norm(const AnyBuffer &x, const AnyBuffer &weight, const AnyBuffer &y, c
        .stream = options.stream,
        .adjoint = adjoint},
       [&](bool) {
-        detail::launch_planned(planned, {{&x}, {&weight}, {&y}, epsilon_of(options, x)}, where, options.stream);
+        detail::launch_planned(planned, {{&x}, {&weight}, {&y}, epsilon_of(options.epsilon, x)}, where, options.stream);
       },
       where);
 }
@@ -297,17 +298,19 @@ void rms_norm(const AnyBuffer &x, const AnyBuffer &weight, const AnyBuffer &y, c
 void rms_norm(const AnyBuffer &x, const AnyBuffer &y, const RmsNormOptions &options, SourceLocation where) {
   detail::check_rows("rms_norm", x, y, where);
   const PlannedLaunch planned = forward_for(x, false, where);
-  const auto adjoint = [x, y, options, where](std::span<const AnyBuffer> values) {
+  const auto adjoint = [x, y, epsilon = options.epsilon, where](std::span<const AnyBuffer> values) {
     const AnyBuffer of_x = x.gradient(), of_y = y.gradient();
     return std::vector{detail::adjoint_launch(adjoint_for(x, false, /*add_gradients=*/true, where),
-                                              {{&values[0]}, {&of_y}, {&of_x}, epsilon_of(options, x)})};
+                                              {{&values[0]}, {&of_y}, {&of_x}, epsilon_of(epsilon, x)})};
   };
   jit::perform(
       {.name = "rms_norm",
        .arrays = {{.buffer = x, .name = "x", .needed = true}, {.buffer = y, .name = "y", .written = true}},
        .stream = options.stream,
        .adjoint = adjoint},
-      [&](bool) { detail::launch_planned(planned, {{&x}, {&y}, epsilon_of(options, x)}, where, options.stream); },
+      [&](bool) {
+        detail::launch_planned(planned, {{&x}, {&y}, epsilon_of(options.epsilon, x)}, where, options.stream);
+      },
       where);
 }
 
@@ -319,9 +322,9 @@ void rms_norm_adjoint(const AnyBuffer &x, const AnyBuffer &weight, const AnyBuff
   const PlannedLaunch planned = adjoint_for(x, true, options.add_gradients, where);
   detail::check_columns_of("rms_norm_adjoint", x, weight, "weight", where);
   detail::check_columns_of("rms_norm_adjoint", x, weight_gradient, "gradient of the weight", where);
-  detail::launch_planned(planned,
-                         {{&x}, {&weight}, {&y_gradient}, {&x_gradient}, {&weight_gradient}, epsilon_of(options, x)},
-                         where, options.stream);
+  detail::launch_planned(
+      planned, {{&x}, {&weight}, {&y_gradient}, {&x_gradient}, {&weight_gradient}, epsilon_of(options.epsilon, x)},
+      where, options.stream);
 }
 
 void rms_norm_adjoint(const AnyBuffer &x, const AnyBuffer &y_gradient, const AnyBuffer &x_gradient,
@@ -329,7 +332,7 @@ void rms_norm_adjoint(const AnyBuffer &x, const AnyBuffer &y_gradient, const Any
   detail::check_rows("rms_norm_adjoint", x, y_gradient, where);
   detail::check_rows("rms_norm_adjoint", x, x_gradient, where);
   detail::launch_planned(adjoint_for(x, false, options.add_gradients, where),
-                         {{&x}, {&y_gradient}, {&x_gradient}, epsilon_of(options, x)}, where, options.stream);
+                         {{&x}, {&y_gradient}, {&x_gradient}, epsilon_of(options.epsilon, x)}, where, options.stream);
 }
 
 }  // namespace samite::ops

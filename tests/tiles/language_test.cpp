@@ -425,7 +425,9 @@ TEST(TileLanguage, TilesInMessages) {
   set_print_sink([&](std::string_view line) { lines.emplace_back(line); });
   std::vector<double> x(36);
   std::iota(x.begin(), x.end(), 0.0);
-  show.launch({1}, buffer<float>({2, 18}, x));
+  const Buffer<float> values = buffer<float>({2, 18}, x);
+  show.launch({1}, values);
+  values.device().synchronize();  // which delivers what a GPU has printed
   set_print_sink({});
   ASSERT_EQ(lines.size(), 5u);
   EXPECT_THAT(lines[0], HasSubstr("x = [0, 0..15] 0, 1, 2, 3"));
@@ -437,7 +439,10 @@ TEST(TileLanguage, TilesInMessages) {
                        check(t < 20, "x is too large: ", t);
                        check(isfinite(t));
                      }};
-  const std::string message = message_of<UserError>([&] { checked.launch({1}, buffer<float>({2, 18}, x)); });
+  const std::string message = message_of<UserError>([&] {
+    checked.launch({1}, values);
+    values.device().synchronize();
+  });
   EXPECT_THAT(message, HasSubstr("x is too large: 20 at [1, 2]"));
 }
 
