@@ -139,7 +139,7 @@ void FuncDeriver::derive(std::uint32_t f) {
     const auto target = targets_.find(array);
     if (target == targets_.end()) continue;
     const std::string name = of.name + (of.types.size() == 1 ? "" : fmt::format("_{}", v)) + "_gradient";
-    state[v] = make_gradient(name, std::move(target->second), {}, of.where);
+    state[v] = make_gradient(name, target->second, {}, of.where);
     targets_.erase(target);
   }
   if (std::ranges::none_of(state, [](const auto &handle) { return handle.has_value(); })) return;
@@ -154,7 +154,7 @@ void FuncDeriver::finish_arrays() {
     const auto target = targets_.find(p);
     if (!active_[p] || target == targets_.end()) continue;
     const std::string name = write_.parameters()[gradient_[p]].name;
-    make_gradient(name + "_sum", std::move(target->second), gradient_[p], algorithm_.where);
+    make_gradient(name + "_sum", target->second, gradient_[p], algorithm_.where);
     any = true;
   }
   if (!any)

@@ -108,7 +108,7 @@ class FuncDeriver {
   bool reads(const Value &value);  // elements
   bool depends_on(const Value &value, ir::LocalId local);
   std::vector<Value> variables_of_array(std::uint32_t array);
-  Handle make_gradient(const std::string &name, Target target, std::optional<std::uint32_t> output,
+  Handle make_gradient(const std::string &name, const Target &target, std::optional<std::uint32_t> output,
                        SourceLocation where);
 
   // func_regions.cpp

@@ -293,7 +293,7 @@ std::vector<Value> FuncDeriver::variables_of_array(std::uint32_t array) {
 }
 
 // Plain terms are the first definition, the others its updates. A gradient that is an array's is added to it.
-FuncDeriver::Handle FuncDeriver::make_gradient(const std::string &name, Target target,
+FuncDeriver::Handle FuncDeriver::make_gradient(const std::string &name, const Target &target,
                                                std::optional<std::uint32_t> output, SourceLocation where) {
   passes::Builder &build = write_.build();
   Handle handle = write_.declare(name, {target.type}, target.variables, output, where);

@@ -8,7 +8,7 @@ namespace samite {
 namespace {
 
 std::string type_text(const ir::Parameter &parameter) {
-  const std::string element(cpp_name(parameter.type));
+  std::string element(cpp_name(parameter.type));
   if (!parameter.is_array()) return element;
   return std::string(parameter.distinct ? "Distinct<" : "Array<") + (parameter.read_only ? "const " : "") + element +
          ", " + std::to_string(parameter.rank) + ">";

@@ -99,7 +99,7 @@ class AnyKernel {
 
  private:
   template <class... Ps>
-  static const Kernel<void(Ps...)> &typed(const Kernel<void(Ps...)> &kernel) {
+  static Kernel<void(Ps...)> typed(Kernel<void(Ps...)> kernel) {
     return kernel;
   }
   template <class>

@@ -9,6 +9,7 @@
 #include "samite/lang/print.h"
 #include "samite/lang/tile_functions.h"
 
+#include <type_traits>
 #include <vector>
 
 namespace samite {
@@ -40,12 +41,13 @@ void print_tile(const std::vector<TileMessagePart> &parts, SourceLocation where)
 void check_tile(const ir::Value &condition, const std::vector<TileMessagePart> &parts, SourceLocation where);
 
 template <class... Parts>
-concept WithTile = (TileValue<Parts> || ...);
+inline constexpr bool has_a_tile = (TileValue<Parts> || ...);
+struct print_texts_numbers_traced_values_or_tiles {};  // the remedy, which a compiler's message shows
 
 }  // namespace lang
 
 template <class... Parts>
-  requires lang::WithTile<Parts...>
+  requires(lang::has_a_tile<Parts...>)
 void print(const lang::MessagePart &first, const Parts &...rest) {
   lang::print_tile({lang::TileMessagePart(first, first.where()), lang::TileMessagePart(rest, first.where())...},
                    first.where());
@@ -54,6 +56,10 @@ template <Scalar T>
 void print(const Tile<T> &tile, SourceLocation where = std::source_location::current()) {
   lang::print_tile({lang::TileMessagePart(tile, where)}, where);
 }
+
+template <class First, class... Rest>
+  requires(!std::is_convertible_v<const First &, lang::MessagePart> && !lang::TileValue<First>)
+lang::print_texts_numbers_traced_values_or_tiles print(const First &, const Rest &...) = delete;
 
 namespace lang {
 // The condition of a check of all elements, with its line.

@@ -1,4 +1,4 @@
-// expect: no matching function for call to
+// expect: print_texts_numbers_traced_values_or_tiles
 // at most 20 lines
 #include "samite/samite.h"
 
