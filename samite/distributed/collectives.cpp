@@ -195,7 +195,7 @@ void scatter_parts(const Communicator &ranks, void *to, std::size_t bytes, void 
 
 }  // namespace
 
-void all_reduce(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, ReduceOp reduction,
+void all_reduce(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, ReduceOp reduction,
                 SourceLocation where) {
   CallName call{"all_reduce", where};
   check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
@@ -219,7 +219,7 @@ void all_reduce(const Communicator &ranks, AnyBuffer result, const AnyBuffer &va
                  reduction == ReduceOp::min || reduction == ReduceOp::max});
 }
 
-void all_reduce(const Communicator &ranks, AnyBuffer values, ReduceOp reduction, SourceLocation where) {
+void all_reduce(const Communicator &ranks, const AnyBuffer &values, ReduceOp reduction, SourceLocation where) {
   CallName call{"all_reduce", where};
   check_result(ranks, call, values), check_reduction(call, values.type(), reduction), check_in_place(call, values);
   describe(call, values, reduction);
@@ -230,7 +230,7 @@ void all_reduce(const Communicator &ranks, AnyBuffer values, ReduceOp reduction,
   to.finish();
 }
 
-void reduce(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, int root, ReduceOp reduction,
+void reduce(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, int root, ReduceOp reduction,
             SourceLocation where) {
   CallName call{"reduce", where};
   check_root(ranks, call, root), check_array(ranks, call, "the array of values", values);
@@ -262,7 +262,8 @@ void reduce(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values
                  }});
 }
 
-void broadcast(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, int root, SourceLocation where) {
+void broadcast(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, int root,
+               SourceLocation where) {
   CallName call{"broadcast", where};
   check_root(ranks, call, root), check_result(ranks, call, result);
   const bool is_root = ranks.rank() == root;
@@ -291,7 +292,7 @@ void broadcast(const Communicator &ranks, AnyBuffer result, const AnyBuffer &val
                  }});
 }
 
-void broadcast(const Communicator &ranks, AnyBuffer values, int root, SourceLocation where) {
+void broadcast(const Communicator &ranks, const AnyBuffer &values, int root, SourceLocation where) {
   CallName call{"broadcast", where};
   check_root(ranks, call, root), check_result(ranks, call, values), check_in_place(call, values);
   describe(call, values, {}, root);
@@ -301,7 +302,7 @@ void broadcast(const Communicator &ranks, AnyBuffer values, int root, SourceLoca
   to.finish();
 }
 
-void all_gather(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, SourceLocation where) {
+void all_gather(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, SourceLocation where) {
   CallName call{"all_gather", where};
   check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
   check_pair(call, result, values, ranks.size(), 1);
@@ -327,7 +328,7 @@ void all_gather(const Communicator &ranks, AnyBuffer result, const AnyBuffer &va
                  }});
 }
 
-void reduce_scatter(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, ReduceOp reduction,
+void reduce_scatter(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, ReduceOp reduction,
                     SourceLocation where) {
   CallName call{"reduce_scatter", where};
   check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
@@ -357,7 +358,8 @@ void reduce_scatter(const Communicator &ranks, AnyBuffer result, const AnyBuffer
                  }});
 }
 
-void gather(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, int root, SourceLocation where) {
+void gather(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, int root,
+            SourceLocation where) {
   CallName call{"gather", where};
   check_root(ranks, call, root), check_array(ranks, call, "the array of values", values);
   const bool is_root = ranks.rank() == root;
@@ -383,7 +385,8 @@ void gather(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values
                  }});
 }
 
-void scatter(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, int root, SourceLocation where) {
+void scatter(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, int root,
+             SourceLocation where) {
   CallName call{"scatter", where};
   check_root(ranks, call, root), check_result(ranks, call, result);
   const bool is_root = ranks.rank() == root;
@@ -410,16 +413,16 @@ void scatter(const Communicator &ranks, AnyBuffer result, const AnyBuffer &value
                  }});
 }
 
-void all_to_all(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, SourceLocation where) {
+void all_to_all(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, SourceLocation where) {
   const CallName call{"all_to_all", where};
   check_array(ranks, call, "the array of values", values);
   if (values.count() % ranks.size() != 0)
     refuse(call, fmt::format("{} elements are not equal parts for {} ranks", values.count(), ranks.size()));
   const std::vector<std::int64_t> parts(static_cast<std::size_t>(ranks.size()), values.count() / ranks.size());
-  all_to_all(ranks, std::move(result), values, parts, parts, where);
+  all_to_all(ranks, result, values, parts, parts, where);
 }
 
-void all_to_all(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values,
+void all_to_all(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values,
                 const std::vector<std::int64_t> &sent, const std::vector<std::int64_t> &received,
                 SourceLocation where) {
   CallName call{"all_to_all", where};
@@ -465,8 +468,8 @@ void all_to_all(const Communicator &ranks, AnyBuffer result, const AnyBuffer &va
 void send(const Communicator &ranks, const AnyBuffer &values, int to, SourceLocation where) {
   exchange(ranks, {{values, to}}, {}, where);
 }
-void receive(const Communicator &ranks, AnyBuffer result, int from, SourceLocation where) {
-  exchange(ranks, {}, {{std::move(result), from}}, where);
+void receive(const Communicator &ranks, const AnyBuffer &result, int from, SourceLocation where) {
+  exchange(ranks, {}, {{result, from}}, where);
 }
 
 void exchange(const Communicator &ranks, const std::vector<ArrayMessage> &sent,
@@ -560,7 +563,7 @@ void check_replicated(const Communicator &ranks, const CallName &call, const Any
 
 }  // namespace
 
-void replicated(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, SourceLocation where) {
+void replicated(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, SourceLocation where) {
   CallName call{"replicated", where};
   check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
   check_pair(call, result, values, 1, 1);

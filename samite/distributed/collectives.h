@@ -35,38 +35,38 @@
 namespace samite {
 
 // result = the reduction of all ranks' values, element by element, on all ranks.
-void all_reduce(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values,
+void all_reduce(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values,
                 ReduceOp reduction = ReduceOp::sum, SourceLocation where = std::source_location::current());
 // The same in place. Not for arrays with gradients on a tape: UserError.
-void all_reduce(const Communicator &ranks, AnyBuffer values, ReduceOp reduction = ReduceOp::sum,
+void all_reduce(const Communicator &ranks, const AnyBuffer &values, ReduceOp reduction = ReduceOp::sum,
                 SourceLocation where = std::source_location::current());
 // On the root only; elsewhere `result` may be an empty buffer.
-void reduce(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, int root,
+void reduce(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, int root,
             ReduceOp reduction = ReduceOp::sum, SourceLocation where = std::source_location::current());
 // result = the root's values, on all ranks; elsewhere `values` may be an empty buffer.
-void broadcast(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, int root,
+void broadcast(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, int root,
                SourceLocation where = std::source_location::current());
 // The same in place. Not for arrays with gradients on a tape: UserError.
-void broadcast(const Communicator &ranks, AnyBuffer values, int root,
+void broadcast(const Communicator &ranks, const AnyBuffer &values, int root,
                SourceLocation where = std::source_location::current());
 
 // result = all ranks' values in the order of ranks: as many times as many elements as there are ranks.
-void all_gather(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values,
+void all_gather(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values,
                 SourceLocation where = std::source_location::current());
 // result = this rank's part of the reduction; `values` has as many parts of result's elements as there are ranks.
-void reduce_scatter(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values,
+void reduce_scatter(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values,
                     ReduceOp reduction = ReduceOp::sum, SourceLocation where = std::source_location::current());
 // On the root only; elsewhere `result` may be an empty buffer.
-void gather(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, int root,
+void gather(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, int root,
             SourceLocation where = std::source_location::current());
 // result = this rank's part of the root's values; elsewhere `values` may be an empty buffer.
-void scatter(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values, int root,
+void scatter(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, int root,
              SourceLocation where = std::source_location::current());
 // Part r of the values goes to rank r, and part r of the result comes from it. Equal parts.
-void all_to_all(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values,
+void all_to_all(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values,
                 SourceLocation where = std::source_location::current());
 // The same with parts of these numbers of elements. What rank r sends to rank s, s receives from r.
-void all_to_all(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values,
+void all_to_all(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values,
                 const std::vector<std::int64_t> &sent, const std::vector<std::int64_t> &received,
                 SourceLocation where = std::source_location::current());
 
@@ -74,7 +74,7 @@ void all_to_all(const Communicator &ranks, AnyBuffer result, const AnyBuffer &va
 // send to each other at a time use `exchange`.
 void send(const Communicator &ranks, const AnyBuffer &values, int to,
           SourceLocation where = std::source_location::current());
-void receive(const Communicator &ranks, AnyBuffer result, int from,
+void receive(const Communicator &ranks, const AnyBuffer &result, int from,
              SourceLocation where = std::source_location::current());
 
 // A message to be sent or received.
@@ -89,7 +89,7 @@ void exchange(const Communicator &ranks, const std::vector<ArrayMessage> &sent,
 // result = values, which are the same on all ranks: `backward` checks that at most one rank has given it a cotangent
 // that is not zero, so that the objective does not count it several times, and otherwise throws a UserError on all
 // ranks. In debug mode the values are compared, too.
-void replicated(const Communicator &ranks, AnyBuffer result, const AnyBuffer &values,
+void replicated(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values,
                 SourceLocation where = std::source_location::current());
 
 }  // namespace samite

@@ -71,7 +71,7 @@ Communicator Communicator::on(const Stream &stream, SourceLocation where) const 
 }
 
 Communicator Communicator::from_mpi(Device device, const CommunicatorOptions &options) {
-  const Communicator world = from_mpi(options);
+  Communicator world = from_mpi(options);
   if (device.kind() == DeviceKind::cpu) return world;
   distributed::NcclId id{};
   if (world.rank() == 0) id = distributed::new_nccl_id();

@@ -92,8 +92,8 @@ class Communicator {
 
   // For the library.
   distributed::Transport &transport() const noexcept { return *transport_; }
-  Communicator(std::shared_ptr<distributed::Transport> transport, Stream stream)
-      : transport_(std::move(transport)), stream_(std::move(stream)) {}
+  Communicator(std::shared_ptr<distributed::Transport> transport, const Stream &stream)
+      : transport_(std::move(transport)), stream_(stream) {}
 
  private:
   static Communicator of_mpi(bool handles_are_pointers, std::intptr_t communicator, const CommunicatorOptions &options);

@@ -44,7 +44,7 @@ void add_to(const AnyBuffer &sum, const AnyBuffer &values, const Stream &stream)
 
 void scale(const AnyBuffer &values, double factor, const Stream &stream) {
   with_type(values.type(), [&]<class T>(T) {
-    static const Kernel kernel{"scale", {"values", "factor"}, [](Array<T, 1> values, Double factor) {
+    static const Kernel kernel{"scale", {"values", "factor"}, [](Array<T, 1> values, const Double &factor) {
                                  Int i = thread_index();
                                  values(i) = cast<Traced<T>>(cast<Double>(values(i)) * factor);
                                }};
@@ -55,13 +55,13 @@ void scale(const AnyBuffer &values, double factor, const Stream &stream) {
 void claim(const AnyBuffer &owner, const AnyBuffer &values, const AnyBuffer &result, int rank, int none,
            const Stream &stream) {
   with_type(values.type(), [&]<class T>(T) {
-    static const Kernel kernel{
-        "claim",
-        {"owner", "values", "result", "rank", "none"},
-        [](Array<std::int32_t, 1> owner, Array<const T, 1> values, Array<const T, 1> result, Int rank, Int none) {
-          Int i = thread_index();
-          owner(i) = select(values(i) == result(i), rank, none);
-        }};
+    static const Kernel kernel{"claim",
+                               {"owner", "values", "result", "rank", "none"},
+                               [](Array<std::int32_t, 1> owner, Array<const T, 1> values, Array<const T, 1> result,
+                                  const Int &rank, const Int &none) {
+                                 Int i = thread_index();
+                                 owner(i) = select(values(i) == result(i), rank, none);
+                               }};
     kernel.launch({owner.count()}, in(stream), Buffer<std::int32_t>(owner), Buffer<T>(values), Buffer<T>(result), rank,
                   none);
   });
@@ -73,7 +73,7 @@ void keep_owned(const AnyBuffer &masked, const AnyBuffer &values, const AnyBuffe
     static const Kernel kernel{
         "keep_owned",
         {"masked", "values", "owner", "rank"},
-        [](Array<T, 1> masked, Array<const T, 1> values, Array<const std::int32_t, 1> owner, Int rank) {
+        [](Array<T, 1> masked, Array<const T, 1> values, Array<const std::int32_t, 1> owner, const Int &rank) {
           Int i = thread_index();
           masked(i) = select(owner(i) == rank, values(i), 0);
         }};
@@ -83,11 +83,13 @@ void keep_owned(const AnyBuffer &masked, const AnyBuffer &values, const AnyBuffe
 
 void multiply_by_others(const AnyBuffer &values, const AnyBuffer &all, int rank, const Stream &stream) {
   with_type(values.type(), [&]<class T>(T) {
-    static const Kernel kernel{
-        "multiply_by_others", {"values", "all", "rank"}, [](Array<T, 1> values, Array<const T, 2> all, Int rank) {
-          Int i = thread_index();
-          for (Int other : range(all.extent(0))) if_(other != rank, [&] { values(i) *= all(other, i); });
-        }};
+    static const Kernel kernel{"multiply_by_others",
+                               {"values", "all", "rank"},
+                               [](Array<T, 1> values, Array<const T, 2> all, const Int &rank) {
+                                 Int i = thread_index();
+                                 for (Int other : range(all.extent(0)))
+                                   if_(other != rank, [&] { values(i) *= all(other, i); });
+                               }};
     kernel.launch({values.count()}, in(stream), Buffer<T>(values), Buffer<T>(all), rank);
   });
 }

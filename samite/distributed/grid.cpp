@@ -93,7 +93,7 @@ Grid::Grid(const Communicator &ranks, const Extents &extents, const GridOptions 
     const auto index = static_cast<std::size_t>(d);
     begin_.push_back(begin_of(d, position_[index]));
     block.push_back(begin_of(d, position_[index] + 1) - begin_.back());
-    padded.push_back(block.back() + 2 * ghosts_[index]);
+    padded.push_back(block.back() + std::int64_t{2} * ghosts_[index]);
   }
   block_ = Extents(block, where), padded_ = Extents(padded, where);
 }
@@ -147,7 +147,7 @@ AnyBuffer Grid::without_ghosts(const AnyBuffer &array, SourceLocation where) con
   return view;
 }
 
-void Grid::exchange(AnyBuffer array, SourceLocation where) const {
+void Grid::exchange(const AnyBuffer &array, SourceLocation where) const {
   check_array(array, where);
   for (int d = 0; d < rank(); ++d) {
     const std::int64_t width = ghosts_[static_cast<std::size_t>(d)], end = width + block_[d];
@@ -174,7 +174,7 @@ AnyBuffer Grid::block_of(const AnyBuffer &whole, int rank) const {
   return view;
 }
 
-void Grid::gather(AnyBuffer whole, const AnyBuffer &array, int root, SourceLocation where) const {
+void Grid::gather(const AnyBuffer &whole, const AnyBuffer &array, int root, SourceLocation where) const {
   const AnyBuffer own = without_ghosts(array, where);
   std::vector<ArrayMessage> received;
   if (ranks_.rank() == root) {
@@ -184,7 +184,7 @@ void Grid::gather(AnyBuffer whole, const AnyBuffer &array, int root, SourceLocat
   samite::exchange(ranks_, {{own, root}}, received, where);
 }
 
-void Grid::scatter(AnyBuffer array, const AnyBuffer &whole, int root, SourceLocation where) const {
+void Grid::scatter(const AnyBuffer &array, const AnyBuffer &whole, int root, SourceLocation where) const {
   const AnyBuffer own = without_ghosts(array, where);
   std::vector<ArrayMessage> sent;
   if (ranks_.rank() == root) {

@@ -69,13 +69,13 @@ class Grid {
   }
 
   // Copies the neighbours' elements into the ghosts. A call of all ranks.
-  void exchange(AnyBuffer array, SourceLocation where = std::source_location::current()) const;
+  void exchange(const AnyBuffer &array, SourceLocation where = std::source_location::current()) const;
 
   // The whole grid's elements, without ghosts, in an array of extents() on the root; elsewhere `whole` may be empty.
-  void gather(AnyBuffer whole, const AnyBuffer &array, int root = 0,
+  void gather(const AnyBuffer &whole, const AnyBuffer &array, int root = 0,
               SourceLocation where = std::source_location::current()) const;
   // Cuts the root's array of extents() into the ranks' blocks; ghosts are left as they are.
-  void scatter(AnyBuffer array, const AnyBuffer &whole, int root = 0,
+  void scatter(const AnyBuffer &array, const AnyBuffer &whole, int root = 0,
                SourceLocation where = std::source_location::current()) const;
 
  private:

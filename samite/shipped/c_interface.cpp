@@ -216,7 +216,7 @@ int samite_record(const char *kernel, int direction, const std::int64_t *extents
                   std::size_t error_bytes) {
   using namespace samite::shipped;
   return guarded(error, error_bytes, [&] {
-    require_not_null(launch, "the pointer to the launch");
+    require_not_null(static_cast<const void *>(launch), "the pointer to the launch");
     *launch = nullptr;
     const GivenLaunch given{kernel, extents, rank, arguments, count};
     given.check();

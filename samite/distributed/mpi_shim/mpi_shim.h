@@ -5,6 +5,8 @@
 // own; functions return MPI's error codes.
 #pragma once
 
+// NOLINTBEGIN(modernize-use-using, modernize-redundant-void-arg, modernize-deprecated-headers)
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -65,3 +67,5 @@ const struct SamiteMpi *samite_mpi(void);
 #ifdef __cplusplus
 }
 #endif
+
+// NOLINTEND(modernize-use-using, modernize-redundant-void-arg, modernize-deprecated-headers)
