@@ -196,7 +196,7 @@ FuncDeriver::State FuncDeriver::made(const Step &step, std::vector<Target> targe
       continue;
     }
     const std::string name = of.name + (of.types.size() == 1 ? "" : fmt::format("_{}", v)) + "_gradient_before";
-    state.emplace_back(make_gradient(name, std::move(targets[v]), {}, step.definition.where));
+    state.emplace_back(make_gradient(name, targets[v], {}, step.definition.where));
   }
   return state;
 }

@@ -28,7 +28,7 @@ constexpr std::int64_t longest_on_cpu = 2048;
 GroupPlan plan_of(ScalarType type, const GroupNormShape &shape, const PlanDevice &device) {
   const detail::RowPlan row = detail::row_plan(shape.places, device, longest_on_cpu, detail::many_numbers(type));
   GroupPlan plan{shape.channels, 1, row.columns, row.threads};
-  while (shape.channels % (2 * plan.channels) == 0 && 2 * plan.channels <= row.rows) plan.channels *= 2;
+  while (shape.channels % (std::int64_t{2} * plan.channels) == 0 && 2 * plan.channels <= row.rows) plan.channels *= 2;
   return plan;
 }
 
