@@ -19,7 +19,7 @@ using Indices = Array<const std::int32_t, 1>;
 const auto &place_keys() {
   static const Kernel kernel{"place_keys",
                              {"keys", "rows", "columns", "width"},
-                             [](Array<std::int64_t, 1> keys, Indices rows, Indices columns, Int64 width) {
+                             [](Array<std::int64_t, 1> keys, Indices rows, Indices columns, const Int64 &width) {
                                const Int i = thread_index();
                                keys(i) = rows(i) * width + columns(i);
                              }};
@@ -29,7 +29,7 @@ const auto &place_keys() {
 const auto &columns_of_keys() {
   static const Kernel kernel{"columns_of_keys",
                              {"columns", "keys", "width"},
-                             [](Array<std::int32_t, 1> columns, Array<const std::int64_t, 1> keys, Int64 width) {
+                             [](Array<std::int32_t, 1> columns, Array<const std::int64_t, 1> keys, const Int64 &width) {
                                const Int i = thread_index();
                                columns(i) = cast<Int>(keys(i) % width);
                              }};

@@ -21,7 +21,7 @@ template <class K>
 const auto &beginnings() {
   static const Kernel kernel{"run_beginnings",
                              {"begins", "keys", "count"},
-                             [](Array<std::int64_t, 1> begins, Array<const K, 1> keys, Int64 count) {
+                             [](Array<std::int64_t, 1> begins, Array<const K, 1> keys, const Int64 &count) {
                                const Int64 i = detail::element_index();
                                if_(i < count, [&] {
                                  begins(i) = 1;
@@ -32,11 +32,12 @@ const auto &beginnings() {
 }
 
 const auto &kept() {
-  static const Kernel kernel{
-      "kept", {"wanted", "keep", "count"}, [](Array<std::int64_t, 1> wanted, Array<const bool, 1> keep, Int64 count) {
-        const Int64 i = detail::element_index();
-        if_(i < count, [&] { wanted(i) = cast<Int64>(keep(i)); });
-      }};
+  static const Kernel kernel{"kept",
+                             {"wanted", "keep", "count"},
+                             [](Array<std::int64_t, 1> wanted, Array<const bool, 1> keep, const Int64 &count) {
+                               const Int64 i = detail::element_index();
+                               if_(i < count, [&] { wanted(i) = cast<Int64>(keep(i)); });
+                             }};
   return kernel;
 }
 
@@ -44,7 +45,7 @@ const auto &compaction() {
   using Numbers = Array<const std::int64_t, 1>;
   static const Kernel kernel{"compact",
                              {"places", "wanted", "before", "count"},
-                             [](Array<std::int64_t, 1> places, Numbers wanted, Numbers before, Int64 count) {
+                             [](Array<std::int64_t, 1> places, Numbers wanted, Numbers before, const Int64 &count) {
                                const Int64 i = detail::element_index();
                                if_(i < count, [&] { if_(wanted(i) != 0, [&] { places(before(i)) = i; }); });
                              }};
@@ -150,7 +151,7 @@ void histogram(const Buffer<std::int32_t> &bins, const Buffer<std::int64_t> &cou
   detail::expect_vector(counts, -1, bins.device(), "histogram: the array of counts", where);
   static const Kernel kernel{"histogram",
                              {"counts", "bins", "count"},
-                             [](Array<std::int64_t, 1> counts, Array<const std::int32_t, 1> bins, Int64 count) {
+                             [](Array<std::int64_t, 1> counts, Array<const std::int32_t, 1> bins, const Int64 &count) {
                                const Int64 i = detail::element_index();
                                if_(i < count, [&] {
                                  const Int bin = bins(i);

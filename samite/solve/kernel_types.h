@@ -12,8 +12,8 @@ namespace samite::solvers::detail {
 template <class F>
 decltype(auto) with_floating_type(ScalarType type, const std::string &what, SourceLocation where, const F &function) {
   switch (type) {
-    case ScalarType::Float32: return function(float());
-    case ScalarType::Float64: return function(double());
+    case ScalarType::Float32: return function(float{});
+    case ScalarType::Float64: return function(double{});
     default: throw UserError(where, what + " are of f32 or f64, " + std::string(samite::name(type)) + " is given");
   }
 }
@@ -22,12 +22,12 @@ decltype(auto) with_floating_type(ScalarType type, const std::string &what, Sour
 template <class F>
 decltype(auto) with_number_type(ScalarType type, const std::string &what, SourceLocation where, const F &function) {
   switch (type) {
-    case ScalarType::Int32: return function(std::int32_t());
-    case ScalarType::UInt32: return function(std::uint32_t());
-    case ScalarType::Int64: return function(std::int64_t());
-    case ScalarType::UInt64: return function(std::uint64_t());
-    case ScalarType::Float32: return function(float());
-    case ScalarType::Float64: return function(double());
+    case ScalarType::Int32: return function(std::int32_t{});
+    case ScalarType::UInt32: return function(std::uint32_t{});
+    case ScalarType::Int64: return function(std::int64_t{});
+    case ScalarType::UInt64: return function(std::uint64_t{});
+    case ScalarType::Float32: return function(float{});
+    case ScalarType::Float64: return function(double{});
     default:
       throw UserError(
           where, what + " are integers of 32 or 64 bits, f32 or f64; " + std::string(samite::name(type)) + " is given");

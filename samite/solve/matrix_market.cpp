@@ -88,7 +88,6 @@ SparseMatrix read_matrix_market(std::istream &stream, const std::string &name, D
   for (std::int64_t k = 0; k < entries; ++k) {
     std::istringstream line = reader.numbers();
     std::int64_t row = 0, column = 0;
-    std::string number;
     if (!(line >> row >> column)) reader.refuse("a row and a column are expected");
     if (row < 1 || row > rows || column < 1 || column > columns)
       reader.refuse(fmt::format("an entry at ({}, {}) is outside of {} x {}", row, column, rows, columns));

@@ -23,30 +23,31 @@ constexpr int step_count = 0, first_correction = 1, second_correction = 2, clip_
 constexpr std::int64_t most_parts = 65536, few_parts = 256, least_terms = 64;
 
 const auto &begin_step() {
-  static const Kernel kernel{"begin_step",
-                             {"counts", "squares", "beta1", "beta2", "clip_norm"},
-                             [](Counts counts, ReadCounts squares, Double beta1, Double beta2, Double clip_norm) {
-                               const Int i = thread_index();
-                               const Double steps = counts(i + step_count) + 1;
-                               counts(i + step_count) = steps;
-                               counts(i + first_correction) = 1 / (1 - pow(beta1, steps));
-                               counts(i + second_correction) = 1 / (1 - pow(beta2, steps));
-                               counts(i + clip_factor) = 1;
-                               if_(clip_norm > 0, [&] {
-                                 Double sum = 0;
-                                 for (Int k : range(squares.extent(0))) sum += squares(k);
-                                 const Double length = sqrt(sum);
-                                 counts(i + norm) = length;
-                                 counts(i + clip_factor) = select(length > clip_norm, clip_norm / length, 1.0);
-                               });
-                             }};
+  static const Kernel kernel{
+      "begin_step",
+      {"counts", "squares", "beta1", "beta2", "clip_norm"},
+      [](Counts counts, ReadCounts squares, const Double &beta1, const Double &beta2, Double clip_norm) {
+        const Int i = thread_index();
+        const Double steps = counts(i + step_count) + 1;
+        counts(i + step_count) = steps;
+        counts(i + first_correction) = 1 / (1 - pow(beta1, steps));
+        counts(i + second_correction) = 1 / (1 - pow(beta2, steps));
+        counts(i + clip_factor) = 1;
+        if_(clip_norm > 0, [&] {
+          Double sum = 0;
+          for (Int k : range(squares.extent(0))) sum += squares(k);
+          const Double length = sqrt(sum);
+          counts(i + norm) = length;
+          counts(i + clip_factor) = select(length > clip_norm, clip_norm / length, 1.0);
+        });
+      }};
   return kernel;
 }
 
 template <class T>
 const auto &sums_of_squares() {
   static const Kernel kernel{
-      "sums_of_squares", {"sums", "x", "count"}, [](Counts sums, Array<const T, 1> x, Int64 count) {
+      "sums_of_squares", {"sums", "x", "count"}, [](Counts sums, Array<const T, 1> x, const Int64 &count) {
         const Int part = thread_index();
         const Int64 parts = sums.extent(0);
         Double sum = 0;
@@ -81,7 +82,7 @@ const auto &sgd_step() {
       "sgd_step",
       {"x", "gradient", "velocity", "counts", "rate", "momentum", "nesterov", "weight_decay", "count"},
       [](Array<T, 1> x, Array<const T, 1> gradient, Array<T, 1> velocity, ReadCounts counts, Traced<T> rate,
-         Traced<T> momentum, Bool nesterov, Traced<T> weight_decay, Int64 count) {
+         Traced<T> momentum, Bool nesterov, Traced<T> weight_decay, const Int64 &count) {
         const Int64 i = detail::element_index();
         if_(i < count, [&] {
           const Traced<T> g = gradient(i) * cast<Traced<T>>(counts(clip_factor)) + weight_decay * x(i);
@@ -101,7 +102,7 @@ const auto &adam_step() {
        "count"},
       [](Array<T, 1> x, Array<const T, 1> gradient, Array<T, 1> first, Array<T, 1> second, ReadCounts counts,
          Traced<T> rate, Traced<T> beta1, Traced<T> beta2, Traced<T> epsilon, Traced<T> coupled, Traced<T> decoupled,
-         Int64 count) {
+         const Int64 &count) {
         const Int64 i = detail::element_index();
         if_(i < count, [&] {
           const Traced<T> before = x(i);

@@ -64,27 +64,28 @@ using Summary = Kernel<void(Array<T, 1>, Array<std::uint8_t, 1>, Array<const T, 
 // What the elements of each chunk combine to since the last head, and whether there is one.
 template <class T>
 Summary<T> make_summary(const ScanKey &key) {
-  return {"scan_summary",
-          {"totals", "any_head", "x", "heads", "count"},
-          [=](Array<T, 1> totals, Array<std::uint8_t, 1> any_head, Array<const T, 1> x, Heads heads, Int64 count) {
-            const Int64 part = thread_index();
-            Traced<T> total = neutral<T>(key.combine);
-            Bool any = false;
-            for (Int k : range(static_cast<int>(chunk))) {
-              const Int64 i = part * chunk + k;
-              if_(i < count, [&] {
-                const Int64 at = key.backwards ? count - 1 - i : i;
-                if (key.segmented) {
-                  const Bool head = heads(at) != 0;
-                  total = select(head, Traced<T>(neutral<T>(key.combine)), total);
-                  any = any || head;
-                }
-                total = combined<T>(key.combine, total, x(at));
-              });
+  return {
+      "scan_summary",
+      {"totals", "any_head", "x", "heads", "count"},
+      [=](Array<T, 1> totals, Array<std::uint8_t, 1> any_head, Array<const T, 1> x, Heads heads, const Int64 &count) {
+        const Int64 part = thread_index();
+        Traced<T> total = neutral<T>(key.combine);
+        Bool any = false;
+        for (Int k : range(static_cast<int>(chunk))) {
+          const Int64 i = part * chunk + k;
+          if_(i < count, [&] {
+            const Int64 at = key.backwards ? count - 1 - i : i;
+            if (key.segmented) {
+              const Bool head = heads(at) != 0;
+              total = select(head, Traced<T>(neutral<T>(key.combine)), total);
+              any = any || head;
             }
-            totals(part) = total;
-            if (key.segmented) any_head(part) = cast<UInt8>(any);
-          }};
+            total = combined<T>(key.combine, total, x(at));
+          });
+        }
+        totals(part) = total;
+        if (key.segmented) any_head(part) = cast<UInt8>(any);
+      }};
 }
 
 template <class T>
@@ -94,7 +95,7 @@ template <class T>
 Finish<T> make_finish(const ScanKey &key) {
   return {"scan",
           {"y", "x", "heads", "carries", "count"},
-          [=](Array<T, 1> y, Array<const T, 1> x, Heads heads, Array<const T, 1> carries, Int64 count) {
+          [=](Array<T, 1> y, Array<const T, 1> x, Heads heads, Array<const T, 1> carries, const Int64 &count) {
             const Int64 part = thread_index();
             Traced<T> total = neutral<T>(key.combine);
             if_(part < carries.extent(0), [&] { total = carries(part); });
@@ -120,7 +121,7 @@ const auto &heads_of_keys() {
   static const Kernel kernel{
       "segment_heads",
       {"heads", "keys", "step", "count"},
-      [](Array<std::uint8_t, 1> heads, Array<const std::int32_t, 1> keys, Int64 step, Int64 count) {
+      [](Array<std::uint8_t, 1> heads, Array<const std::int32_t, 1> keys, const Int64 &step, Int64 count) {
         const Int64 i = detail::element_index(), before = i + step;
         if_(i < count, [&] {
           UInt8 head = 1;
@@ -133,7 +134,7 @@ const auto &heads_of_keys() {
 
 template <class T>
 const auto &addition() {
-  static const Kernel kernel{"add_to", {"y", "x", "count"}, [](Array<T, 1> y, Array<const T, 1> x, Int64 count) {
+  static const Kernel kernel{"add_to", {"y", "x", "count"}, [](Array<T, 1> y, Array<const T, 1> x, const Int64 &count) {
                                const Int64 i = detail::element_index();
                                if_(i < count, [&] { y(i) += x(i); });
                              }};
@@ -210,7 +211,7 @@ template <class T, class A>
 Reduction<T, A> make_reduction(Combine combine) {
   return {"reduce",
           {"result", "x", "parts", "count"},
-          [=](Array<A, 1> result, Array<const T, 1> x, Int64 parts, Int64 count) {
+          [=](Array<A, 1> result, Array<const T, 1> x, const Int64 &parts, const Int64 &count) {
             const Int64 part = thread_index();
             Traced<A> total = neutral<A>(combine);
             for (Int64 k : range(count / parts))

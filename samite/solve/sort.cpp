@@ -44,7 +44,7 @@ const auto &beginning() {
   static const Kernel kernel{
       "sortable_keys",
       {"bits", "order", "keys", "descending", "count"},
-      [](Array<Bits<K>, 1> bits, Array<I, 1> order, Array<const K, 1> keys, Bool descending, Int64 count) {
+      [](Array<Bits<K>, 1> bits, Array<I, 1> order, Array<const K, 1> keys, Bool descending, const Int64 &count) {
         const Int64 i = detail::element_index();
         if_(i < count, [&] {
           bits(i) = sortable<K>(keys(i), descending);
@@ -64,7 +64,7 @@ template <class U>
 const auto &counting() {
   static const Kernel kernel{"count_digits",
                              {"counts", "bits", "shift", "count"},
-                             [](Array<std::int64_t, 2> counts, Array<const U, 1> bits, Int shift, Int64 count) {
+                             [](Array<std::int64_t, 2> counts, Array<const U, 1> bits, Int shift, const Int64 &count) {
                                const Int part = thread_index();
                                LocalArray<std::int64_t, digits> own;
                                for (Int k : range(static_cast<int>(chunk))) {
@@ -82,7 +82,7 @@ const auto &moving() {
   static const Kernel kernel{"move_by_digits",
                              {"bits_to", "order_to", "bits", "order", "places", "shift", "count"},
                              [](Array<U, 1> bits_to, Array<I, 1> order_to, Array<const U, 1> bits,
-                                Array<const I, 1> order, Places places, Int shift, Int64 count) {
+                                Array<const I, 1> order, Places places, Int shift, const Int64 &count) {
                                const Int part = thread_index();
                                LocalArray<std::int64_t, digits> next;
                                for (Int d : range(digits)) next(d) = places(d, part);
@@ -126,7 +126,7 @@ template <class T, class I>
 const auto &gathering() {
   static const Kernel kernel{"gather",
                              {"y", "x", "places", "count"},
-                             [](Array<T, 1> y, Array<const T, 1> x, Array<const I, 1> places, Int64 count) {
+                             [](Array<T, 1> y, Array<const T, 1> x, Array<const I, 1> places, const Int64 &count) {
                                const Int64 i = detail::element_index();
                                if_(i < count, [&] { y(i) = x(places(i)); });
                              }};

@@ -247,7 +247,7 @@ template <class T>
 const auto &gathered_diagonal() {
   static const Kernel kernel{"sparse_diagonal",
                              {"to", "values", "entries", "block"},
-                             [](Array<T, 1> to, Array<const T, 3> values, Indices entries, Int block) {
+                             [](Array<T, 1> to, Array<const T, 3> values, Indices entries, const Int &block) {
                                const Int number = thread_index(), i = number % block;
                                const Int k = entries(number / block);
                                to(number) = 0;

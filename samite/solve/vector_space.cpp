@@ -16,34 +16,35 @@ constexpr std::int64_t least_terms = 64, most_parts = 65536, few_parts = 256;
 
 template <class T>
 const auto &partial_products() {
-  static const Kernel kernel{
-      "partial_products",
-      {"sums", "vectors", "w", "parts", "rounds", "size"},
-      [](Array<double, 2> sums, Array<const T, 2> vectors, Array<const T, 1> w, Int64 parts, Int rounds, Int64 size) {
-        auto [j, part] = thread_index<2>();
-        Double sum = 0;
-        for (Int k : range(rounds)) {
-          const Int64 i = Int64(k) * parts + part;
-          sum += cast<Double>(vectors(j, i)) * cast<Double>(w(i));
-        }
-        const Int64 last = Int64(rounds) * parts + part;
-        if_(last < size, [&] { sum += cast<Double>(vectors(j, last)) * cast<Double>(w(last)); });
-        sums(j, part) = sum;
-      }};
+  static const Kernel kernel{"partial_products",
+                             {"sums", "vectors", "w", "parts", "rounds", "size"},
+                             [](Array<double, 2> sums, Array<const T, 2> vectors, Array<const T, 1> w,
+                                const Int64 &parts, const Int &rounds, const Int64 &size) {
+                               auto [j, part] = thread_index<2>();
+                               Double sum = 0;
+                               for (Int k : range(rounds)) {
+                                 const Int64 i = Int64(k) * parts + part;
+                                 sum += cast<Double>(vectors(j, i)) * cast<Double>(w(i));
+                               }
+                               const Int64 last = Int64(rounds) * parts + part;
+                               if_(last < size, [&] { sum += cast<Double>(vectors(j, last)) * cast<Double>(w(last)); });
+                               sums(j, part) = sum;
+                             }};
   return kernel;
 }
 
 const auto &fewer_sums() {
-  static const Kernel kernel{
-      "fewer_sums", {"sums", "parts", "count"}, [](Array<double, 2> sums, Array<const double, 2> parts, Int count) {
-        auto [j, part] = thread_index<2>();
-        Double sum = 0;
-        for (Int k : range(count)) {
-          const Int i = k * static_cast<int>(few_parts) + part;
-          if_(i < parts.extent(1), [&] { sum += parts(j, i); });
-        }
-        sums(j, part) = sum;
-      }};
+  static const Kernel kernel{"fewer_sums",
+                             {"sums", "parts", "count"},
+                             [](Array<double, 2> sums, Array<const double, 2> parts, const Int &count) {
+                               auto [j, part] = thread_index<2>();
+                               Double sum = 0;
+                               for (Int k : range(count)) {
+                                 const Int i = k * static_cast<int>(few_parts) + part;
+                                 if_(i < parts.extent(1), [&] { sum += parts(j, i); });
+                               }
+                               sums(j, part) = sum;
+                             }};
   return kernel;
 }
 
