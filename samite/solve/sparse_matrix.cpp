@@ -100,7 +100,7 @@ OuterProduct<T, Rank> make_outer_product(const BlockExtents &block) {
   return {"sparse_outer_product",
           {"gradient", "y", "x", "rows", "indices", "scale"},
           [=](Array<T, 3> gradient, Array<const T, Rank> y, Array<const T, Rank> x, Indices rows, Indices indices,
-              Traced<T> scale) {
+              const Traced<T> &scale) {
             const Int number = thread_index();
             const int each = block.rows * block.columns;
             const Int k = number / each, i = number % each / block.columns, j = number % block.columns;

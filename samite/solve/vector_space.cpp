@@ -53,11 +53,13 @@ const auto &combination(bool reads_y) {
   using Signature = Kernel<void(Array<T, 1>, Array<const T, 1>, Traced<T>, Traced<T>)>;
   static const Signature sum{"combine",
                              {"y", "x", "a", "b"},
-                             [](Array<T, 1> y, Array<const T, 1> x, Traced<T> a, Traced<T> b) {
+                             [](Array<T, 1> y, Array<const T, 1> x, const Traced<T> &a, const Traced<T> &b) {
                                Int i = thread_index();
                                y(i) = a * x(i) + b * y(i);
                              }},
-      multiple{"multiple", {"y", "x", "a", "b"}, [](Array<T, 1> y, Array<const T, 1> x, Traced<T> a, Traced<T>) {
+      multiple{"multiple",
+               {"y", "x", "a", "b"},
+               [](Array<T, 1> y, Array<const T, 1> x, const Traced<T> &a, const Traced<T> &) {
                  Int i = thread_index();
                  y(i) = a * x(i);
                }};
