@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/runtime/cuda_device.h"
+#include "samite/runtime/cuda_memory.h"
 #include "samite/runtime/cuda_stream.h"
 #include "samite/runtime/storage.h"
 
