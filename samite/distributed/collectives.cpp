@@ -95,6 +95,11 @@ void check_reduction(const CallName &call, ScalarType type, ReduceOp reduction) 
   if (!distributed::has_reduction(type, reduction))
     refuse(call, fmt::format("elements of type {} have no {}", name(type), name(reduction)));
 }
+// Ranks that have a part of the result, or none, know the gradients of sums only.
+void check_gradient_of_part(const CallName &call, const AnyBuffer &values, ReduceOp reduction) {
+  if (is_recorded() && has_gradients(values.type()) && reduction != ReduceOp::sum && reduction != ReduceOp::average)
+    refuse(call, fmt::format("the gradient of a {} needs the result on all ranks: use all_reduce", name(reduction)));
+}
 void check_in_place(const CallName &call, const AnyBuffer &values) {
   if (is_recorded() && values.tracks_gradient())
     refuse(call,
@@ -135,6 +140,16 @@ void sum_all(const Communicator &ranks, const AnyBuffer &sums, const PackedValue
   ranks.transport().all_reduce(used_in(ranks.stream(), sums), cotangents.data(), elements(sums), sums.type(), reduction,
                                ranks.stream(), call);
   sums.mark_written();
+}
+
+// The result may be the values.
+void reduce_all(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, ReduceOp reduction,
+                const CallName &call) {
+  const PackedValues from(ranks.stream(), values);
+  PackedResult to(ranks.stream(), result);
+  ranks.transport().all_reduce(to.data(), from.data(), elements(result), result.type(), reduction, ranks.stream(),
+                               call);
+  to.finish();
 }
 
 void go_back_through_all_reduce(const Communicator &ranks, ReduceOp reduction, const AnyBuffer &result,
@@ -205,13 +220,7 @@ void all_reduce(const Communicator &ranks, const AnyBuffer &result, const AnyBuf
                  call,
                  {result},
                  {values},
-                 [=] {
-                   const PackedValues from(ranks.stream(), values);
-                   PackedResult to(ranks.stream(), result);
-                   ranks.transport().all_reduce(to.data(), from.data(), elements(result), result.type(), reduction,
-                                                ranks.stream(), call);
-                   to.finish();
-                 },
+                 [=] { reduce_all(ranks, result, values, reduction, call); },
                  [=](const FunctionGradients &of) {
                    go_back_through_all_reduce(ranks, reduction, result, of, adjoint_of(call, "adjoint of all_reduce"));
                  },
@@ -223,11 +232,7 @@ void all_reduce(const Communicator &ranks, const AnyBuffer &values, ReduceOp red
   CallName call{"all_reduce", where};
   check_result(ranks, call, values), check_reduction(call, values.type(), reduction), check_in_place(call, values);
   describe(call, values, reduction);
-  const PackedValues from(ranks.stream(), values);
-  PackedResult to(ranks.stream(), values);
-  ranks.transport().all_reduce(to.data(), from.data(), elements(values), values.type(), reduction, ranks.stream(),
-                               call);
-  to.finish();
+  reduce_all(ranks, values, values, reduction, call);
 }
 
 void reduce(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, int root, ReduceOp reduction,
@@ -238,8 +243,7 @@ void reduce(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer 
   const bool is_root = ranks.rank() == root;
   if (is_root) check_result(ranks, call, result), check_pair(call, result, values, 1, 1);
   describe(call, values, reduction, root);
-  if (is_recorded() && has_gradients(values.type()) && reduction != ReduceOp::sum && reduction != ReduceOp::average)
-    refuse(call, fmt::format("the gradient of a {} needs the result on all ranks: use all_reduce", name(reduction)));
+  check_gradient_of_part(call, values, reduction);
   run(Collective{ranks,
                  call,
                  is_root ? std::vector{result} : std::vector<AnyBuffer>{},
@@ -334,8 +338,7 @@ void reduce_scatter(const Communicator &ranks, const AnyBuffer &result, const An
   check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
   check_pair(call, result, values, 1, ranks.size()), check_reduction(call, result.type(), reduction);
   describe(call, result, reduction);
-  if (is_recorded() && has_gradients(values.type()) && reduction != ReduceOp::sum && reduction != ReduceOp::average)
-    refuse(call, fmt::format("the gradient of a {} needs the result on all ranks: use all_reduce", name(reduction)));
+  check_gradient_of_part(call, values, reduction);
   run(Collective{ranks,
                  call,
                  {result},
