@@ -55,7 +55,10 @@ std::vector<T> scanned(const std::vector<T> &x, const solvers::ScanOptions &opti
     const std::size_t before = options.backwards ? i + 1 : i - 1;
     if (n > 0 && !keys.empty() && keys[i] != keys[before]) total = 0;
     if (options.exclusive) y[i] = total;
-    total = static_cast<T>(total + x[i]);
+    if constexpr (std::is_integral_v<T>)  // wraps round
+      total = static_cast<T>(static_cast<std::make_unsigned_t<T>>(total) + static_cast<std::make_unsigned_t<T>>(x[i]));
+    else
+      total += x[i];
     if (!options.exclusive) y[i] = total;
   }
   return y;
