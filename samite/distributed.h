@@ -4,3 +4,4 @@
 #include "samite/distributed/collectives.h"
 #include "samite/distributed/communicator.h"
 #include "samite/distributed/grid.h"
+#include "samite/distributed/sparse_matrix.h"

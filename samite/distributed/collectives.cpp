@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/distributed/array_memory.h"
 #include "samite/distributed/gradient_steps.h"
+#include "samite/distributed/tape_entry.h"
 #include "samite/jit/options.h"
 #include "samite/jit/tape_access.h"
 #include "samite/jit/tape_function.h"
@@ -38,28 +39,23 @@ struct Collective {
   bool reads_values = false, reads_results = false;  // backward
 };
 
-// Every rank runs `backward`, which calls all of them, whether its own arrays have gradients or not: an element with a
-// gradient that no rank uses connects the call to the tape.
 template <class Forward, class Backward>
 void run(const Collective<Forward, Backward> &collective) {
   if (!is_recorded()) return collective.forward();
   const auto differs = [](const AnyBuffer &array) { return has_gradients(array.type()); };
   const bool differentiable =
       std::ranges::any_of(collective.results, differs) || std::ranges::any_of(collective.values, differs);
-  TapeFunction function{collective.results,
-                        collective.values,
-                        collective.forward,
-                        [differentiable, backward = collective.backward](const FunctionGradients &of) {
-                          if (differentiable) backward(of);
-                        },
-                        {.name = collective.call.operation,
-                         .reads_inputs = collective.reads_values,
-                         .reads_outputs = collective.reads_results}};
-  const auto connection = [&] {
-    return AnyBuffer(collective.ranks.device(), ScalarType::Float32, {1}, Gradient::tracked);
-  };
-  function.outputs.push_back(connection()), function.inputs.push_back(connection());
-  run_on_tape(function, collective.call.where);
+  distributed::run_on_tapes(collective.ranks,
+                            {collective.results,
+                             collective.values,
+                             collective.forward,
+                             [differentiable, backward = collective.backward](const FunctionGradients &of) {
+                               if (differentiable) backward(of);
+                             },
+                             {.name = collective.call.operation,
+                              .reads_inputs = collective.reads_values,
+                              .reads_outputs = collective.reads_results}},
+                            collective.call.where);
 }
 
 [[noreturn]] void refuse(const CallName &call, const std::string &what) {

@@ -10,7 +10,12 @@ namespace samite::solvers::detail {
 
 System::System(const LinearOperator &a, const AnyBuffer &b, const AnyBuffer &x, const SolveOptions &options,
                SolveReport &report, SourceLocation where)
-    : a(a), b(b), x(x), options(options), report(report), space(a.device(), a.type(), a.rows(), where) {}
+    : a(a),
+      b(b),
+      x(x),
+      options(options),
+      report(report),
+      space(a.device(), a.type(), a.rows(), where, options.sum_over_ranks) {}
 
 double System::residual(const AnyBuffer &r) const {
   a.apply(x, r);
@@ -48,8 +53,42 @@ void System::break_down(const std::string &reason) {
   report.reason = fmt::format("{} in iteration {}", reason, report.iterations + 1);
 }
 
+namespace {
+
+// Chronopoulos and Gear, 1989: all products of an iteration are known at a time, so that ranks wait for each other
+// once. It costs one more vector to keep and to combine than Hestenes' and Stiefel's form.
+void conjugate_gradients_of_ranks(System &system, const AnyBuffer &r) {
+  const VectorSpace &space = system.space;
+  const bool is_preconditioned = static_cast<bool>(system.options.preconditioner.apply);
+  const AnyBuffer p = space.vector(), q = space.vector(), w = space.vector();
+  const AnyBuffer z = is_preconditioned ? space.vector() : r;
+  double rho = 0, alpha = 0, beta = 0;
+  for (bool first = true;; first = false) {
+    if (is_preconditioned) system.precondition(r, z);
+    system.a.apply(z, w);
+    const std::vector<double> products = space.dots({{r, z}, {w, z}, {r, r}});
+    if (!first && system.ends(std::sqrt(products[2]))) return;
+    const double before = rho;
+    rho = products[0];
+    if (rho <= 0)
+      return system.break_down(fmt::format("the preconditioner is not positive definite: r M r is {}", rho));
+    beta = first ? 0 : rho / before;
+    const double curvature = first ? products[1] : products[1] - beta * rho / alpha;
+    if (curvature <= 0)
+      return system.break_down(fmt::format("A is not positive definite: p A p is {} for a direction p", curvature));
+    alpha = rho / curvature;
+    space.combine(1, z, beta, p);
+    space.combine(1, w, beta, q);
+    space.combine(alpha, p, 1, system.x);
+    space.combine(-alpha, q, 1, r);
+  }
+}
+
+}  // namespace
+
 // Hestenes and Stiefel, 1952.
 void conjugate_gradients_round(System &system, const AnyBuffer &r) {
+  if (system.options.sum_over_ranks) return conjugate_gradients_of_ranks(system, r);
   const VectorSpace &space = system.space;
   const bool is_preconditioned = static_cast<bool>(system.options.preconditioner.apply);
   const AnyBuffer p = space.vector(), q = space.vector(), z = is_preconditioned ? space.vector() : r;
@@ -216,7 +255,7 @@ class Hessenberg {
 // which keeps the vectors orthogonal to rounding.
 void gmres_round(System &system, const AnyBuffer &r) {
   const VectorSpace &space = system.space;
-  const std::int64_t most = std::min(system.options.restart, system.a.rows());
+  const std::int64_t most = std::min(system.options.restart, space.whole_size());
   const AnyBuffer vectors = space.vectors(most + 1), w = space.vector(), z = space.vector();
   const auto row = [&](std::int64_t j) { return vectors.slice(0, j, j + 1).reshape({system.a.rows()}); };
   const double norm = space.norm(r);

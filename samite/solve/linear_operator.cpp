@@ -112,6 +112,7 @@ void LinearOperator::add_gradient(double scale, const AnyBuffer &y, const AnyBuf
     if (any) add_outer_product(*matrix_, scale, y, x, matrix_->values().gradient());
     return;
   }
+  if (functions_.add_gradient) return functions_.add_gradient(scale, y, x);
   const AnyBuffer result(device_, type_, {rows_}, Gradient::tracked), cotangent(device_, type_, {rows_});
   detail::VectorSpace(device_, type_, rows_, {}).combine(scale, y, 0, cotangent);
   Tape tape;

@@ -24,6 +24,8 @@ struct OperatorFunctions {
   // y = transpose(A) x. Without it, the adjoint of `apply`.
   std::function<void(const AnyBuffer &x, const AnyBuffer &y)> apply_transposed = {};
   std::vector<AnyBuffer> parameters = {};
+  // Adds scale times the gradient of y * (A x) to those of the parameters. Without it, the adjoint of `apply`.
+  std::function<void(double scale, const AnyBuffer &y, const AnyBuffer &x)> add_gradient = {};
   bool symmetric = false;  // `apply` is its own transpose
 };
 

@@ -79,6 +79,10 @@ struct SolveOptions {
   std::int64_t restart = 30;  // of gmres
   // Called after each iteration; false stops the solve.
   std::function<bool(const SolveProgress &)> progress = {};
+  // b and x are this rank's parts of longer vectors: adds up these numbers over all ranks, in place, as
+  // sum_over(communicator) does (distributed/sparse_matrix.h). Conjugate gradients then wait for other ranks once an
+  // iteration. All ranks solve with the same options.
+  std::function<void(std::span<double> numbers)> sum_over_ranks = {};
   // For the solve in `backward`; without a value, the tolerance of this one.
   std::optional<double> adjoint_tolerance = {};
   std::function<void(const SolveReport &)> on_adjoint = {};

@@ -82,9 +82,19 @@ const auto &addition_of_many() {
 
 }  // namespace
 
-VectorSpace::VectorSpace(Device device, ScalarType type, std::int64_t size, SourceLocation where)
-    : device_(device), type_(type), size_(size), parts_(std::clamp<std::int64_t>(size / least_terms, 1, most_parts)) {
+VectorSpace::VectorSpace(Device device, ScalarType type, std::int64_t size, SourceLocation where, Sum sum_over_ranks)
+    : device_(device),
+      type_(type),
+      size_(size),
+      parts_(std::clamp<std::int64_t>(size / least_terms, 1, most_parts)),
+      sum_over_ranks_(std::move(sum_over_ranks)) {
   with_floating_type(type, "vectors of a solver", where, [](auto) {});
+}
+
+std::int64_t VectorSpace::whole_size() const {
+  double size = static_cast<double>(size_);
+  if (sum_over_ranks_) sum_over_ranks_({&size, 1});
+  return static_cast<std::int64_t>(size);
 }
 
 AnyBuffer VectorSpace::vector() const { return AnyBuffer(device_, type_, {size_}); }
@@ -102,7 +112,21 @@ void VectorSpace::combine(double a, const AnyBuffer &x, double b, const AnyBuffe
   });
 }
 
+std::vector<double> VectorSpace::dots(
+    std::initializer_list<std::pair<const AnyBuffer &, const AnyBuffer &>> pairs) const {
+  std::vector<double> products;
+  for (const auto &[a, b] : pairs) products.push_back(own_dots(a.broadcast({1, size_}), 1, b).front());
+  if (sum_over_ranks_) sum_over_ranks_(products);
+  return products;
+}
+
 std::vector<double> VectorSpace::dots(const AnyBuffer &vectors, std::int64_t count, const AnyBuffer &w) const {
+  std::vector<double> products = own_dots(vectors, count, w);
+  if (sum_over_ranks_) sum_over_ranks_(products);
+  return products;
+}
+
+std::vector<double> VectorSpace::own_dots(const AnyBuffer &vectors, std::int64_t count, const AnyBuffer &w) const {
   if (!partial_.valid() || partial_.extents()[0] < count) {
     partial_ = AnyBuffer(device_, ScalarType::Float64, {count, parts_});
     if (parts_ > few_parts) fewer_ = AnyBuffer(device_, ScalarType::Float64, {count, few_parts});

@@ -6,16 +6,23 @@
 
 #include "samite/runtime/any_buffer.h"
 
-#include <optional>
+#include <functional>
+#include <initializer_list>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace samite::solvers::detail {
 
 class VectorSpace {
  public:
-  // Vectors of `size` elements. UserError for a type that is not f32 or f64.
-  VectorSpace(Device device, ScalarType type, std::int64_t size, SourceLocation where);
+  using Sum = std::function<void(std::span<double>)>;
 
+  // Vectors of `size` elements; with a `sum` over ranks, parts of longer ones. UserError for a type that is not f32 or
+  // f64.
+  VectorSpace(Device device, ScalarType type, std::int64_t size, SourceLocation where, Sum sum_over_ranks = {});
+
+  std::int64_t whole_size() const;              // the sum of all ranks' sizes
   AnyBuffer vector() const;                     // zeros
   AnyBuffer vectors(std::int64_t count) const;  // count x size
 
@@ -23,16 +30,21 @@ class VectorSpace {
   double norm(const AnyBuffer &a) const;
   // y = a x + b y; y is not read if b is 0.
   void combine(double a, const AnyBuffer &x, double b, const AnyBuffer &y) const;
+  // The products of pairs of vectors, with one sum over ranks.
+  std::vector<double> dots(std::initializer_list<std::pair<const AnyBuffer &, const AnyBuffer &>> pairs) const;
   // The products of the first `count` of `vectors` with w.
   std::vector<double> dots(const AnyBuffer &vectors, std::int64_t count, const AnyBuffer &w) const;
   // w += the sum of coefficients[j] vectors[j].
   void add(const AnyBuffer &vectors, const std::vector<double> &coefficients, const AnyBuffer &w) const;
 
  private:
+  std::vector<double> own_dots(const AnyBuffer &vectors, std::int64_t count, const AnyBuffer &w) const;
+
   Device device_;
   ScalarType type_;
   std::int64_t size_;
-  std::int64_t parts_;                 // partial sums of a product
+  std::int64_t parts_;  // partial sums of a product
+  Sum sum_over_ranks_;
   mutable AnyBuffer partial_, fewer_;  // for as many products at a time as were asked for
 };
 

@@ -1,0 +1,13 @@
+// An operation of all ranks as an entry of their tapes.
+#pragma once
+
+#include "samite/distributed/communicator.h"
+#include "samite/jit/tape_function.h"
+
+namespace samite::distributed {
+
+// As run_on_tape, except that every rank runs `backward`, which communicates, whether its own arrays have gradients or
+// not.
+void run_on_tapes(const Communicator &ranks, TapeFunction function, SourceLocation where);
+
+}  // namespace samite::distributed
