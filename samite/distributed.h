@@ -3,5 +3,6 @@
 
 #include "samite/distributed/collectives.h"
 #include "samite/distributed/communicator.h"
+#include "samite/distributed/data_parallel.h"
 #include "samite/distributed/grid.h"
 #include "samite/distributed/sparse_matrix.h"

@@ -77,8 +77,17 @@ class Tape {
                        const std::function<void(const FunctionGradients &)> &backward,
                        const FunctionOptions &options = {}, SourceLocation where = std::source_location::current());
 
-  // From an array of one element, with a cotangent of 1.
+  // A function that backward() calls as soon as the gradients of these arrays are final: no further adjoint of the
+  // tape changes them. On CUDA the adjoints are then queued in the standard stream.
+  struct WhenFinal {
+    std::vector<AnyBuffer> arrays;
+    std::function<void()> call;
+  };
+
+  // From an array of one element, with a cotangent of 1. What is final at the same time is called in its order.
   void backward(const AnyBuffer &objective, SourceLocation where = std::source_location::current());
+  void backward(const AnyBuffer &objective, const std::vector<WhenFinal> &when_final,
+                SourceLocation where = std::source_location::current());
   void backward(const std::vector<Cotangent> &cotangents, SourceLocation where = std::source_location::current());
 
   // Sets the gradients of all arrays on the tape to zero.
@@ -206,7 +215,9 @@ class Tape {
   void run_adjoint(Entry &entry, std::size_t number);
   void check_cotangent(const Cotangent &cotangent, SourceLocation where) const;
   // A cotangent without a value means 1.
-  void go_back(const std::vector<Cotangent> &cotangents, SourceLocation where);
+  void go_back(const std::vector<Cotangent> &cotangents, const std::vector<WhenFinal> &when_final,
+               SourceLocation where);
+  std::size_t last_adjoint_of(const std::vector<AnyBuffer> &arrays) const;
 
   jit::MovedFrom moved_;
   TapeOptions options_;

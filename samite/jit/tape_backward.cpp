@@ -10,6 +10,7 @@
 #include "samite/runtime/shared_elements.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace samite {
@@ -347,14 +348,16 @@ std::vector<Tape::Seed> Tape::seeds(const std::vector<Cotangent> &cotangents, co
   return seeds;
 }
 
-void Tape::backward(const AnyBuffer &objective, SourceLocation where) {
+void Tape::backward(const AnyBuffer &objective, SourceLocation where) { backward(objective, {}, where); }
+
+void Tape::backward(const AnyBuffer &objective, const std::vector<WhenFinal> &when_final, SourceLocation where) {
   moved_.check("Tape", where);
   if (!objective.valid() || objective.count() != 1)
     throw UserError(where, "backward from an array needs one element; " +
                                (objective.valid() ? objective.to_string() : std::string("an empty buffer")) +
                                " is given: pass a cotangent for each element instead");
   check_cotangent({objective, {}}, where);
-  go_back({{objective, {}}}, where);
+  go_back({{objective, {}}}, when_final, where);
 }
 
 void Tape::backward(const std::vector<Cotangent> &cotangents, SourceLocation where) {
@@ -367,7 +370,7 @@ void Tape::backward(const std::vector<Cotangent> &cotangents, SourceLocation whe
                                  ": a cotangent of the same type and extents is expected, " +
                                  (value.valid() ? value.to_string() : std::string("an empty buffer")) + " is given");
   }
-  go_back(cotangents, where);
+  go_back(cotangents, {}, where);
 }
 
 void Tape::check_cotangent(const Cotangent &cotangent, SourceLocation where) const {
@@ -384,7 +387,20 @@ void Tape::check_cotangent(const Cotangent &cotangent, SourceLocation where) con
                                "while the tape records, or go back before it is written");
 }
 
-void Tape::go_back(const std::vector<Cotangent> &cotangents, SourceLocation where) {
+// The first entry that uses elements of these arrays: its adjoint is the last to run. size() if there is none.
+std::size_t Tape::last_adjoint_of(const std::vector<AnyBuffer> &arrays) const {
+  const auto uses = [&](const Entry &entry) {
+    return std::ranges::any_of(entry.arguments, [&](const jit::OwnedArgument &argument) {
+      return argument.buffer.valid() && std::ranges::any_of(arrays, [&](const AnyBuffer &array) {
+               return argument.buffer.storage() == array.storage() && share_elements(argument.buffer, array);
+             });
+    });
+  };
+  return static_cast<std::size_t>(std::ranges::find_if(entries_, uses) - entries_.begin());
+}
+
+void Tape::go_back(const std::vector<Cotangent> &cotangents, const std::vector<WhenFinal> &when_final,
+                   SourceLocation where) {
   if (jit::GraphCapture::current() && kept_bytes_ > 0)
     throw UserError(where,
                     "backward of a tape that has kept copies of " + std::to_string(kept_bytes_) +
@@ -400,7 +416,13 @@ void Tape::go_back(const std::vector<Cotangent> &cotangents, SourceLocation wher
       if (std::ranges::none_of(seeds, [&](const Seed &seed) { return !seed.add && contains(seed.buffer, array); }))
         array.zero_gradient(where);
     for (Seed &seed : seeds) seed.apply(where);
-    for (std::size_t i = entries_.size(); i-- > 0;) run_adjoint(entries_[i], i);
+    std::multimap<std::size_t, const WhenFinal *> calls;  // by the last adjoint
+    for (const WhenFinal &one : when_final) calls.emplace(last_adjoint_of(one.arrays), &one);
+    const auto call_after = [&](std::size_t adjoint) {
+      for (auto [call, end] = calls.equal_range(adjoint); call != end; ++call) call->second->call();
+    };
+    call_after(entries_.size());
+    for (std::size_t i = entries_.size(); i-- > 0; call_after(i)) run_adjoint(entries_[i], i);
     ended_halfway_ = false;
   });
 }

@@ -161,6 +161,7 @@ Optimiser::Optimiser(const std::vector<AnyBuffer> &parameters, const Method &met
       first_(runs_.zeros()),
       counts_(parameters[0].device(), ScalarType::Float64, {counted}) {
   check(where);
+  if (!options_.clipped_together.empty()) clipped_together_.emplace(name_of(method), options_.clipped_together, where);
   if (!std::holds_alternative<Sgd>(method)) second_ = runs_.zeros();
 }
 
@@ -183,24 +184,33 @@ void Optimiser::check(SourceLocation where) const {
   expect(options_.clip_norm >= 0, "a clip_norm of at least 0");
 }
 
+// Sums of the gradients' squares, few_parts for each run; one zero without a clip_norm.
+Buffer<double> Optimiser::record_squares() {
+  const Device device = counts_.device();
+  if (!(options_.clip_norm > 0)) return Buffer<double>(device, {1});
+  const std::vector<AnyBuffer> gradients = (clipped_together_ ? *clipped_together_ : runs_).gradients();
+  Buffer<double> squares(device, {gradients.size() * few_parts});
+  std::int64_t begin = 0;
+  for (const AnyBuffer &gradient : gradients) {
+    detail::with_floating_type(gradient.type(), "", {}, [&]<class T>(T) {
+      const std::int64_t count = gradient.count();
+      const Buffer<double> parts(device, {std::clamp<std::int64_t>(count / least_terms, 1, most_parts)});
+      prepare_.push_back(sums_of_squares<T>().record({parts.count()}, parts, Buffer<T>(gradient), count));
+      prepare_.push_back(sums_of_sums().record({few_parts}, squares.slice(0, begin, begin + few_parts), parts));
+    });
+    begin += few_parts;
+  }
+  return squares;
+}
+
 void Optimiser::record_launches() {
   const std::vector<AnyBuffer> gradients = runs_.gradients();
-  const Device device = counts_.device();
-  const Buffer<double> counts(counts_);
-  const std::size_t runs = gradients.size();
-  Buffer<double> squares(device, {options_.clip_norm > 0 ? runs * few_parts : 1});
-  for (std::size_t run = 0; run < runs; ++run) {
+  const Buffer<double> counts(counts_), squares = record_squares();
+  for (std::size_t run = 0; run < gradients.size(); ++run) {
     const AnyBuffer &x = runs_.runs()[run];
     const std::int64_t count = x.count();
     detail::with_floating_type(x.type(), "", {}, [&]<class T>(T) {
       const Buffer<T> values(x), gradient(gradients[run]), first(first_[run]);
-      if (options_.clip_norm > 0) {
-        const Buffer<double> parts(device, {std::clamp<std::int64_t>(count / least_terms, 1, most_parts)});
-        const auto begin = static_cast<std::int64_t>(run) * few_parts;
-        const Buffer<double> sums = squares.slice(0, begin, begin + few_parts);
-        prepare_.push_back(sums_of_squares<T>().record({parts.count()}, parts, gradient, count));
-        prepare_.push_back(sums_of_sums().record({few_parts}, sums, parts));
-      }
       const Extents each = detail::each_element(count);
       if (const Sgd *sgd = std::get_if<Sgd>(&method_)) {
         update_.push_back(sgd_step<T>().record(each, values, gradient, first, counts, static_cast<T>(sgd->rate),

@@ -24,10 +24,11 @@
 #pragma once
 
 #include "samite/jit/launch.h"
-#include "samite/runtime/any_buffer.h"
+#include "samite/runtime/buffer.h"
 #include "samite/solve/parameter_runs.h"
 
 #include <iosfwd>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -47,6 +48,8 @@ struct AdamW {
 
 struct OptimiserOptions {
   double clip_norm = 0;  // 0: gradients are not clipped
+  // The parameters whose gradients' norm is clipped; none: those of the optimiser. For an optimiser of a part of them.
+  std::vector<AnyBuffer> clipped_together = {};
 };
 
 // Buffers of these extents in one storage, which tracks a gradient.
@@ -77,6 +80,7 @@ class Optimiser {
 
  private:
   void check(SourceLocation where) const;
+  Buffer<double> record_squares();
   void record_launches();
   std::vector<std::vector<AnyBuffer> *> state();
 
@@ -84,6 +88,7 @@ class Optimiser {
   OptimiserOptions options_;
   std::vector<AnyBuffer> parameters_;
   detail::ParameterRuns runs_;
+  std::optional<detail::ParameterRuns> clipped_together_;
   std::vector<AnyBuffer> first_, second_;  // moments of each run; the second of Adam alone
   AnyBuffer counts_;                       // f64: steps, two corrections, the factor of clipping, the norm
   std::vector<Launch> prepare_, update_;   // recorded at the first step

@@ -4,6 +4,7 @@
 #include "samite/solve/kernel_types.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 namespace samite::solvers::detail {
@@ -34,9 +35,11 @@ ParameterRuns::ParameterRuns(const std::string &optimiser, const std::vector<Any
   }
   std::vector<std::size_t> order(parameters.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    const AnyBuffer &one = parameters[a], &other = parameters[b];
-    return std::pair(one.storage().get(), first_element(one)) < std::pair(other.storage().get(), first_element(other));
+  // Storages in the order in which they are given, so that addresses decide nothing: ranks of a communicator agree.
+  std::map<const Storage *, std::size_t> storages;
+  for (std::size_t i = 0; i < parameters.size(); ++i) storages.emplace(parameters[i].storage().get(), i);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+    return std::pair(storages.at(parameters[i].storage().get()), first_element(parameters[i]));
   });
   places_.resize(parameters.size());
   std::int64_t begin = 0, end = 0;  // of the present run, in its storage

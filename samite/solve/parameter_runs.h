@@ -16,7 +16,8 @@ class ParameterRuns {
   // is not f32 or f64, or is on another device than the first.
   ParameterRuns(const std::string &optimiser, const std::vector<AnyBuffer> &parameters, SourceLocation where);
 
-  // Vectors over the storage of the parameters, which track its gradient.
+  // Vectors over the storage of the parameters, which track its gradient; in an order that the parameters' order and
+  // places decide.
   const std::vector<AnyBuffer> &runs() const { return runs_; }
   std::vector<AnyBuffer> gradients() const;
   // A vector of zeros for each run.

@@ -61,6 +61,39 @@ TEST(Tape, MayGoBackMoreThanOnce) {
   EXPECT_EQ(x.gradient().at(0), 6);
 }
 
+// y = a x, and z = b y: the gradient of b is final before that of a.
+TEST(Tape, CallsAsSoonAsGradientsAreFinal) {
+  const Kernel scale_by{
+      "scale_by", {"y", "x", "a"}, [](Array<float, 1> y, Array<const float, 1> x, Array<const float, 1> a) {
+        Int i = thread_index();
+        y(i) = a(i) * x(i);
+      }};
+  auto x = tracked_floats({2, 3}), a = tracked_floats({5, 7}), b = tracked_floats({11, 13}),
+       unused = tracked_floats({0}), y = tracked_floats({0, 0}), z = tracked_floats({0, 0}), sum = tracked_floats({0});
+  Tape tape;
+  tape.record([&] {
+    scale_by.launch({2}, y, x, a);
+    scale_by.launch({2}, z, y, b);
+    float_total.launch({2}, sum, z);
+  });
+  std::vector<std::string> calls;
+  const auto note = [&](const char *name, const AnyBuffer &array) {
+    return [&calls, name, array] {
+      std::string text = name;
+      for (const float value : Buffer<float>(array.gradient()).to_vector())
+        text += ' ' + std::to_string(static_cast<int>(value));
+      calls.push_back(text);
+    };
+  };
+  tape.backward(sum, {{{a.slice(0, 0, 1), b}, note("both", a)},
+                      {{a}, note("a", a)},
+                      {{b.slice(0, 1, 2)}, note("b", b)},
+                      {{unused}, note("unused", unused)}});
+  EXPECT_THAT(calls, ElementsAre("unused 0", "b 10 21", "both 22 39", "a 22 39"));
+  EXPECT_THROW(tape.backward(sum, {{{b}, [] { throw UserError({}, "stop"); }}}), UserError);
+  EXPECT_THAT(message_of<UserError>([&] { tape.backward(sum); }), HasSubstr("zero_gradients"));
+}
+
 TEST(Tape, TakesCotangents) {
   auto x = tracked_floats({1, 2}), y = tracked_floats({0, 0});
   Tape tape;
