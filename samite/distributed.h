@@ -1,4 +1,4 @@
-// Many devices: communicators over MPI, NCCL or threads, and collectives with gradients.
+// Many devices: communicators over MPI, NCCL or threads, collectives with gradients, grids, sparse systems, training.
 #pragma once
 
 #include "samite/distributed/collectives.h"

@@ -48,7 +48,7 @@ class DataParallel {
 
   double rate() const;
   void set_rate(double rate, SourceLocation where = std::source_location::current());
-  // Of this rank; nullptr if it has no share.
+  // This rank's; nullptr if it has no share.
   solvers::Optimiser *optimiser() { return optimiser_.get(); }
 
  private:
