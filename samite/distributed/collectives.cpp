@@ -4,6 +4,7 @@
 #include "samite/distributed/array_memory.h"
 #include "samite/distributed/gradient_steps.h"
 #include "samite/distributed/tape_entry.h"
+#include "samite/jit/graph_capture.h"
 #include "samite/jit/options.h"
 #include "samite/jit/tape_access.h"
 #include "samite/jit/tape_function.h"
@@ -41,7 +42,7 @@ struct Collective {
 
 template <class Forward, class Backward>
 void run(const Collective<Forward, Backward> &collective) {
-  if (!is_recorded()) return collective.forward();
+  if (!is_recorded() && jit::GraphCapture::current() == nullptr) return collective.forward();
   const auto differs = [](const AnyBuffer &array) { return has_gradients(array.type()); };
   const bool differentiable =
       std::ranges::any_of(collective.results, differs) || std::ranges::any_of(collective.values, differs);
@@ -56,6 +57,13 @@ void run(const Collective<Forward, Backward> &collective) {
                               .reads_inputs = collective.reads_values,
                               .reads_outputs = collective.reads_results}},
                             collective.call.where);
+}
+
+// Not on tapes, but in graphs.
+template <class Work>
+void run_in_place(const Communicator &ranks, const CallName &call, const AnyBuffer &values, const Work &work) {
+  if (jit::GraphCapture::current() == nullptr) return work();
+  distributed::run_on_tapes(ranks, {{values}, {}, work, {}, {.name = call.operation}}, call.where);
 }
 
 [[noreturn]] void refuse(const CallName &call, const std::string &what) {
@@ -228,7 +236,7 @@ void all_reduce(const Communicator &ranks, const AnyBuffer &values, ReduceOp red
   CallName call{"all_reduce", where};
   check_result(ranks, call, values), check_reduction(call, values.type(), reduction), check_in_place(call, values);
   describe(call, values, reduction);
-  reduce_all(ranks, values, values, reduction, call);
+  run_in_place(ranks, call, values, [=] { reduce_all(ranks, values, values, reduction, call); });
 }
 
 void reduce(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, int root, ReduceOp reduction,
@@ -296,10 +304,12 @@ void broadcast(const Communicator &ranks, const AnyBuffer &values, int root, Sou
   CallName call{"broadcast", where};
   check_root(ranks, call, root), check_result(ranks, call, values), check_in_place(call, values);
   describe(call, values, {}, root);
-  PackedResult to(ranks.stream(), values);
-  if (!values.is_contiguous()) AnyBuffer(to.memory()).copy_from(values);
-  ranks.transport().broadcast(to.data(), to.bytes(), root, ranks.stream(), call);
-  to.finish();
+  run_in_place(ranks, call, values, [=] {
+    PackedResult to(ranks.stream(), values);
+    if (!values.is_contiguous()) AnyBuffer(to.memory()).copy_from(values);
+    ranks.transport().broadcast(to.data(), to.bytes(), root, ranks.stream(), call);
+    to.finish();
+  });
 }
 
 void all_gather(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, SourceLocation where) {

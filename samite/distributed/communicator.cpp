@@ -5,6 +5,7 @@
 #include "samite/distributed/nccl_transport.h"
 #include "samite/distributed/rendezvous.h"
 #include "samite/distributed/thread_transport.h"
+#include "samite/jit/graph_capture.h"
 #include "samite/jit/options.h"
 
 #include <fmt/format.h>
@@ -22,6 +23,13 @@ distributed::MpiOptions mpi_options(const CommunicatorOptions &options) {
 Communicator of(std::shared_ptr<distributed::Transport> transport) {
   const Stream stream = Stream::standard(transport->device());
   return {std::move(transport), stream};
+}
+
+void refuse_in_capture(const char *call, SourceLocation where) {
+  if (jit::GraphCapture::current())
+    throw UserError(where, fmt::format("{} waits for other ranks now, and cannot be captured into a graph: the graph's "
+                                       "collectives wait for them when it is launched",
+                                       call));
 }
 
 void require_cuda(Device device, SourceLocation where) {
@@ -107,9 +115,15 @@ Communicator Communicator::from_environment(const CommunicatorOptions &options, 
   return of(distributed::nccl_transport(id, place.rank, place.size, Device::cuda(place.local_rank), options.timeout));
 }
 
-void Communicator::synchronize(SourceLocation where) const { transport_->synchronize(stream_, {"synchronize", where}); }
+void Communicator::synchronize(SourceLocation where) const {
+  refuse_in_capture("synchronize", where);
+  transport_->synchronize(stream_, {"synchronize", where});
+}
 
-void Communicator::barrier(SourceLocation where) const { transport_->barrier(stream_, {"barrier", where}); }
+void Communicator::barrier(SourceLocation where) const {
+  refuse_in_capture("barrier", where);
+  transport_->barrier(stream_, {"barrier", where});
+}
 
 Communicator Communicator::split(int colour, int key, SourceLocation where) const {
   return {transport_->split(colour, key, {"split", where}), stream_};

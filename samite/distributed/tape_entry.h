@@ -7,7 +7,8 @@
 namespace samite::distributed {
 
 // As run_on_tape, except that every rank runs `backward`, which communicates, whether its own arrays have gradients or
-// not.
+// not. While a graph is captured, `forward` is a part of the graph, and owns what it uses. UserError if the captured
+// stream is not the communicator's.
 void run_on_tapes(const Communicator &ranks, TapeFunction function, SourceLocation where);
 
 }  // namespace samite::distributed

@@ -31,6 +31,7 @@ void run(Graph::Contents &contents, const Graph::Contents::Block &block) {
                                 if (step.enabled) step.launch.launch(SourceLocation{});
                               },
                               [](const HostOperation &operation) { run(operation); },
+                              [](const Graph::Contents::Call &call) { call.run(); },
                               [&](const std::unique_ptr<Graph::Contents::Condition> &condition) {
                                 if (!holds(condition->value)) return;
                                 do run(contents, condition->body);
@@ -89,6 +90,7 @@ void describe(const Graph::Contents &contents, const Graph::Contents::Block &blo
                                 text += step.launch.to_string() + (step.enabled ? "" : ", not enabled");
                               },
                               [&](const HostOperation &operation) { text += description(operation); },
+                              [&](const Graph::Contents::Call &call) { text += "Call of " + call.name; },
                               [&](const std::unique_ptr<Graph::Contents::Condition> &condition) {
                                 text += (condition->repeats ? "while " : "if ") + condition->value.to_string();
                                 describe(contents, condition->body, indent + "  ", text);

@@ -124,6 +124,16 @@ void GraphCapture::add(const HostOperation &operation) {
   block_->emplace_back(std::move(kept));
 }
 
+void GraphCapture::add_call(const std::string &name, const std::vector<AnyBuffer> &written,
+                            const std::function<void()> &run) {
+  for (const AnyBuffer &array : written) {
+    if (array.device() != stream_.device())
+      throw UserError(name + " writes " + array.to_string() + ", and the capture is of " + stream_.to_string());
+    written_.insert(array.storage().get());
+  }
+  block_->emplace_back(Graph::Contents::Call{name, written, run});
+}
+
 void GraphCapture::add(const Graph::Contents &graph, const Stream &stream) {
   if (!(stream == stream_))
     throw UserError("a graph is launched on " + stream.to_string() + " in a capture of " + stream_.to_string() +
@@ -155,14 +165,15 @@ void GraphCapture::put_parts(const Graph::Contents &graph, const Graph::Contents
     const Graph::Contents::Step &step = graph.steps[number];
     if (step.enabled) put_in([&] { LaunchAccess::cuda(step.launch)->run(LaunchAccess::arguments(step.launch)); });
   };
+  const auto no_call = [](const Graph::Contents::Call &) {};  // those are in graphs of the CPU
   for (const Graph::Contents::Part &part : block)
-    std::visit(
-        ir::Overloaded{put_step, [&](const HostOperation &operation) { put_in([&] { put_into_stream(operation); }); },
-                       [&](const std::unique_ptr<Graph::Contents::Condition> &condition) {
-                         capture_body(*condition, [&] { put_parts(graph, condition->body); }, SourceLocation{});
-                       },
-                       [&](const std::unique_ptr<Graph::Contents> &inner) { put_parts(*inner, inner->block); }},
-        part);
+    std::visit(ir::Overloaded{put_step, no_call,
+                              [&](const HostOperation &operation) { put_in([&] { put_into_stream(operation); }); },
+                              [&](const std::unique_ptr<Graph::Contents::Condition> &condition) {
+                                capture_body(*condition, [&] { put_parts(graph, condition->body); }, SourceLocation{});
+                              },
+                              [&](const std::unique_ptr<Graph::Contents> &inner) { put_parts(*inner, inner->block); }},
+               part);
 }
 
 void GraphCapture::check_condition(const AnyBuffer &value, SourceLocation where) const {

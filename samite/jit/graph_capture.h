@@ -32,6 +32,12 @@ class GraphCapture {
   void add(const HostOperation &operation);
   // Another graph, which is launched on this stream.
   void add(const Graph::Contents &graph, const Stream &stream);
+  // A function that runs at each launch of the graph and writes these arrays. On the CPU, where it does not run now; on
+  // CUDA a library puts its work into the captured stream instead.
+  void add_call(const std::string &name, const std::vector<AnyBuffer> &written, const std::function<void()> &run);
+  // Memory that a library's work in the captured stream uses, for as long as the graph.
+  void keep(const std::shared_ptr<Storage> &memory) { contents_->kept.push_back(memory); }
+  const Stream &stream() const { return stream_; }
   void add_condition(const AnyBuffer &value, bool repeats, FunctionRef<void()> body, SourceLocation where);
 
   std::shared_ptr<Graph::Contents> finish();

@@ -63,6 +63,8 @@ void Graph::Contents::for_each_written(FunctionRef<void(Storage &, const AnyBuff
     if (step.enabled) jit::LaunchAccess::for_each_written(step.launch, f);
   for_each_part(block, [&](const Part &part) {
     if (const auto *operation = std::get_if<HostOperation>(&part)) f(*operation->target.storage(), operation->target);
+    if (const auto *call = std::get_if<Call>(&part))
+      for (const AnyBuffer &written : call->written) f(*written.storage(), written);
     if (const auto *inner = std::get_if<std::unique_ptr<Contents>>(&part)) (*inner)->for_each_written(f);
   });
 }

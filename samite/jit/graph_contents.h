@@ -24,10 +24,16 @@ struct Graph::Contents {
     void write_into(driver::Graph &into) const;
   };
 
+  // A function that runs at each launch, on the CPU: of another library, which the driver captures on CUDA.
+  struct Call {
+    std::string name;
+    std::vector<AnyBuffer> written;
+    std::function<void()> run;
+  };
   struct Condition;
-  // A launch, by its number; an operation of the host on a buffer; a condition; or another graph, in its state at the
-  // time of its launch.
-  using Part = std::variant<std::size_t, HostOperation, std::unique_ptr<Condition>, std::unique_ptr<Contents>>;
+  // A launch, by its number; an operation of the host on a buffer; a call; a condition; or another graph, in its state
+  // at the time of its launch.
+  using Part = std::variant<std::size_t, HostOperation, Call, std::unique_ptr<Condition>, std::unique_ptr<Contents>>;
   using Block = std::vector<Part>;
   struct Condition {
     AnyBuffer value;

@@ -155,6 +155,17 @@ void Tape::run_backward(const Entry &entry) const {
     values.push_back(argument.values.valid() ? argument.values : argument.buffer);
     if (const Storage *gradient = argument.buffer.storage()->gradient_pointer()) written.insert(gradient);
   }
+  if (jit::GraphCapture *capture = jit::GraphCapture::current(); capture && capture->stream().cuda() == nullptr) {
+    std::vector<AnyBuffer> gradients;
+    for (std::size_t i = 0; i < entry.arguments.size(); ++i)
+      if (const AnyBuffer &buffer = entry.arguments[i].buffer; buffer.tracks_gradient() && !entry.writes(i))
+        gradients.push_back(buffer.gradient());
+    return capture->add_call("backward of " + operation.name, gradients,
+                             [backward = operation.backward, values, gradients] {
+                               backward(values);
+                               for (const AnyBuffer &gradient : gradients) gradient.mark_written();
+                             });
+  }
   run_watched("backward of " + operation.name, written, entry.where, [&] { operation.backward(values); });
   for (std::size_t i = 0; i < entry.arguments.size(); ++i) {
     const AnyBuffer &buffer = entry.arguments[i].buffer;

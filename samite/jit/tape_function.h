@@ -15,6 +15,9 @@
 // outputs contribute. The tape then sets the gradients of the outputs to zero, since the function has overwritten
 // these.
 //
+// When a graph captures Tape::backward, `backward` runs at each launch of the graph on the CPU. On CUDA it runs during
+// the capture, and what it puts into the captured stream is part of the graph.
+//
 // The tape checks versions as for a launch: values that `backward` reads and that later operations overwrite are
 // copied, or refused. Arrays on the tape that the function writes and does not declare are a UserError: found by their
 // versions, and in debug mode (SAMITE_DEBUG) by their contents, too, which finds writes to addresses. An array that

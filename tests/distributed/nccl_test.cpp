@@ -121,6 +121,48 @@ TEST_P(NcclRanks, ARankAlone) {
               Each(""));
 }
 
+// Collectives between kernels in a graph, forward and backward; on one GPU, too.
+TEST_P(NcclRanks, InGraphs) {
+  if (fake()) GTEST_SKIP() << "the fake runs no kernels";
+  const Kernel square{"square", [](Array<double, 1> y, Array<const double, 1> x) {
+                        Int i = thread_index();
+                        y(i) = x(i) * x(i);
+                      }};
+  EXPECT_THAT(errors_of(Communicator::of_devices(devices(count_)),
+                        [&](const Communicator &standard) {
+                          const Stream stream(standard.device());
+                          const Communicator ranks = standard.on(stream);
+                          const auto tracked = [&] {
+                            return Buffer<double>{ranks.device(), {1000}, Gradient::tracked};
+                          };
+                          Buffer<double> x = tracked(), y = tracked(), sum = tracked();
+                          const auto forward = [&] {
+                            square.launch({1000}, {.stream = stream}, y, x);
+                            all_reduce(ranks, sum, y);
+                          };
+                          const Buffer<double> ones{ranks.device(), {1000}, std::vector<double>(1000, 1)};
+                          Tape tape;
+                          tape.record(forward);
+                          tape.backward({{sum, ones}});
+                          ranks.synchronize();
+                          Graph graph = capture(stream, [&] {
+                            forward();
+                            x.zero_gradient();
+                          });
+                          for (const double start : {1.0, 2.0}) {
+                            double expected = 0;
+                            for (int rank = 0; rank < ranks.size(); ++rank) expected += (start + rank) * (start + rank);
+                            x.fill(start + ranks.rank());
+                            Stream::standard(ranks.device()).synchronize();
+                            graph.launch();
+                            ranks.synchronize();
+                            if (sum.to_vector() != std::vector<double>(1000, expected))
+                              throw std::runtime_error(std::to_string(sum.at(0)));
+                          }
+                        }),
+              Each(""));
+}
+
 TEST_P(NcclRanks, AreMadeByAnId) {
   const CommunicatorId id = Communicator::new_id();
   EXPECT_EQ(Communicator::from_id(id, 0, 1, device()).to_string(), "rank 0 of 1 by NCCL on cuda:0");
