@@ -1,142 +1,19 @@
 #include "samite/distributed/collectives.h"
 
 #include "samite/base/error.h"
-#include "samite/distributed/array_memory.h"
+#include "samite/distributed/collective_call.h"
 #include "samite/distributed/gradient_steps.h"
-#include "samite/distributed/tape_entry.h"
-#include "samite/jit/graph_capture.h"
-#include "samite/jit/options.h"
-#include "samite/jit/tape_access.h"
-#include "samite/jit/tape_function.h"
 #include "samite/runtime/shared_elements.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 namespace samite {
 namespace {
 
-using distributed::CallName;
-using distributed::Message;
-using distributed::PackedResult;
-using distributed::PackedValues;
-using distributed::used_in;
-
-bool is_recorded() { return jit::TapeAccess::recording() != nullptr; }
-
-bool has_gradients(ScalarType type) { return is_floating(type) && !is_float8(type); }
-
-// A collective call: the arrays that this rank has, and what runs forward and backward.
-template <class Forward, class Backward>
-struct Collective {
-  const Communicator &ranks;
-  const CallName &call;
-  std::vector<AnyBuffer> results, values;  // those that are not empty
-  Forward forward;
-  Backward backward;
-  bool reads_values = false, reads_results = false;  // backward
-};
-
-template <class Forward, class Backward>
-void run(const Collective<Forward, Backward> &collective) {
-  if (!is_recorded() && jit::GraphCapture::current() == nullptr) return collective.forward();
-  const auto differs = [](const AnyBuffer &array) { return has_gradients(array.type()); };
-  const bool differentiable =
-      std::ranges::any_of(collective.results, differs) || std::ranges::any_of(collective.values, differs);
-  distributed::run_on_tapes(collective.ranks,
-                            {collective.results,
-                             collective.values,
-                             collective.forward,
-                             [differentiable, backward = collective.backward](const FunctionGradients &of) {
-                               if (differentiable) backward(of);
-                             },
-                             {.name = collective.call.operation,
-                              .reads_inputs = collective.reads_values,
-                              .reads_outputs = collective.reads_results}},
-                            collective.call.where);
-}
-
-// Not on tapes, but in graphs.
-template <class Work>
-void run_in_place(const Communicator &ranks, const CallName &call, const AnyBuffer &values, const Work &work) {
-  if (jit::GraphCapture::current() == nullptr) return work();
-  distributed::run_on_tapes(ranks, {{values}, {}, work, {}, {.name = call.operation}}, call.where);
-}
-
-[[noreturn]] void refuse(const CallName &call, const std::string &what) {
-  throw UserError(call.where, fmt::format("{}: {}", call.operation, what));
-}
-
-void check_array(const Communicator &ranks, const CallName &call, const char *role, const AnyBuffer &array) {
-  if (!array.valid()) refuse(call, fmt::format("{} is an empty buffer", role));
-  if (array.device() != ranks.device())
-    refuse(call, fmt::format("{}, {}, is not on the communicator's device, {}", role, array.to_string(),
-                             ranks.device().to_string()));
-}
-void check_result(const Communicator &ranks, const CallName &call, const AnyBuffer &result) {
-  check_array(ranks, call, "the result", result);
-  if (result.is_broadcast()) refuse(call, "the result, " + result.to_string() + ", is a broadcast view");
-}
-void check_root(const Communicator &ranks, const CallName &call, int root) {
-  if (root < 0 || root >= ranks.size())
-    refuse(call, fmt::format("rank {} is given, and the communicator has ranks 0 to {}", root, ranks.size() - 1));
-}
-// `times`: how many times as many elements the result has as the values.
-void check_pair(const CallName &call, const AnyBuffer &result, const AnyBuffer &values, std::int64_t result_times,
-                std::int64_t values_times) {
-  if (result.type() != values.type())
-    refuse(call, fmt::format("the result is {} and the values are {}: expected the same type", result.to_string(),
-                             values.to_string()));
-  if (result.count() * values_times != values.count() * result_times)
-    refuse(call, fmt::format("the result is {} and the values are {}: expected {} elements in the result",
-                             result.to_string(), values.to_string(), values.count() * result_times / values_times));
-  if (share_elements(result, values)) refuse(call, "the result shares elements with the values");
-}
-void check_reduction(const CallName &call, ScalarType type, ReduceOp reduction) {
-  if (!distributed::has_reduction(type, reduction))
-    refuse(call, fmt::format("elements of type {} have no {}", name(type), name(reduction)));
-}
-// Ranks that have a part of the result, or none, know the gradients of sums only.
-void check_gradient_of_part(const CallName &call, const AnyBuffer &values, ReduceOp reduction) {
-  if (is_recorded() && has_gradients(values.type()) && reduction != ReduceOp::sum && reduction != ReduceOp::average)
-    refuse(call, fmt::format("the gradient of a {} needs the result on all ranks: use all_reduce", name(reduction)));
-}
-void check_in_place(const CallName &call, const AnyBuffer &values) {
-  if (is_recorded() && values.tracks_gradient())
-    refuse(call,
-           "in place, an array with a gradient loses the values that came before; on a tape, give another array "
-           "for the result");
-}
-
-// Adds what the text of a call tells of its arguments.
-void describe(CallName &call, const AnyBuffer &array, std::optional<ReduceOp> reduction = {}, int root = -1) {
-  call.count = array.count(), call.type = array.type(), call.reduction = reduction, call.root = root;
-}
-
-std::size_t elements(const AnyBuffer &array) { return static_cast<std::size_t>(array.count()); }
-
-AnyBuffer like(const AnyBuffer &array) { return {array.device(), array.type(), {array.count()}}; }
-AnyBuffer as_extents_of(const AnyBuffer &array, const AnyBuffer &flat) { return flat.reshape(array.extents()); }
-
-// The gradient of result `index`, contiguous; zeros if it has none.
-PackedValues cotangent(const Communicator &ranks, const FunctionGradients &of, std::size_t index,
-                       const AnyBuffer &result) {
-  const AnyBuffer &gradient = of.outputs[index];
-  return {ranks.stream(), gradient.valid() ? gradient : like(result)};
-}
-// Adds to the gradient of value `index`, if it has one.
-void add_gradient(const FunctionGradients &of, std::size_t index, const AnyBuffer &flat, const Communicator &ranks) {
-  const AnyBuffer &gradient = of.inputs[index];
-  if (gradient.valid()) distributed::add_to(gradient, as_extents_of(gradient, flat), ranks.stream());
-}
-
-CallName adjoint_of(CallName call, const char *name) {
-  call.operation = name;
-  return call;
-}
+using namespace distributed;
 
 // flat(values) = the sums of all ranks' cotangents.
 void sum_all(const Communicator &ranks, const AnyBuffer &sums, const PackedValues &cotangents, ReduceOp reduction,
@@ -536,69 +413,6 @@ void exchange(const Communicator &ranks, const std::vector<ArrayMessage> &sent,
                      add_gradient(of, i, to[i], ranks);
                    }
                  }});
-}
-
-namespace {
-
-bool is_nonzero(const AnyBuffer &array) {
-  const auto any = [](const auto &values) {
-    for (const auto value : values)
-      if (static_cast<double>(value) != 0) return true;
-    return false;
-  };
-  switch (array.type()) {
-    case ScalarType::Float16: return any(Buffer<half>(array).to_vector());
-    case ScalarType::BFloat16: return any(Buffer<bfloat16>(array).to_vector());
-    case ScalarType::Float32: return any(Buffer<float>(array).to_vector());
-    default: return any(Buffer<double>(array).to_vector());
-  }
-}
-
-// UserError on all ranks unless all have the values of rank 0.
-void check_replicated(const Communicator &ranks, const CallName &call, const AnyBuffer &values) {
-  const AnyBuffer own = values.clone().to(Device::cpu()), first = values.clone();
-  ranks.transport().broadcast(used_in(ranks.stream(), first), elements(first) * size_of(first.type()), 0,
-                              ranks.stream(), call);
-  first.mark_written();
-  const AnyBuffer expected = first.to(Device::cpu());
-  const bool same = std::memcmp(own.data(), expected.data(), elements(own) * size_of(own.type())) == 0;
-  const Buffer<std::int32_t> differing(ranks.device(), {1}, {same ? ranks.size() : ranks.rank()});
-  ranks.transport().all_reduce(used_in(ranks.stream(), differing), used_in(ranks.stream(), differing), 1,
-                               ScalarType::Int32, ReduceOp::min, ranks.stream(), call);
-  differing.mark_written();
-  if (const std::int32_t rank = differing.at(0); rank != ranks.size())
-    refuse(call, fmt::format("the values of rank {} differ from those of rank 0", rank));
-}
-
-}  // namespace
-
-void replicated(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, SourceLocation where) {
-  CallName call{"replicated", where};
-  check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
-  check_pair(call, result, values, 1, 1);
-  describe(call, values);
-  run(Collective{
-      ranks,
-      call,
-      {result},
-      {values},
-      [=] {
-        if (debug_mode()) check_replicated(ranks, call, values);
-        AnyBuffer(result).copy_from(PackedValues(ranks.stream(), values).memory().reshape(result.extents()));
-      },
-      [=](const FunctionGradients &of) {
-        const PackedValues from = cotangent(ranks, of, 0, result);
-        const Buffer<std::int32_t> seeded(ranks.device(), {1}, {is_nonzero(from.memory()) ? 1 : 0});
-        const CallName adjoint = adjoint_of(call, "adjoint of replicated");
-        ranks.transport().all_reduce(used_in(ranks.stream(), seeded), used_in(ranks.stream(), seeded), 1,
-                                     ScalarType::Int32, ReduceOp::sum, ranks.stream(), adjoint);
-        seeded.mark_written();
-        if (const std::int32_t count = seeded.at(0); count > 1)
-          refuse(call, fmt::format("{} ranks give cotangents to an array that is the same on all of them, so that the "
-                                   "objective counts it {} times: give one on a single rank",
-                                   count, count));
-        add_gradient(of, 0, from.memory().reshape({from.memory().count()}), ranks);
-      }});
 }
 
 }  // namespace samite
