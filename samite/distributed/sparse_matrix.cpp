@@ -43,7 +43,7 @@ const auto &add_packed() {
 }
 
 template <class Work>
-void with_type(ScalarType type, const Work &work) {
+void with_vector_type(ScalarType type, const Work &work) {
   type == ScalarType::Float32 ? work(float{}) : work(double{});
 }
 
@@ -136,7 +136,7 @@ struct DistributedMatrix::Exchange {
   AnyBuffer extended(const AnyBuffer &x, SourceLocation where) const {
     const AnyBuffer all(ranks.device(), x.type(), {own + ghosts}), packed(ranks.device(), x.type(), {indices.count()});
     all.slice(0, 0, own).copy_from(x);
-    with_type(x.type(), [&]<class T>(T) {
+    with_vector_type(x.type(), [&]<class T>(T) {
       if (indices.count() > 0) pack<T>().launch({indices.count()}, Buffer<T>(packed), Buffer<T>(x), indices);
     });
     samite::exchange(ranks, parts(packed, 0, sent), parts(all, own, received), where);
@@ -151,7 +151,7 @@ struct DistributedMatrix::Exchange {
     std::int64_t begin = 0;
     for (const ArrayMessage &message : arriving) {
       const std::int64_t count = message.array.count();
-      with_type(y.type(), [&]<class T>(T) {
+      with_vector_type(y.type(), [&]<class T>(T) {
         add_packed<T>().launch({count}, Buffer<T>(y), Buffer<T>(message.array), indices.slice(0, begin, begin + count));
       });
       begin += count;
@@ -249,7 +249,7 @@ solvers::SparseMatrix DistributedMatrix::own_block(SourceLocation where) const {
       return Buffer<std::int32_t>(device, {values.size()}, values);
     };
     const AnyBuffer values(device, local_.type(), {entries.size()});
-    with_type(values.type(), [&]<class T>(T) {
+    with_vector_type(values.type(), [&]<class T>(T) {
       if (!entries.empty())
         pack<T>().launch({entries.size()}, Buffer<T>(values), Buffer<T>(this->values()), on_device(entries));
     });
