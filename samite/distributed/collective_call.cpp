@@ -45,11 +45,6 @@ void check_reduction(const CallName &call, ScalarType type, ReduceOp reduction) 
     refuse(call, fmt::format("elements of type {} have no {}", name(type), name(reduction)));
 }
 
-void check_gradient_of_part(const CallName &call, const AnyBuffer &values, ReduceOp reduction) {
-  if (is_recorded() && has_gradients(values.type()) && reduction != ReduceOp::sum && reduction != ReduceOp::average)
-    refuse(call, fmt::format("the gradient of a {} needs the result on all ranks: use all_reduce", name(reduction)));
-}
-
 void check_in_place(const CallName &call, const AnyBuffer &values) {
   if (is_recorded() && values.tracks_gradient())
     refuse(call,

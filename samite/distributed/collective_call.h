@@ -65,8 +65,6 @@ void check_root(const Communicator &ranks, const CallName &call, int root);
 void check_pair(const CallName &call, const AnyBuffer &result, const AnyBuffer &values, std::int64_t result_times,
                 std::int64_t values_times);
 void check_reduction(const CallName &call, ScalarType type, ReduceOp reduction);
-// Ranks that have a part of the result, or none, know the gradients of sums only.
-void check_gradient_of_part(const CallName &call, const AnyBuffer &values, ReduceOp reduction);
 void check_in_place(const CallName &call, const AnyBuffer &values);
 
 // Adds what the text of a call tells of its arguments.

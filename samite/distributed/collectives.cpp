@@ -16,10 +16,9 @@ namespace {
 using namespace distributed;
 
 // flat(values) = the sums of all ranks' cotangents.
-void sum_all(const Communicator &ranks, const AnyBuffer &sums, const PackedValues &cotangents, ReduceOp reduction,
-             const CallName &call) {
-  ranks.transport().all_reduce(used_in(ranks.stream(), sums), cotangents.data(), elements(sums), sums.type(), reduction,
-                               ranks.stream(), call);
+void sum_all(const Communicator &ranks, const AnyBuffer &sums, const PackedValues &cotangents, const CallName &call) {
+  ranks.transport().all_reduce(used_in(ranks.stream(), sums), cotangents.data(), elements(sums), sums.type(),
+                               ReduceOp::sum, ranks.stream(), call);
   sums.mark_written();
 }
 
@@ -33,31 +32,53 @@ void reduce_all(const Communicator &ranks, const AnyBuffer &result, const AnyBuf
   to.finish();
 }
 
-void go_back_through_all_reduce(const Communicator &ranks, ReduceOp reduction, const AnyBuffer &result,
-                                const FunctionGradients &of, const CallName &call) {
-  AnyBuffer sums = like(result);
-  sum_all(ranks, sums, cotangent(ranks, of, 0, result),
-          reduction == ReduceOp::average ? ReduceOp::average : ReduceOp::sum, call);
+bool chooses(ReduceOp reduction) { return reduction == ReduceOp::min || reduction == ReduceOp::max; }
+bool reads_values(ReduceOp reduction) { return chooses(reduction) || reduction == ReduceOp::product; }
+
+// This rank's part of the gradient of a reduction, from the sums of all ranks' cotangents, which it may overwrite.
+// `values` are this rank's; `results` are read for min and max only.
+AnyBuffer gradient_of(const Communicator &ranks, ReduceOp reduction, const AnyBuffer &sums, const AnyBuffer &values,
+                      const AnyBuffer &results, const CallName &call) {
   const Stream &stream = ranks.stream();
-  if (reduction == ReduceOp::min || reduction == ReduceOp::max) {
-    const PackedValues values(ranks.stream(), of.input_values[0]), results(ranks.stream(), of.output_values[0]);
-    const AnyBuffer owner(sums.device(), ScalarType::Int32, sums.extents());
-    distributed::claim(owner, values.memory().reshape(sums.extents()), results.memory().reshape(sums.extents()),
-                       ranks.rank(), ranks.size(), stream);
-    ranks.transport().all_reduce(used_in(ranks.stream(), owner), used_in(ranks.stream(), owner), elements(owner),
-                                 owner.type(), ReduceOp::min, stream, call);
-    owner.mark_written();
-    const AnyBuffer own = like(sums);
-    distributed::keep_owned(own, sums, owner, ranks.rank(), stream);
-    sums = own;
-  } else if (reduction == ReduceOp::product) {
-    const PackedValues values(ranks.stream(), of.input_values[0]);
+  if (reduction == ReduceOp::average) scale(sums, 1.0 / ranks.size(), stream);
+  if (!reads_values(reduction)) return sums;
+  const PackedValues own(stream, values);
+  if (reduction == ReduceOp::product) {
     const AnyBuffer all(sums.device(), sums.type(), {ranks.size(), sums.count()});
-    ranks.transport().all_gather(used_in(ranks.stream(), all), values.data(), values.bytes(), stream, call);
+    ranks.transport().all_gather(used_in(stream, all), own.data(), own.bytes(), stream, call);
     all.mark_written();
-    distributed::multiply_by_others(sums, all, ranks.rank(), stream);
+    multiply_by_others(sums, all, ranks.rank(), stream);
+    return sums;
   }
-  add_gradient(of, 0, sums, ranks);
+  const AnyBuffer owner(sums.device(), ScalarType::Int32, sums.extents()), kept = like(sums);
+  claim(owner, own.memory().reshape(sums.extents()), PackedValues(stream, results).memory().reshape(sums.extents()),
+        ranks.rank(), ranks.size(), stream);
+  ranks.transport().all_reduce(used_in(stream, owner), used_in(stream, owner), elements(owner), owner.type(),
+                               ReduceOp::min, stream, call);
+  owner.mark_written();
+  keep_owned(kept, sums, owner, ranks.rank(), stream);
+  return kept;
+}
+
+// All ranks' parts of an array.
+AnyBuffer gathered(const Communicator &ranks, const AnyBuffer &part, const CallName &call) {
+  const PackedValues from(ranks.stream(), part);
+  const AnyBuffer all(part.device(), part.type(), {ranks.size() * part.count()});
+  ranks.transport().all_gather(used_in(ranks.stream(), all), from.data(), from.bytes(), ranks.stream(), call);
+  all.mark_written();
+  return all;
+}
+
+// A copy of the root's array, which has as many elements as `as_many`; elsewhere `array` may be empty.
+AnyBuffer from_root(const Communicator &ranks, const AnyBuffer &array, const AnyBuffer &as_many, int root,
+                    const CallName &call) {
+  const AnyBuffer copy = like(as_many);
+  if (ranks.rank() == root)
+    AnyBuffer(copy).copy_from(PackedValues(ranks.stream(), array).memory().reshape(copy.extents()));
+  ranks.transport().broadcast(used_in(ranks.stream(), copy), elements(copy) * size_of(copy.type()), root,
+                              ranks.stream(), call);
+  copy.mark_written();
+  return copy;
 }
 
 // Messages of equal parts of `data` to or from each rank.
@@ -103,10 +124,15 @@ void all_reduce(const Communicator &ranks, const AnyBuffer &result, const AnyBuf
                  {values},
                  [=] { reduce_all(ranks, result, values, reduction, call); },
                  [=](const FunctionGradients &of) {
-                   go_back_through_all_reduce(ranks, reduction, result, of, adjoint_of(call, "adjoint of all_reduce"));
+                   const CallName adjoint = adjoint_of(call, "adjoint of all_reduce");
+                   const AnyBuffer sums = like(result);
+                   sum_all(ranks, sums, cotangent(ranks, of, 0, result), adjoint);
+                   add_gradient(of, 0,
+                                gradient_of(ranks, reduction, sums, of.input_values[0], of.output_values[0], adjoint),
+                                ranks);
                  },
-                 reduction == ReduceOp::min || reduction == ReduceOp::max || reduction == ReduceOp::product,
-                 reduction == ReduceOp::min || reduction == ReduceOp::max});
+                 reads_values(reduction),
+                 chooses(reduction)});
 }
 
 void all_reduce(const Communicator &ranks, const AnyBuffer &values, ReduceOp reduction, SourceLocation where) {
@@ -124,27 +150,29 @@ void reduce(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer 
   const bool is_root = ranks.rank() == root;
   if (is_root) check_result(ranks, call, result), check_pair(call, result, values, 1, 1);
   describe(call, values, reduction, root);
-  check_gradient_of_part(call, values, reduction);
-  run(Collective{ranks,
-                 call,
-                 is_root ? std::vector{result} : std::vector<AnyBuffer>{},
-                 {values},
-                 [=] {
-                   const PackedValues from(ranks.stream(), values);
-                   PackedResult to(ranks.stream(), is_root ? result : AnyBuffer());
-                   ranks.transport().reduce(to.data(), from.data(), elements(values), values.type(), reduction, root,
-                                            ranks.stream(), call);
-                   to.finish();
-                 },
-                 [=](const FunctionGradients &of) {
-                   const AnyBuffer sums = is_root ? cotangent(ranks, of, 0, result).memory().clone() : like(values);
-                   const CallName adjoint = adjoint_of(call, "adjoint of reduce");
-                   ranks.transport().broadcast(used_in(ranks.stream(), sums), elements(sums) * size_of(sums.type()),
-                                               root, ranks.stream(), adjoint);
-                   sums.mark_written();
-                   if (reduction == ReduceOp::average) distributed::scale(sums, 1.0 / ranks.size(), ranks.stream());
-                   add_gradient(of, 0, sums, ranks);
-                 }});
+  run(Collective{
+      ranks,
+      call,
+      is_root ? std::vector{result} : std::vector<AnyBuffer>{},
+      {values},
+      [=] {
+        const PackedValues from(ranks.stream(), values);
+        PackedResult to(ranks.stream(), is_root ? result : AnyBuffer());
+        ranks.transport().reduce(to.data(), from.data(), elements(values), values.type(), reduction, root,
+                                 ranks.stream(), call);
+        to.finish();
+      },
+      [=](const FunctionGradients &of) {
+        const CallName adjoint = adjoint_of(call, "adjoint of reduce");
+        const AnyBuffer cotangents = is_root ? cotangent(ranks, of, 0, result).memory() : AnyBuffer();
+        const AnyBuffer sums = from_root(ranks, cotangents, values, root, adjoint);
+        const AnyBuffer results =
+            chooses(reduction) ? from_root(ranks, is_root ? of.output_values[0] : AnyBuffer(), values, root, adjoint)
+                               : AnyBuffer();
+        add_gradient(of, 0, gradient_of(ranks, reduction, sums, of.input_values[0], results, adjoint), ranks);
+      },
+      reads_values(reduction),
+      chooses(reduction)});
 }
 
 void broadcast(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, int root,
@@ -221,27 +249,26 @@ void reduce_scatter(const Communicator &ranks, const AnyBuffer &result, const An
   check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
   check_pair(call, result, values, 1, ranks.size()), check_reduction(call, result.type(), reduction);
   describe(call, result, reduction);
-  check_gradient_of_part(call, values, reduction);
-  run(Collective{ranks,
-                 call,
-                 {result},
-                 {values},
-                 [=] {
-                   const PackedValues from(ranks.stream(), values);
-                   PackedResult to(ranks.stream(), result);
-                   ranks.transport().reduce_scatter(to.data(), from.data(), elements(result), result.type(), reduction,
-                                                    ranks.stream(), call);
-                   to.finish();
-                 },
-                 [=](const FunctionGradients &of) {
-                   const PackedValues from = cotangent(ranks, of, 0, result);
-                   const AnyBuffer all = like(values);
-                   ranks.transport().all_gather(used_in(ranks.stream(), all), from.data(), from.bytes(), ranks.stream(),
-                                                adjoint_of(call, "adjoint of reduce_scatter"));
-                   all.mark_written();
-                   if (reduction == ReduceOp::average) distributed::scale(all, 1.0 / ranks.size(), ranks.stream());
-                   add_gradient(of, 0, all, ranks);
-                 }});
+  run(Collective{
+      ranks,
+      call,
+      {result},
+      {values},
+      [=] {
+        const PackedValues from(ranks.stream(), values);
+        PackedResult to(ranks.stream(), result);
+        ranks.transport().reduce_scatter(to.data(), from.data(), elements(result), result.type(), reduction,
+                                         ranks.stream(), call);
+        to.finish();
+      },
+      [=](const FunctionGradients &of) {
+        const CallName adjoint = adjoint_of(call, "adjoint of reduce_scatter");
+        const AnyBuffer sums = gathered(ranks, cotangent(ranks, of, 0, result).memory(), adjoint);
+        const AnyBuffer results = chooses(reduction) ? gathered(ranks, of.output_values[0], adjoint) : AnyBuffer();
+        add_gradient(of, 0, gradient_of(ranks, reduction, sums, of.input_values[0], results, adjoint), ranks);
+      },
+      reads_values(reduction),
+      chooses(reduction)});
 }
 
 void gather(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, int root,
