@@ -5,4 +5,5 @@
 #include "samite/distributed/communicator.h"
 #include "samite/distributed/data_parallel.h"
 #include "samite/distributed/grid.h"
+#include "samite/distributed/grid_file.h"
 #include "samite/distributed/sparse_matrix.h"

@@ -1,7 +1,9 @@
 #include "samite/distributed/collective_call.h"
 
 #include "samite/base/error.h"
+#include "samite/distributed/collectives.h"
 #include "samite/distributed/gradient_steps.h"
+#include "samite/runtime/buffer.h"
 #include "samite/runtime/shared_elements.h"
 
 #include <fmt/format.h>
@@ -50,6 +52,16 @@ void check_in_place(const CallName &call, const AnyBuffer &values) {
     refuse(call,
            "in place, an array with a gradient loses the values that came before; on a tape, give another array "
            "for the result");
+}
+
+void refuse_together(const Communicator &ranks, const std::string &operation, const std::string &message,
+                     SourceLocation where) {
+  const Buffer<std::int32_t> own(ranks.device(), {1}, {message.empty() ? 0 : 1}), all(ranks.device(), {ranks.size()});
+  without_gradients([&] { all_gather(ranks, all, own, where); });
+  const std::vector<std::int32_t> refusals = all.to_vector();
+  if (!message.empty()) throw UserError(where, operation + ": " + message);
+  if (const auto refused = std::ranges::find(refusals, 1); refused != refusals.end())
+    throw UserError(where, fmt::format("{}: rank {} has failed", operation, refused - refusals.begin()));
 }
 
 void describe(CallName &call, const AnyBuffer &array, std::optional<ReduceOp> reduction, int root) {

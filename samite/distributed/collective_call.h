@@ -67,6 +67,10 @@ void check_pair(const CallName &call, const AnyBuffer &result, const AnyBuffer &
 void check_reduction(const CallName &call, ScalarType type, ReduceOp reduction);
 void check_in_place(const CallName &call, const AnyBuffer &values);
 
+// A UserError on all ranks if one of them has a message: this on that rank, and elsewhere which rank it is.
+void refuse_together(const Communicator &ranks, const std::string &operation, const std::string &message,
+                     SourceLocation where);
+
 // Adds what the text of a call tells of its arguments.
 void describe(CallName &call, const AnyBuffer &array, std::optional<ReduceOp> reduction = {}, int root = -1);
 CallName adjoint_of(CallName call, const char *name);

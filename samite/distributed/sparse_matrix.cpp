@@ -1,6 +1,7 @@
 #include "samite/distributed/sparse_matrix.h"
 
 #include "samite/base/error.h"
+#include "samite/distributed/collective_call.h"
 #include "samite/distributed/collectives.h"
 #include "samite/distributed/gradient_steps.h"
 #include "samite/distributed/tape_entry.h"
@@ -57,15 +58,6 @@ Indices from_all_ranks(const Communicator &ranks, std::int64_t own, SourceLocati
   const Buffer<std::int64_t> one(ranks.device(), {1}, {own}), all(ranks.device(), {ranks.size()});
   all_gather(ranks, all, one, where);
   return all.to_vector();
-}
-
-// UserError on all ranks if one of them has a message.
-void refuse_together(const Communicator &ranks, const std::string &message, SourceLocation where) {
-  const Indices refusals = from_all_ranks(ranks, message.empty() ? 0 : 1, where);
-  if (!message.empty()) throw UserError(where, "a distributed matrix: " + message);
-  if (const auto refused = std::ranges::find(refusals, 1); refused != refusals.end())
-    throw UserError(where,
-                    fmt::format("a distributed matrix: rank {} has refused its triplets", refused - refusals.begin()));
 }
 
 AnyBuffer zeros_like(const AnyBuffer &vector) { return {vector.device(), vector.type(), {vector.count()}}; }
@@ -172,13 +164,14 @@ DistributedMatrix::DistributedMatrix(const Communicator &ranks, std::int64_t own
   Exchange exchange(ranks);
   Indices row_numbers, column_numbers;
   without_gradients([&] {
-    refuse_together(ranks, refusal(ranks, own_rows, rows, columns, values), where);
+    distributed::refuse_together(ranks, "a distributed matrix", refusal(ranks, own_rows, rows, columns, values), where);
     const Indices counts = from_all_ranks(ranks, own_rows, where);
     const auto size = static_cast<std::size_t>(ranks.size());
     exchange.rows = sum_before(counts, ranks.size()), exchange.first = sum_before(counts, ranks.rank());
     exchange.own = own_rows;
     row_numbers = rows.to_vector(), column_numbers = columns.to_vector();
-    refuse_together(ranks, refusal(row_numbers, column_numbers, exchange.first, own_rows, exchange.rows), where);
+    distributed::refuse_together(ranks, "a distributed matrix",
+                                 refusal(row_numbers, column_numbers, exchange.first, own_rows, exchange.rows), where);
 
     Indices ghosts;
     const auto is_own = [&](std::int64_t column) {

@@ -225,7 +225,7 @@ TEST(DistributedMatrix, RefusesOnAllRanks) {
   };
   using Two = std::vector<std::int64_t>;
   EXPECT_THAT(errors(Two{0, 2}, Two{0, 0}),
-              testing::ElementsAre(HasSubstr("rank 1 has refused its triplets"),
+              testing::ElementsAre(HasSubstr("rank 1 has failed"),
                                    HasSubstr("triplet 0 is in row 2, and this rank has rows 3 to 5")));
   EXPECT_THAT(errors(Two{0, 3}, Two{6, -1}),
               testing::ElementsAre(HasSubstr("column 6, and the matrix has columns 0 to 5"), HasSubstr("column -1")));
