@@ -24,6 +24,16 @@ std::vector<std::string> schedule_names(const ir::CapturedPipeline &captured) {
   return names;
 }
 
+std::uint64_t arrays_read_by(const ir::CapturedPipeline &captured) {
+  std::uint64_t read = 0;
+  ir::for_each_statement(captured.algorithm.body, [&](const ir::Stmt &stmt) {
+    const auto *let = stmt.as<ir::Let>();
+    if (let && let->value.op == ir::Op::Load && let->value.array < captured.algorithm.parameters.size())
+      read |= std::uint64_t{1} << let->value.array;
+  });
+  return read;
+}
+
 std::uint64_t arrays_read_elsewhere(const ir::CapturedPipeline &captured) {
   constexpr std::uint64_t all = ~std::uint64_t{0};
   if (captured.funcs.size() != 1 || !captured.origins.empty()) return all;
@@ -87,7 +97,7 @@ PipelineDefinition::PipelineDefinition(std::shared_ptr<const ir::CapturedPipelin
             return lowered(*captured, target, schedule);
           },
           captured->algorithm.where) {
-  read_elsewhere_ = arrays_read_elsewhere(*captured);
+  read_elsewhere_ = arrays_read_elsewhere(*captured), arrays_read_ = arrays_read_by(*captured);
   captured_ = std::move(captured);
 }
 

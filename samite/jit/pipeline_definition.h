@@ -46,6 +46,8 @@ class PipelineDefinition {
   // Its arrays that it reads at other places than where it writes, as bits: all but those that its only Func, of one
   // definition, reads at the very element that it computes. As for KernelDefinition::expect_apart.
   std::uint64_t read_elsewhere() const { return read_elsewhere_; }
+  // Its arrays that it reads, as bits.
+  std::uint64_t arrays_read() const { return arrays_read_; }
   // Whether it has promises (lang/func.h), which debug mode checks.
   bool has_promises() const { return captured_ && captured_->promises; }
 
@@ -85,7 +87,7 @@ class PipelineDefinition {
   Lower lower_;
   SourceLocation where_;
   std::shared_ptr<const ir::CapturedPipeline> captured_;
-  std::uint64_t read_elsewhere_ = ~std::uint64_t{0};
+  std::uint64_t read_elsewhere_ = ~std::uint64_t{0}, arrays_read_ = ~std::uint64_t{0};
   Memo<Key, Made> programs_;
   Memo<std::uint64_t, std::shared_ptr<PipelineDefinition>> adjoints_;
 };

@@ -3,6 +3,7 @@
 
 #include "samite/jit/pipeline_launch.h"
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -19,5 +20,14 @@ struct DerivedPipeline {
 // impossible, and for tangents, which pipelines do not have.
 DerivedPipeline derived_pipeline(const std::shared_ptr<PipelineDefinition> &definition, const PipelineOptions &options,
                                  std::span<const Argument> arguments);
+
+// Whether this thread records a tape, and one of the arguments tracks its gradient.
+bool belongs_on_tape(std::span<const Argument> arguments);
+
+// Puts a launch on the tape that this thread records: `run` launches the pipeline, which fills the arrays `written`, as
+// bits; Tape::backward launches its adjoint.
+void launch_on_tape(const std::shared_ptr<PipelineDefinition> &definition, const PipelineOptions &options,
+                    std::span<const Argument> arguments, std::uint64_t written, const std::function<void()> &run,
+                    SourceLocation where);
 
 }  // namespace samite::jit

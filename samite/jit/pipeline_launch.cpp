@@ -7,7 +7,6 @@
 #include "samite/jit/recorded_program.h"
 #include "samite/jit/stream_order.h"
 #include "samite/jit/tangent_launches.h"
-#include "samite/jit/tape_access.h"
 #include "samite/lang/capture.h"
 #include "samite/runtime/cuda_device.h"
 
@@ -30,20 +29,15 @@ LaunchOptions options_of_kernels(const PipelineOptions &options) {
   return own;
 }
 
-[[noreturn]] void refuse_derivative(const PipelineDefinition &definition, const std::string &why) {
-  throw UserError(definition.where(),
-                  "pipeline '" + definition.name() + "' has no adjoint on a tape yet" + why +
-                      "; launch it with Direction::adjoint yourself, or write the step as a Kernel or TileKernel");
-}
-
-// Recording a launch whose arrays track gradients suggests that they are wanted.
-void refuse_gradients(const PipelineDefinition &definition, std::span<const Argument> arguments) {
-  const bool taped = jit::TapeAccess::recording() != nullptr;
-  if (!taped && !TangentLaunches::current()) return;
+// They need the tangents of what gradients pass.
+void refuse_in_hessian_product(const PipelineDefinition &definition, std::span<const Argument> arguments) {
+  if (!TangentLaunches::current()) return;
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (arguments[i].buffer && arguments[i].buffer->tracks_gradient())
-      refuse_derivative(definition, ", and " + describe(definition.parameters(), i) + " tracks its gradient while " +
-                                        (taped ? "a tape records" : "a Hessian-vector product is computed"));
+      throw UserError(definition.where(), "pipeline '" + definition.name() +
+                                              "' has no tangent, which a Hessian-vector product needs, and " +
+                                              describe(definition.parameters(), i) +
+                                              " tracks its gradient; write the step as a Kernel or TileKernel");
 }
 
 // The facts of a launch whose arguments are checked.
@@ -117,7 +111,11 @@ void launch_pipeline(const std::shared_ptr<PipelineDefinition> &definition, cons
       return launch_pipeline(derived.definition, derived.options, views(derived.arguments), where);
     }
     const Checked checked = check(*definition, options, arguments);
-    refuse_gradients(*definition, arguments);
+    refuse_in_hessian_product(*definition, arguments);
+    if (belongs_on_tape(arguments))
+      return launch_on_tape(
+          definition, options, arguments, checked.program->written(),
+          [&] { launch_pipeline(definition, options, arguments, where); }, where);
     const ScheduledProgram &program = *checked.program;
     const LaunchOptions own = options_of_kernels(options);
     const Device device = device_of(arguments, own);
@@ -203,8 +201,15 @@ void PipelineLaunch::launch(const Stream &stream, SourceLocation where) {
 void PipelineLaunch::launch_on(const Stream *other, SourceLocation where) {
   jit::refuse_inside_kernel(definition_->callee());
   const jit::Turn turn(in_use_, *this, "PipelineLaunch", definition_->where());
-  if (jit::TapeAccess::recording() || jit::TangentLaunches::current())
-    jit::refuse_gradients(*definition_, jit::views(recorded_->arguments()));
+  const std::vector<jit::Argument> arguments = jit::views(recorded_->arguments());
+  jit::refuse_in_hessian_product(*definition_, arguments);
+  if (jit::belongs_on_tape(arguments))
+    return jit::launch_on_tape(
+        definition_.share(), options_, arguments, recorded_->program().written(), [&] { run_on(other, where); }, where);
+  run_on(other, where);
+}
+
+void PipelineLaunch::run_on(const Stream *other, SourceLocation where) {
   // The arrays between the kernels are used in one stream after the other.
   const bool elsewhere = other && stream_.cuda() && !jit::GraphCapture::current();
   if (elsewhere) jit::order(stream_, *other);

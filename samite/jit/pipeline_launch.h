@@ -96,6 +96,7 @@ class PipelineLaunch {
   void set_scalar(std::size_t index, jit::HostScalar value, SourceLocation where);
   void exchange(std::vector<jit::OwnedArgument> arguments);
   void launch_on(const Stream *other, SourceLocation where);
+  void run_on(const Stream *other, SourceLocation where);
 
   jit::Held<jit::PipelineDefinition> definition_;
   PipelineOptions options_;
