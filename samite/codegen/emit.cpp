@@ -1,12 +1,16 @@
 #include "samite/codegen/emit.h"
 
+#include "samite/base/code_names.h"
 #include "samite/base/error.h"
 #include "samite/codegen/cpu_lanes.h"
 #include "samite/codegen/lanes_emitter.h"
 #include "samite/codegen/parameter_space.h"
+#include "samite/codegen/source_writer.h"
 #include "samite/codegen/threads_emitter.h"
 #include "samite/passes/threads/march.h"
 #include "samite/passes/threads/side_by_side.h"
+
+#include <algorithm>
 
 namespace samite::codegen {
 namespace {
@@ -21,6 +25,22 @@ std::string entry_name(std::string_view kernel) {
   return entry;
 }
 
+// Kernels of a schedule often differ in names only, and then share their code (schedule/share_code.h): the function of
+// each has this name. That of the kernel is a second name, which debuggers and profilers show.
+constexpr const char *shared_entry = "samite_entry";
+
+void add_names(EmittedSource &source, const ir::Kernel &kernel) {
+  std::string names(code_names_line);
+  names += fmt::format(
+      "extern \"C\" __attribute__((alias(\"{}\"))) void {}(const void *, const i64 *, const i64 *, Failure *,\n"
+      "    Workspace *);\n",
+      source.entry, entry_name(kernel.name));
+  for (std::size_t p = 0; p < kernel.parameters.size(); ++p)
+    names += fmt::format("{}\n", SourceWriter::remark(fmt::format("p{}: {}", p, kernel.parameters[p].name)));
+  source.text += names;
+  source.lines.resize(source.lines.size() + static_cast<std::size_t>(std::ranges::count(names, '\n')));
+}
+
 }  // namespace
 
 EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options) {
@@ -29,8 +49,10 @@ EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options) {
   LaneValues values(lowered);
   const int lanes = options.debug ? cpu_lanes(lowered, options.vector_bytes)
                                   : cpu_lanes(lowered, values.uniformity(), options.vector_bytes);
-  EmittedSource source = LanesEmitter(lowered, options, values, lanes).emit(entry_name(lowered.name));
+  EmittedSource source =
+      LanesEmitter(lowered, options, values, lanes).emit(lowered.scheduled ? shared_entry : entry_name(lowered.name));
   source.vector_lanes = lanes;
+  if (lowered.scheduled) add_names(source, lowered);
   return source;
 }
 

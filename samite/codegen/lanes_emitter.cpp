@@ -24,7 +24,7 @@ void LanesEmitter::open_kernel(const std::string &entry) {
   out_.line("");
   // In an unnamed namespace, so that two kernels in one image can define it differently.
   out_.open("namespace {{");
-  define_arguments();
+  define_arguments(/*named=*/!kernel_.scheduled);  // see emit.cpp
   out_.close("}  // namespace");
   out_.line("");
   out_.line("extern \"C\" void {}(const void *arguments, const i64 *begin, const i64 *end, Failure *failure,", entry);

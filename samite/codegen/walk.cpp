@@ -43,15 +43,16 @@ EmittedSource Walk::emit(const std::string &entry) {
   return source;
 }
 
-void Walk::define_arguments() {
+void Walk::define_arguments(bool named) {
   out_.open("struct Arguments {{");
   for (std::size_t i = 0; i < kernel_.parameters.size(); ++i) {
     const Parameter &parameter = kernel_.parameters[i];
+    const std::string name = named ? "  " + SourceWriter::remark(parameter.name) : "";
     if (parameter.is_array())
-      out_.line("Array<{}{}, {}> p{};  {}", parameter.read_only ? "const " : "", memory_name(parameter.type),
-                parameter.rank, i, SourceWriter::remark(parameter.name));
+      out_.line("Array<{}{}, {}> p{};{}", parameter.read_only ? "const " : "", memory_name(parameter.type),
+                parameter.rank, i, name);
     else
-      out_.line("Slot<{}> p{};  {}", memory_name(parameter.type), i, SourceWriter::remark(parameter.name));
+      out_.line("Slot<{}> p{};{}", memory_name(parameter.type), i, name);
   }
   out_.close("};");
 }

@@ -66,7 +66,7 @@ class Walk {
   // In debug mode.
   virtual void check_divisor(const ir::Value &divisor, SourceLocation where) = 0;
 
-  void define_arguments();
+  void define_arguments(bool named = true);
   // Workspace memory allocated by the block is released at its end, on all paths.
   void open_scope(const ir::Block &block);
 

@@ -92,14 +92,15 @@ std::vector<LoadAhead> order_kernel(Kernel &kernel, bool gpu) {
 std::vector<KernelArgument> finish_kernel(Kernel &kernel, const std::vector<Parameter> &parameters,
                                           const std::vector<TemporaryArray> &temporaries) {
   std::set<std::uint32_t> arrays, written, scalars;
-  std::set<LocalId> defined, read;
+  std::set<LocalId> defined;
+  std::vector<LocalId> read;  // in the order of the text, so that kernels that differ in nothing else are alike
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     if (const std::uint32_t *array = array_of(stmt)) arrays.insert(*array);
     if (const auto array = array_written(stmt)) written.insert(*array);
     for_each_definition(stmt, [&](LocalId local, const Type &) { defined.insert(local); });
     for_each_operand(stmt, [&](const Value &value) {
       if (value.kind() == Value::Kind::Parameter) scalars.insert(value.parameter_index());
-      if (value.is_local()) read.insert(value.id());
+      if (value.is_local()) read.push_back(value.id());
     });
   });
 
@@ -126,7 +127,7 @@ std::vector<KernelArgument> finish_kernel(Kernel &kernel, const std::vector<Para
     arguments.emplace_back(TemporaryArgument{t});
   }
   for (const LocalId local : read) {
-    if (defined.contains(local)) continue;
+    if (defined.contains(local) || of_host.contains(local)) continue;
     of_host[local] = static_cast<std::uint32_t>(kernel.parameters.size());
     kernel.parameters.push_back({"host_" + std::to_string(local), ScalarType::Int32});
     arguments.emplace_back(HostArgument{Value::local(ScalarType::Int32, local)});

@@ -7,6 +7,7 @@
 #include "samite/schedule/inline_calls.h"
 #include "samite/schedule/lowering.h"
 #include "samite/schedule/requirements.h"
+#include "samite/schedule/share_code.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -123,6 +124,7 @@ Program lower(const CapturedPipeline &captured, const Choice &choice) {
   program.local_count = lowering.write.next_local;
   lowering.nest.close(pipeline);
   program.nest = lowering.nest.lines();
+  if (!choice.gpu) share_code(program);
   return std::move(program);
 }
 

@@ -1,5 +1,6 @@
 #include "samite/toolchain/host_compiler.h"
 
+#include "samite/base/code_names.h"
 #include "samite/base/error.h"
 #include "samite/base/hash.h"
 #include "samite/base/warning.h"
@@ -89,7 +90,8 @@ struct HostJob {
   Hash128 object_key() const { return options_hasher("object").add(name).add(source.text).result(); }
   Hash128 image_key(std::span<const HostJob> objects) const {
     Hasher hasher = options_hasher("image");
-    hasher.add(name).add(source.text);
+    const std::string_view code = without_code_names(source.text);
+    hasher.add(code.size() == source.text.size() ? name : "").add(code);
     for (const HostJob &object : objects) {
       const Hash128 key = object.object_key();
       hasher.add(key.high).add(key.low);
