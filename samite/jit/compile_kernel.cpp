@@ -101,8 +101,10 @@ void keep(const codegen::EmittedSource &emitted, Variant &variant) {
 }
 
 // Several of LLVM's passes, as its last scheduler, take time that grows with the square of a block's length. Level 1
-// leaves them out; such code is no slower for it: the inverse of 12×12 runs in two thirds of the time.
-int worthwhile_optimization(const std::string &text) {
+// leaves them out; such code is no slower for it: the inverse of 12×12 runs in two thirds of the time. Nor is code that
+// spends its time in checks, as that of debug mode.
+int worthwhile_optimization(const std::string &text, bool debug) {
+  if (debug) return std::min(host_optimization(), 1);
   constexpr int long_block = 2000;  // statements without a branch
   int longest = 0, length = 0;
   for (const auto line : std::views::split(text, '\n')) {
@@ -131,7 +133,7 @@ HostText host_text(const ir::Kernel &lowered, const Variant &variant, const Maki
   source.name = lowered.name;
   source.text = emitted.text;
   source.debug_info = variant.key.debug;
-  source.optimization = worthwhile_optimization(emitted.text);
+  source.optimization = worthwhile_optimization(emitted.text, variant.key.debug);
   source.variant = description(variant.key, variant.parameters);
   source.facts = making.facts;
   std::vector<HostSource> objects;

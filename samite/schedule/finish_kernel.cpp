@@ -77,13 +77,14 @@ void number_locals_densely(Kernel &kernel) {
 
 }  // namespace
 
-std::vector<LoadAhead> order_kernel(Kernel &kernel, bool gpu) {
+std::vector<LoadAhead> order_kernel(Kernel &kernel, bool gpu, bool rolled) {
   kernel.body = share_operations(kernel.body);
   if (gpu) {
     std::vector<LoadAhead> ahead = load_ahead(kernel);
     kernel.body = with_barriers(kernel);
     return ahead;
   }
+  if (rolled) return {};
   partition_loops(kernel);
   kernel.body = share_operations(kernel.body);
   return {};

@@ -23,8 +23,9 @@ struct Choice {
   std::string name = {};
   // Kernels check what promise_clamped says, and fail where it does not hold.
   bool checks_promises = false;
-  // Loops that the schedule unrolls stay loops, and what it keeps in registers is memory of the task. For debug mode on
-  // the CPU, where copies of a body that is full of checks would take long to compile.
+  // Each body is written once: loops that the schedule unrolls stay loops, what it keeps in registers is memory of the
+  // task, and vector loops are not partitioned into edges and middle. For debug mode on the CPU, where copies of a body
+  // that is full of checks would take long to compile.
   bool rolled = false;
 };
 

@@ -63,7 +63,8 @@ struct Lowering {
   Reductions reductions;
   Origins origins;
   bool checks_promises = false;
-  Boxes called;  // the box of each function that all its callers need
+  bool rolled = false;  // as in Choice
+  Boxes called;         // the box of each function that all its callers need
   Storages storages;
   HostSteps host;
   OpenKernel kernel;

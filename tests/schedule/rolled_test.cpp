@@ -47,6 +47,18 @@ TEST(Rolled, ABodyIsCompiledOnce) {
   EXPECT_LT(rolled, 150u);
 }
 
+// Release mode has three loops of vectors here: for both edges and the middle.
+TEST(Rolled, ALoopWithClampedIndicesIsNotPartitioned) {
+  const ir::CapturedPipeline pipeline = captured_pipeline([](Array<float, 2> out, Array<const float, 2> in) {
+    const Var y{"y"}, x{"x"};
+    const Func edged = repeat_edge(in);
+    Func result{"result", out};
+    result(y, x) = edged(y, x - 1) + edged(y, x + 1);
+    schedule_cpu([&] { result.vectorize(x); });
+  });
+  EXPECT_GT(statements_of(pipeline, false), 2 * statements_of(pipeline, true));
+}
+
 TEST(Rolled, DebugModeRunsLoops) {
   SAMITE_ON_THE_CPU();
   Pipeline pipeline{"strided_convolution", {"out", "in", "weight"}, strided_convolution};
