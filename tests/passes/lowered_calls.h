@@ -14,6 +14,7 @@
 #include "tests/passes/block_tiles.h"
 
 #include <map>
+#include <set>
 
 namespace samite::test {
 
@@ -59,7 +60,11 @@ inline std::optional<Meeting::Of> meets_inside(const ir::TileCall &call, const B
       const ir::LocalArrayId from = call.operands[0].array;
       if (const auto &layout = tiles.place(from).layout) {
         if (tiles.is_in_every_thread(call.result.array)) return block;
-        const std::int64_t parts = passes::reduces_all(call) ? layout->down * layout->across : layout->across;
+        // Warps that have parts of the same columns take turns.
+        const std::int64_t turns = layout->down * ir::piece_of(layout->unit).threads / 32;
+        const std::int64_t parts = passes::reduces_all(call)       ? layout->down * layout->across
+                                   : passes::reduces_columns(call) ? turns
+                                                                   : layout->across;
         return parts > 1 ? Meeting::Of::Block : Meeting::Of::Warp;
       }
       return call.operands.size() == 2 && warps / count > 1 ? block : nowhere;
@@ -105,7 +110,7 @@ class LoweredCalls : protected tiles::TileOperations {
     const std::optional<Meeting::Of> inside = meets_inside(call, tiles_, threads_);
     // What a warp reduces by itself its first thread has.
     const bool of_warp = inside == Meeting::Of::Warp && !tiles_.in_registers(call.result.array);
-    const std::vector<std::int64_t> share = of_warp ? rows_of_warp(thread, call) : share_of(thread, call.result);
+    const std::vector<std::int64_t> share = of_warp ? sums_of_warp(thread, call) : share_of(thread, call.result);
     if (inside) {
       arrive(thread, call, state, share);
       co_await Meeting{*inside, &at};
@@ -292,15 +297,16 @@ class LoweredCalls : protected tiles::TileOperations {
     for (std::int64_t e = first; e < tile.type.count(); e += threads_) share.push_back(e);
     return share;
   }
-  std::vector<std::int64_t> rows_of_warp(const Thread &thread, const ir::TileCall &call) const {
-    std::vector<std::int64_t> rows;
-    const ir::FragmentLayout &layout = *tiles_.place(call.operands[0].array).layout;
-    if (thread.number % 32 != 0) return rows;
-    for (const std::int64_t e : share_of(thread, call.operands[0])) {
-      const std::int64_t row = passes::reduces_all(call) ? 0 : e / layout.columns;
-      if (rows.empty() || rows.back() != row) rows.push_back(row);
-    }
-    return rows;
+  // The elements of a reduction's result that the thread's warp has, if the thread is its first.
+  std::vector<std::int64_t> sums_of_warp(const Thread &thread, const ir::TileCall &call) const {
+    if (thread.number % 32 != 0) return {};
+    const ir::LocalArrayId from = call.operands[0].array;
+    const std::int64_t columns = tiles_.place(from).layout->columns;
+    std::set<std::int64_t> sums;
+    for (int lane = 0; lane < 32; ++lane)
+      for (const std::int64_t e : tiles_.elements_of_threads_of(from)[static_cast<std::size_t>(thread.number + lane)])
+        sums.insert(passes::reduces_all(call) ? 0 : passes::reduces_columns(call) ? e % columns : e / columns);
+    return {sums.begin(), sums.end()};
   }
 
   void check_apart(const Thread &thread, const ir::TileCall &call) const {

@@ -114,6 +114,16 @@ const Case cases[] = {
     {"reduce to rows", at + "%1: tile<f32, 12, 40> = load @x[%20, 0] %2: tile<f32, 12, 40> = mul %1, %1 "
                             "%3: tile<f32, 12, 1> = reduce_add %2 %4: tile<f32, 12, 40> = broadcast %3 "
                             "%5: tile<f32, 12, 40> = add %1, %4 store @y[%20, 0] = %5"},
+    {"reduce a product to rows",
+     at + "%1: tile<f32, 8, 8> = load @x[%20, 0] %2: tile<f32, 8, 8> = load @x[0, %20] "
+          "%3: tile<f32, 8, 8> = matmul %1, %2, 0.5:tile<f32, 8, 8> %4: tile<f32, 8, 1> = reduce_max %3 "
+          "%5: tile<f32, 8, 16> = broadcast %4 store @y[%20, 0] = %5",
+     32},
+    {"reduce a product to columns",
+     at + "%1: tile<f32, 8, 8> = load @x[%20, 0] %2: tile<f32, 8, 8> = load @x[0, %20] "
+          "%3: tile<f32, 8, 8> = matmul %1, %2, 0.5:tile<f32, 8, 8> %4: tile<f32, 1, 8> = reduce_max %3 "
+          "%5: tile<f32, 16, 8> = broadcast %4 store @y[%20, 0] = %5",
+     32},
     {"reduce all", at + "%1: tile<f32, 12, 40> = load @x[%20, 0] %2: tile<f32, 12, 40> = mul %1, %1 "
                         "%3: f32 = reduce_max %2 %4: tile<f32, 4, 4> = broadcast %3 store @y[%20, 0] = %4"},
     {"reduce with scratch",

@@ -68,5 +68,29 @@ TEST(Unsynchronised, CopiesAheadOfALoopAreSeen) {
       Contains(HasSubstr("is read, and $")));
 }
 
+// What is missing between two stores to memory of the device: in a loop over 136 elements, and in another loop.
+std::vector<std::string> between_stores(const std::string &first_index, const std::string &end,
+                                        const std::string &second_index) {
+  const ir::Kernel kernel = ir::parse_kernel(
+      "kernel @k(@n: i32) blocks 1 of 64 { %0: i32 = launch_begin 0 %1: i32 = launch_end 0 "
+      "for.block %2: i32 in %0 .. %1 step 1 { local device $0: f32[@n] %3: i32 = mul @n, 136 "
+      "for.thread %4: i32 in 0 .. 136 step 1 { %5: i32 = add " +
+      first_index + " local_store $0[%5] = 1.0 } for.thread %6: i32 in 0 .. " + end + " step 1 { %7: i32 = add " +
+      second_index + " local_store $0[%7] = 1.0 } } }");
+  return unsynchronised(kernel, shares_nothing).missing;
+}
+
+TEST(Unsynchronised, RowsOfTheSameLengthBelongToTheSameThreads) {
+  EXPECT_THAT(between_stores("%3, %4", "136", "%3, %6"), IsEmpty());
+  EXPECT_THAT(between_stores("%3, %4", "136", "272, %6"), IsEmpty());
+  EXPECT_THAT(between_stores("%4, 0", "136", "%6, %3"), IsEmpty());
+}
+
+TEST(Unsynchronised, RowsOfAnotherLengthBelongToOtherThreads) {
+  EXPECT_THAT(between_stores("%3, %4", "8", "16, %6"), Contains(HasSubstr("is written, and $")));
+  EXPECT_THAT(between_stores("%3, %4", "136", "1, %6"), Contains(HasSubstr("is written, and $")));
+  EXPECT_THAT(between_stores("%3, %4", "136", "@n, %6"), Contains(HasSubstr("is written, and $")));
+}
+
 }  // namespace
 }  // namespace samite::passes

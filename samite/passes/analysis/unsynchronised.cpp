@@ -26,6 +26,16 @@ struct Copy {
   friend bool operator==(const Copy &, const Copy &) = default;
 };
 
+// Which own elements a loop accesses: those of its first row, or those of a row whose number the loop does not change.
+struct Row {
+  std::int64_t length = 0;  // the number of the loop's elements, if it is known
+  bool numbered = false;
+  friend bool operator==(const Row &, const Row &) = default;
+
+  // Whether each element is accessed by the same thread in both rows, or is in one of them only.
+  bool same_threads(const Row &other) const { return numbered || other.numbered ? length == other.length : true; }
+};
+
 struct Access {
   enum class By : std::uint8_t { any, own_element, first_thread };
 
@@ -38,11 +48,12 @@ struct Access {
   SourceLocation where;
   // The byte range in shared memory. Empty in device memory.
   std::optional<std::pair<std::int64_t, std::int64_t>> bytes = {};
+  Row row = {};  // for own_element
 
   bool same_but_place(const Access &other) const {
     return std::tuple(array, which, writes, by, where.line) ==
                std::tuple(other.array, other.which, other.writes, other.by, other.where.line) &&
-           deal == other.deal && copy == other.copy && bytes == other.bytes;
+           deal == other.deal && copy == other.copy && bytes == other.bytes && row == other.row;
   }
 };
 
@@ -79,6 +90,7 @@ class Checker {
  public:
   Checker(const Kernel &kernel, const SharesMemory &shares_memory) : kernel_(kernel), shares_memory_(shares_memory) {
     for_each_statement(kernel.body, [&](const Stmt &stmt) {
+      if (const auto *let = stmt.as<Let>()) definitions_.emplace(let->local, &let->value);
       auto *allocate = stmt.as<Allocate>();
       if (!allocate || !allocate->of_block()) return;
       memory_.emplace(allocate->array, *allocate);
@@ -274,9 +286,10 @@ class Checker {
       if (const auto array = local_array_touched(stmt); array && in_memory(*array)) {
         const LocalStore *store = stmt.as<LocalStore>();
         const Value &index = store ? store->index : stmt.as<Let>()->value.operands[0];
-        const bool own = index.is_local() && index.id() == loop.index;
+        const std::optional<Row> own = row_of(index, loop);
         const Access::By by = first_thread ? Access::By::first_thread : own ? Access::By::own_element : Access::By::any;
         all.push_back(of_block(*array, store != nullptr, by, deal));
+        all.back().row = own.value_or(Row{});
       }
       // Another loop may access the element at another index.
       const Access::By by = first_thread ? Access::By::first_thread : Access::By::any;
@@ -291,6 +304,33 @@ class Checker {
     for (const Access &access : all)
       for (const Access &other : before) compare(other, access);
     for (const Access &access : all) remember(access);
+  }
+
+  // The row of a loop's own elements that an index in it is of. Empty if the index may be of another thread's element.
+  std::optional<Row> row_of(const Value &index, const For &loop) const {
+    const std::int64_t length = loop.end.is_constant() ? loop.end.as_int() : 0;
+    if (is_index(index, loop)) return Row{length, false};
+    const Operation *sum = definition(index, Op::Add);
+    if (!sum || length == 0) return std::nullopt;
+    for (const int number : {0, 1})
+      if (is_index(sum->operands[1 - number], loop) && is_multiple(sum->operands[number], length))
+        return Row{length, true};
+    return std::nullopt;
+  }
+  bool is_index(const Value &value, const For &loop) const {
+    if (value.is_local() && value.id() == loop.index) return true;
+    const Operation *widened = definition(value, Op::Cast);
+    return widened && widened->type.element() == ScalarType::Int64 && is_index(widened->operands[0], loop);
+  }
+  bool is_multiple(const Value &value, std::int64_t length) const {
+    if (value.is_constant()) return value.as_int() % length == 0;
+    const Operation *product = definition(value, Op::Mul);
+    const auto is_length = [&](const Value &factor) { return factor.is_constant() && factor.as_int() == length; };
+    return product && std::ranges::any_of(product->operands, is_length);
+  }
+  const Operation *definition(const Value &value, Op op) const {
+    const auto known = value.is_local() ? definitions_.find(value.id()) : definitions_.end();
+    return known != definitions_.end() && known->second->op == op ? known->second : nullptr;
   }
 
   // Loads, at other indices, from an array that the loop stores to.
@@ -333,7 +373,7 @@ class Checker {
     if ((!first.writes && !then.writes) || !same_memory(first, then)) return;
     const bool one_thread = first.by == Access::By::first_thread && then.by == Access::By::first_thread;
     const bool own = first.by == Access::By::own_element && then.by == Access::By::own_element && !first.array &&
-                     first.which == then.which && first.deal == then.deal;
+                     first.which == then.which && first.deal == then.deal && first.row.same_threads(then.row);
     if (one_thread || own) return;
     const auto name = [&](const Access &access) {
       return access.array ? "@" + kernel_.parameters[access.which].name : fmt::format("${}", access.which);
@@ -352,6 +392,7 @@ class Checker {
   int turns_ = 2;                            // number of simulated iterations of a loop
   std::map<LocalArrayId, Allocate> memory_;  // of the block
   std::set<LocalArrayId> registers_;
+  std::map<LocalId, const Operation *> definitions_;
   SourceLocation where_;
 };
 
