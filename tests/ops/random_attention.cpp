@@ -81,9 +81,9 @@ Operation masked_attention(Drawing &draw) {
     of_sums.push_back(std::isinf(sum) ? 0 : 64 * epsilon_of(wide) * (40 + std::abs(sum) + double(size)));
   b.reverse(out, b.of(g));
   b.reverse(row_sums, std::vector<double>(expected.row_sums.size(), 0));
-  b.gradient(q, expected.of_q, scaled(expected.near_q));
-  b.gradient(k, expected.of_k, scaled(expected.near_k));
-  b.gradient(v, expected.of_v, scaled(expected.near_v));
+  b.gradient(q, expected.of_q, scaled(expected.near_q), terms);
+  b.gradient(k, expected.of_k, scaled(expected.near_k), shared * rows);
+  b.gradient(v, expected.of_v, scaled(expected.near_v), shared * rows);
   b.expect(out, expected.out, scaled(expected.near_out));
   b.expect(row_sums, expected.row_sums, std::move(of_sums));
   b.expect(products, expected.products, std::move(of_dots));

@@ -91,8 +91,9 @@ struct Building {
     if (!made.reversed) made.reversed.emplace();
     made.reversed->cotangents.push_back({operand, std::move(cotangent)});
   }
-  void gradient(std::size_t operand, std::vector<double> values, std::vector<double> tolerances) {
-    made.reversed->gradients.push_back({operand, std::move(values), std::move(tolerances)});
+  void gradient(std::size_t operand, std::vector<double> values, std::vector<double> tolerances,
+                std::int64_t addends = 1) {
+    made.reversed->gradients.push_back({operand, std::move(values), std::move(tolerances), addends});
   }
 };
 

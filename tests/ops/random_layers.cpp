@@ -91,7 +91,7 @@ Operation rms_norm(Drawing &draw) {
     NormGradients made = differentiate(cotangent);
     b.reverse(y, cotangent);
     b.gradient(x, std::move(made.x), std::move(made.near_x));
-    if (weighted) b.gradient(weight, std::move(made.weight), std::move(made.near_weight));
+    if (weighted) b.gradient(weight, std::move(made.weight), std::move(made.near_weight), rows);
   }
   std::vector<double> values, tolerances;
   for (std::int64_t i = 0; i < rows; ++i)
@@ -244,8 +244,8 @@ Operation rotary(Drawing &draw) {
       of_sines[in_table] += sign * (of_z[at] * p - of_y[at] * q);
       near_tables[in_table] += 16 * digits;
     }
-    b.gradient(cosines, std::move(of_cosines), near_tables);
-    b.gradient(sines, std::move(of_sines), std::move(near_tables));
+    b.gradient(cosines, std::move(of_cosines), near_tables, 2 * batches * heads);
+    b.gradient(sines, std::move(of_sines), std::move(near_tables), 2 * batches * heads);
   }
   b.made.calls = [=](const ops::PlanDevice &device) {
     const ops::RotaryShape shape{batches, heads, rows, 2 * pairs};
@@ -326,8 +326,8 @@ Operation group_norm(Drawing &draw) {
     NormGradients made = differentiate(cotangent);
     b.reverse(y, cotangent);
     b.gradient(x, std::move(made.x), std::move(made.near_x));
-    b.gradient(weight, std::move(made.weight), std::move(made.near_weight));
-    b.gradient(bias, std::move(made.bias), std::move(made.near_bias));
+    b.gradient(weight, std::move(made.weight), std::move(made.near_weight), batches * places);
+    b.gradient(bias, std::move(made.bias), std::move(made.near_bias), batches * places);
   }
   std::vector<double> values, near;
   for (std::int64_t i = 0; i < batches * groups; ++i) {

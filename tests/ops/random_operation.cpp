@@ -140,8 +140,8 @@ Operation layer_norm(Drawing &draw) {
       differentiate(cotangent);
       b.reverse(y, cotangent);
       b.gradient(x, std::move(values), std::move(tolerances));
-      if (weighted) b.gradient(weight, weights, of_weights);
-      if (weighted) b.gradient(bias, biases, of_biases);
+      if (weighted) b.gradient(weight, weights, of_weights, rows);
+      if (weighted) b.gradient(bias, biases, of_biases, rows);
       values.clear(), tolerances.clear();
     }
     for (const Normalised &own : each)
@@ -289,8 +289,8 @@ Operation matmul(Drawing &draw) {
           of_b[at_b] += w * b.of(a)[at_a], near_b[at_b] += per_b * std::abs(w * b.of(a)[at_a]);
         }
     b.reverse(c, cotangent);
-    b.gradient(a, std::move(of_a), std::move(near_a));
-    b.gradient(right, std::move(of_b), std::move(near_b));
+    b.gradient(a, std::move(of_a), std::move(near_a), columns);
+    b.gradient(right, std::move(of_b), std::move(near_b), rows);
     if (residual) b.gradient(added, cotangent, std::vector<double>(cotangent.size(), 0));
   }
   b.expect(c, std::move(values), std::move(tolerances));
@@ -426,9 +426,9 @@ Operation grouped_matmul(Drawing &draw) {
         tolerances[at_c] = digits * (static_cast<double>(inner) + 4) * (magnitude + std::abs(sum));
       }
   b.reverse(c, std::move(cotangent));
-  b.gradient(a, std::move(of_a), std::move(near_a));
-  b.gradient(right, std::move(of_b), std::move(near_b));
-  if (biased) b.gradient(bias, std::move(of_bias), std::move(near_bias));
+  b.gradient(a, std::move(of_a), std::move(near_a), columns);
+  b.gradient(right, std::move(of_b), std::move(near_b), rows);
+  if (biased) b.gradient(bias, std::move(of_bias), std::move(near_bias), rows);
   b.expect(c, std::move(values), std::move(tolerances));
   b.made.calls = [=, factor = factor, result = result](const ops::PlanDevice &device) {
     std::vector<std::size_t> operands{a, right, at, c};
@@ -509,9 +509,9 @@ Operation attention(Drawing &draw) {
   for (std::size_t i = 0; i < dots.size(); ++i) of_dots.push_back(digits * double(size) * 2);
   b.reverse(out, b.of(g));
   b.reverse(row_sums, zeros(rows));
-  b.gradient(q, dq, scaled(e_q));
-  b.gradient(k, dk, scaled(e_k));
-  b.gradient(v, dv, scaled(e_v));
+  b.gradient(q, dq, scaled(e_q), terms);
+  b.gradient(k, dk, scaled(e_k), rows);
+  b.gradient(v, dv, scaled(e_v), rows);
   b.expect(out, std::move(outs), scaled(std::move(e_out)));
   b.expect(row_sums, std::move(sums), std::move(of_sums));
   b.expect(products, std::move(dots), std::move(of_dots));

@@ -65,6 +65,7 @@ struct Call {
 struct Expected {
   std::size_t operand;
   std::vector<double> values, tolerances;  // a NaN stands for any
+  std::int64_t addends = 1;                // that are summed up in each element, of a gradient
 };
 
 // Of the first call of an operation, that is: the gradients of its operands for those of what it writes.
