@@ -86,6 +86,14 @@ TEST(Unsynchronised, RowsOfTheSameLengthBelongToTheSameThreads) {
   EXPECT_THAT(between_stores("%4, 0", "136", "%6, %3"), IsEmpty());
 }
 
+// The number of the row depends on the element.
+TEST(Unsynchronised, ElementsOfManyRowsBelongToOtherThreads) {
+  EXPECT_THAT(between_stores("%3, %4", "136",
+                             "0, %6 local_store $0[%7] = 2.0 %8: i32 = mul %6, 136 %9: i32 = add %8, %6 "
+                             "local_store $0[%9] = 3.0 %10: i32 = add %3, %6"),
+              Contains(HasSubstr("is written, and $")));
+}
+
 TEST(Unsynchronised, RowsOfAnotherLengthBelongToOtherThreads) {
   EXPECT_THAT(between_stores("%3, %4", "8", "16, %6"), Contains(HasSubstr("is written, and $")));
   EXPECT_THAT(between_stores("%3, %4", "136", "1, %6"), Contains(HasSubstr("is written, and $")));

@@ -313,7 +313,8 @@ class Checker {
     const Operation *sum = definition(index, Op::Add);
     if (!sum || length == 0) return std::nullopt;
     for (const int number : {0, 1})
-      if (is_index(sum->operands[1 - number], loop) && is_multiple(sum->operands[number], length))
+      if (is_index(sum->operands[1 - number], loop) && is_multiple(sum->operands[number], length) &&
+          !is_defined_in(loop, sum->operands[number]))
         return Row{length, true};
     return std::nullopt;
   }
@@ -327,6 +328,14 @@ class Checker {
     const Operation *product = definition(value, Op::Mul);
     const auto is_length = [&](const Value &factor) { return factor.is_constant() && factor.as_int() == length; };
     return product && std::ranges::any_of(product->operands, is_length);
+  }
+  static bool is_defined_in(const For &loop, const Value &value) {
+    bool found = false;
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      for_each_definition(stmt,
+                          [&](LocalId local, Type) { found = found || (value.is_local() && local == value.id()); });
+    });
+    return found;
   }
   const Operation *definition(const Value &value, Op op) const {
     const auto known = value.is_local() ? definitions_.find(value.id()) : definitions_.end();
