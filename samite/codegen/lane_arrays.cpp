@@ -61,8 +61,12 @@ LaneElements LaneArrays::elements_of_block(LocalArrayId array, const Value &inde
 }
 
 void LaneArrays::allocate(const Allocate &allocate, SourceLocation where) {
-  arrays_[allocate.array] = {allocate.type, allocate.size, values_.in_lanes(), allocate.of_block(),
-                             allocate.space == MemorySpace::strip};
+  arrays_[allocate.array] = {allocate.type,
+                             allocate.size,
+                             values_.in_lanes(),
+                             allocate.of_block(),
+                             allocate.space == MemorySpace::strip,
+                             values_.in_lanes() ? values_.mask() : ""};
   const std::string name = array_name(allocate.array);
   const auto element = allocate.of_block()  ? memory_name(allocate.type)
                        : values_.in_lanes() ? vector_in_memory(allocate.type)
@@ -137,6 +141,10 @@ void LaneArrays::store(const LocalStore &store, SourceLocation where) {
                        values_.vector(store.index), values_.vector(store.value));
     return;
   }
+  // Only the lanes that the array is for ever read it.
+  if (mask == array.mask)
+    return emission_.out.line("store_local({}, {}, {});", name, values_.scalar(store.index),
+                              values_.vector(store.value));
   const std::string guard = mask == values_.mask() ? "" : fmt::format("if (any({})) ", mask);
   emission_.out.line("{}store_local({}, {}, {}, {});", guard, mask, name, values_.scalar(store.index),
                      values_.vector(store.value));

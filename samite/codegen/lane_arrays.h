@@ -27,9 +27,10 @@ class LaneArrays {
   struct LocalArray {
     ScalarType type;
     ir::Value size;
-    bool in_lanes;  // its elements are vectors
-    bool of_block;  // its elements are an array's
-    bool of_strip;  // an element for each instance of a strip: its elements are vectors of neighbours
+    bool in_lanes;       // its elements are vectors
+    bool of_block;       // its elements are an array's
+    bool of_strip;       // an element for each instance of a strip: its elements are vectors of neighbours
+    std::string mask{};  // of the lanes that it is allocated for, if it is in lanes
   };
   const LocalArray &array_of(ir::LocalArrayId array) const;
   static bool surely_inside(const ir::Value &index, const LocalArray &array);

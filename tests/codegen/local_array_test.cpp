@@ -125,6 +125,24 @@ TEST(LocalArray, ALaneThatIsOffKeepsItsElement) {
   for (int i = 0; i < n; ++i) EXPECT_EQ(out[i], i % 2 == 0 ? i : 109);
 }
 
+// Lanes that are off in the last vector have no array, so that their elements need not be kept.
+TEST(LocalArray, LanesThatAllocateItTogetherStoreWithoutAMask) {
+  const CompiledKernel kernel(R"(kernel @k(@out: array<i32, 1>) threads 1 {
+    %0: i32 = thread_index 0
+    local $0: i32[2]
+    local_store $0[1] = 7
+    %1: bool = gt %0, 20
+    if %1 { local_store $0[1] = 9 }
+    %2: i32 = local_load $0[1]
+    store @out[%0] = %2
+  })");
+  EXPECT_THAT(kernel.source().text, HasSubstr("store_local(a0, "));
+  EXPECT_THAT(kernel.source().text, HasSubstr("store_local(m"));
+  std::vector<int> out(n);
+  kernel.run({n}, {array(out)});
+  for (int i = 0; i < n; ++i) EXPECT_EQ(out[i], i > 20 ? 9 : 7);
+}
+
 TEST(LocalArray, HoldsEveryType) {
   for (const char *type : {"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"}) {
     const std::string t = type;

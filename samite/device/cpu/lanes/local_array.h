@@ -1,7 +1,8 @@
 // Local arrays: each lane has one of its own, and element i of all lanes lies in vector i.
 //
-// No other thread sees them, so an inactive lane's element may be read and written back unchanged. A store at an index
-// that all lanes share is then a blend, and the compiler can keep the array in registers.
+// No other thread sees them, so an inactive lane's element may be read and written back unchanged, and those of lanes
+// that are inactive wherever the array is may be overwritten. A store at an index that all lanes share is then a blend,
+// or writes the whole vector, and the compiler can keep the array in registers.
 #pragma once
 
 #include "samite/device/cpu/lanes/memory.h"
@@ -18,6 +19,13 @@ SAMITE_INLINE V load_local(const V *array, i64 index) {
   return array[index];
 }
 SAMITE_INLINE Mask load_local(const Flags *array, i64 index) { return to_mask(array[index].bytes != U8(0)); }
+
+// By all lanes that have the array.
+template <class V>
+SAMITE_INLINE void store_local(V *array, i64 index, V value) {
+  array[index] = value;
+}
+SAMITE_INLINE void store_local(Flags *array, i64 index, Mask value) { array[index].bytes = from_mask<U8>(value); }
 
 template <class V>
 SAMITE_INLINE void store_local(Mask m, V *array, i64 index, V value) {
