@@ -2,6 +2,7 @@
 
 #include "samite/autodiff/activity.h"
 #include "samite/autodiff/adjoint.h"
+#include "samite/autodiff/adjoint_call.h"
 #include "samite/autodiff/linearity.h"
 #include "samite/autodiff/refusal.h"
 #include "samite/autodiff/rules.h"
@@ -9,10 +10,12 @@
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/adjoint/inline_primals.h"
+#include "samite/passes/simplify/promote.h"
 #include "samite/passes/simplify/rename.h"
 #include "samite/passes/simplify/simplify.h"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 
 namespace samite::autodiff {
@@ -54,6 +57,7 @@ class TangentDeriver {
     kernel.body = build_.take();
     kernel.local_count = build_.local_count();
     kernel.local_array_count = build_.local_array_count();
+    if (calls_adjoints_) kernel = passes::promote(expand_adjoint_calls(kernel));
     return result;
   }
 
@@ -171,8 +175,53 @@ class TangentDeriver {
     if (std::ranges::none_of(custom.results, is_active)) return;
     const CustomAdjoint flat = passes::inline_nested_primals(custom);
     refuse_what_has_no_tangent(flat, where);
+    if (std::ranges::count_if(flat.results, is_active) > most_rows && is_reversible(flat))
+      return reverse_adjoint(flat, where);
     for (const CustomResult &result : flat.results)
       if (is_active(result)) tangent_[result.local] = transposed(flat, result);
+  }
+
+  // Whether all that the adjoint does is to compute gradients of 32 or 64 bits.
+  bool is_reversible(const CustomAdjoint &custom) const {
+    bool adds = false;
+    for_each_statement(custom.adjoint, [&](const Stmt &stmt) { adds = adds || stmt.as<Accumulate>(); });
+    const auto is_wide = [](Type type) { return gradient_type(type) == type; };
+    return !adds && std::ranges::all_of(custom.results, is_wide, &CustomResult::type) &&
+           std::ranges::all_of(custom.operands, [&](const CustomOperand &each) {
+             return is_wide(each.operand.type()) && each.gradient.type() == each.operand.type();
+           });
+  }
+
+  // A linear adjoint multiplies the cotangents of the results with a matrix, and its own adjoint multiplies with the
+  // transpose: of the tangents of the operands it makes those of all results at once.
+  void reverse_adjoint(const CustomAdjoint &custom, SourceLocation where) {
+    AdjointCall call;
+    for (const CustomResult &result : custom.results) {
+      const LocalId inner = define(primal_value_, result.cotangent, result.type), tangent = build_.new_local();
+      call.inputs.push_back({inner, tangent, result.type, Value::zero(result.type)});
+      if (activity_.local[result.local]) tangent_[result.local] = Value::local(result.type, tangent);
+    }
+    const auto own_statements = [](const Stmt &, Stmt renamed) {
+      return has_effect(renamed) ? Block{} : Block{std::move(renamed)};
+    };
+    call.primal = renamed_adjoint(custom, own_statements);
+    for (const CustomOperand &each : custom.operands)
+      if (active(each.operand) && each.gradient.is_local())
+        call.seeds.push_back({value(each.gradient), tangent(each.operand)});
+    build_.append({std::move(call), where});
+    calls_adjoints_ = true;
+  }
+
+  // The statements of the adjoint under new names.
+  Block renamed_adjoint(const CustomAdjoint &custom, const std::function<Block(const Stmt &, Stmt)> &statement) {
+    std::unordered_map<LocalArrayId, LocalArrayId> arrays;
+    for_each_statement(custom.adjoint, [&](const Stmt &stmt) {
+      for_each_definition(stmt, [&](LocalId local, Type type) { define(primal_value_, local, type); });
+      if (auto *allocate = stmt.as<Allocate>()) arrays[allocate->array] = build_.new_local_array();
+    });
+    return passes::renamed(custom.adjoint, {[&](const Value &v) { return value(v); },
+                                            [&](LocalId local) { return primal_value_[local]->id(); },
+                                            [&](LocalArrayId array) { return arrays.at(array); }, statement});
   }
 
   // A linear adjoint multiplies the cotangent of a result with a row of a matrix, which gives the gradients of the
@@ -191,12 +240,7 @@ class TangentDeriver {
       const Value product = build_.cast(type, zero_of_zero_tangent(build_, tangent, raw));
       build_.local_store(sum, first, build_(Op::Add, {build_.local_load(type, sum, first), product}));
     };
-    std::unordered_map<LocalArrayId, LocalArrayId> arrays;
-    for_each_statement(custom.adjoint, [&](const Stmt &stmt) {
-      for_each_definition(stmt, [&](LocalId local, Type type) { define(primal_value_, local, type); });
-      if (auto *allocate = stmt.as<Allocate>()) arrays[allocate->array] = build_.new_local_array();
-    });
-    auto statement = [&](const Stmt &, Stmt renamed) -> Block {
+    const auto statement = [&](const Stmt &, Stmt renamed) -> Block {
       auto *accumulate = renamed.as<Accumulate>();
       if (!accumulate) return has_effect(renamed) ? Block{} : Block{std::move(renamed)};
       if (!active_array_[accumulate->array]) return {};
@@ -206,11 +250,7 @@ class TangentDeriver {
       add_product(accumulate->value, build_.operation(load));
       return build_.close(std::move(outer));
     };
-    for (Stmt &stmt :
-         passes::renamed(custom.adjoint, {[&](const Value &v) { return value(v); },
-                                          [&](LocalId local) { return primal_value_[local]->id(); },
-                                          [&](LocalArrayId array) { return arrays.at(array); }, statement}))
-      build_.append(std::move(stmt));
+    for (Stmt &stmt : renamed_adjoint(custom, statement)) build_.append(std::move(stmt));
     for (const CustomOperand &each : custom.operands)
       if (active(each.operand)) add_product(value(each.gradient), tangent(each.operand));
     return build_.local_load(type, sum, first);
@@ -322,9 +362,13 @@ class TangentDeriver {
     build_.append({std::move(copy), where});
   }
 
+  // Beyond so many results of a custom adjoint, its adjoint takes less than a run of it for each of them.
+  static constexpr std::ptrdiff_t most_rows = 8;
+
   const Kernel &primal_;
   const std::vector<bool> &active_array_;
   Activity activity_;
+  bool calls_adjoints_ = false;
   std::vector<std::uint32_t> tangent_parameter_;  // primal parameter -> its tangents, where active
   std::vector<std::optional<Value>> primal_value_, tangent_;
   std::vector<std::optional<LocalArrayId>> primal_array_, tangent_array_;

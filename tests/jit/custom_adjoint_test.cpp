@@ -264,6 +264,40 @@ TEST(CustomAdjoint, IsTransposedForATangent) {
   EXPECT_THAT(tangents, ElementsAre(sum, product, 6 * sum + 5 * product));
 }
 
+// With so many results the adjoint is not run for each of them, but differentiated. Its gradients are no function's.
+TEST(CustomAdjoint, OfManyResultsIsTransposedAtOnce) {
+  static constexpr int count = 12;
+  using Values = std::array<Double, count>;
+  Kernel kernel{"kernel", [](Array<double, 1> y, Array<const double, 1> x) {
+                  auto turned = custom_adjoint([](Values a) { return a; },
+                                               [](Values a, Values, Values cotangents) {
+                                                 LocalArray<double, count> parts;
+                                                 for (int k = 0; k < count; ++k) parts(k) = a[0] * cotangents[k];
+                                                 Double sum = 0;
+                                                 for (Int k : range(count)) {
+                                                   sum += cast<Double>(k) * parts(k);
+                                                   parts(k) = sum;
+                                                 }
+                                                 Values gradients;
+                                                 for (int k = 0; k < count; ++k) gradients[k] = parts(k);
+                                                 return gradients;
+                                               });
+                  Values values;
+                  for (int k = 0; k < count; ++k) values[k] = x(k);
+                  const Values results = turned(values);
+                  for (int k = 0; k < count; ++k) y(k) = results[k];
+                }};
+  std::vector<double> numbers(count), tangents(count), expected(count);
+  for (int k = 0; k < count; ++k) numbers[k] = k + 2, tangents[k] = 1 + k * k;
+  for (int j = 0; j < count; ++j)
+    for (int k = j; k < count; ++k) expected[j] += 2 * j * tangents[k];
+  Buffer<double> x{test::device(), {count}, numbers, Gradient::tracked}, y{test::device(), {count}, Gradient::tracked};
+  x.gradient().copy_from(tangents);
+  kernel.launch({1}, {.direction = Direction::tangent}, y, x);
+  EXPECT_EQ(y.to_vector(), numbers);
+  EXPECT_EQ(y.gradient().to_vector(), expected);
+}
+
 TEST(CustomAdjoint, WithGradientsOfArraysIsTransposedForATangent) {
   Kernel kernel{"kernel", [](Array<double, 1> y, Array<const double, 1> x) {
                   auto dot = custom_adjoint(
