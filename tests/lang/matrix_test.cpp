@@ -211,6 +211,80 @@ TEST(Matrix, FloatInverseIsAccurate) {
   for (float value : out.to_vector()) EXPECT_NEAR(value, 0, 2e-5);
 }
 
+// From 9×9 on, elimination is in loops of the kernel.
+template <class T, int N>
+Kernel<void(Array<T, 3>, Array<const T, 3>)> kernel_of_inverses() {
+  return {"inverses", [](Array<T, 3> out, Array<const T, 3> in) {
+            const Int own = thread_index();
+            const auto m = Matrix<Traced<T>, N, N>::generate([&](int i, int j) { return Traced<T>(in(own, i, j)); });
+            const auto inverted = inverse(m);
+            for (int i = 0; i < N; ++i)
+              for (int j = 0; j < N; ++j) out(own, i, j) = inverted(i, j);
+          }};
+}
+
+// More matrices than lanes, each with its own exchanges of rows, of sizes up to 1e12 and down to 1e-12.
+template <class T, int N>
+void check_large_inverses(double tolerance) {
+  constexpr int count = 37;
+  std::mt19937 generator(7);
+  std::uniform_real_distribution<double> distribution(-1, 1);
+  std::vector<T> values;
+  for (int k = 0; k < count; ++k) {
+    const double size = std::same_as<T, half> ? 1 : std::pow(10, k % 25 - 12);
+    for (int at = 0; at < N * N; ++at) {
+      const double value = (at + k) % 5 == 0 ? 0 : distribution(generator) + (at % N == (at / N + k) % N ? 3 : 0);
+      values.push_back(static_cast<T>(static_cast<float>(size * value)));
+    }
+  }
+  Buffer<T> in{test::device(), {count, N, N}, values}, out{test::device(), {count, N, N}};
+  kernel_of_inverses<T, N>().launch({count}, out, in);
+  const std::vector<T> inverted = out.to_vector();
+  for (int at = 0; at < count * N * N; ++at) {
+    const int k = at / (N * N), i = at / N % N, j = at % N;
+    double sum = i == j ? -1 : 0;
+    for (int l = 0; l < N; ++l)
+      sum +=
+          static_cast<double>(static_cast<float>(values[(k * N + i) * N + l])) * double(inverted[(k * N + l) * N + j]);
+    EXPECT_NEAR(sum, 0, tolerance) << "matrix " << k << ", element " << i << ", " << j;
+  }
+}
+
+TEST(Matrix, LargeInversesAreAccurate) {
+  check_large_inverses<float, 9>(1e-4);
+  check_large_inverses<float, 12>(1e-4);
+  check_large_inverses<double, 12>(1e-12);
+}
+
+TEST(Matrix, TheLargeInverseOfAPermutationIsItsTranspose) {
+  constexpr int size = 9;
+  std::vector<double> values(2 * size * size);
+  for (int i = 0; i < size; ++i) values[i * size + (i * 2 + 5) % size] = 1;  // the second matrix is singular
+  Buffer<double> in{test::device(), {2, size, size}, values}, out{test::device(), {2, size, size}};
+  kernel_of_inverses<double, size>().launch({2}, out, in);
+  for (int i = 0; i < size; ++i)
+    for (int j = 0; j < size; ++j) EXPECT_EQ(out.at(0, j, i), values[i * size + j]);
+  EXPECT_FALSE(std::isfinite(out.at(1, 0, 0)));
+}
+
+TEST(Matrix, LargeInversesHaveFirstAndSecondDerivatives) {
+  Kernel kernel{"large_inverse", [](Array<double, 1> out, Array<const double, 1> in) {
+                  const auto m = Matrix<Double, 9, 9>::generate([&](int i, int j) {
+                    const Double element = 0.3 * in((i + 2 * j) % 3) + (i * j % 7 - 3) * 0.1;
+                    return Double((i + 2) % 9 == j ? 3 + element * element : element);
+                  });
+                  Double sum = 0, weight = 0.3;
+                  for (const Double &element : inverse(m)) sum += sin(3 * element * weight), weight += 0.2;
+                  out(0) = sum;
+                }};
+  Buffer<double> in{test::device(), {3}, {0.7, -0.4, 1.2}, Gradient::tracked};
+  Buffer<double> out{test::device(), {1}, Gradient::tracked};
+  const GradientReport first = gradcheck([&] { kernel.launch({1}, out, in); }, {in}, {out});
+  EXPECT_TRUE(first.passed) << first;
+  const GradientReport second = hessian_check([&] { kernel.launch({1}, out, in); }, {in}, out, {.tolerance = 1e-5});
+  EXPECT_TRUE(second.passed) << second;
+}
+
 TEST(Matrix, AnElementOutsideIsAnErrorOfTheCapture) {
   std::string message = message_of<UserError>([&] {
     Matrix<float, 2, 3> m;

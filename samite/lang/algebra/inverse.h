@@ -2,16 +2,17 @@
 //
 // The determinant is a polynomial of the elements up to 6×6, and so has the right gradient everywhere; of larger
 // matrices it is by elimination (lang/algebra/elimination.h). The inverse is by cofactors up to 4×4, and by elimination
-// with row exchanges (Gauss-Jordan with partial pivoting) from 5×5 on. Where products of elements leave the range of
-// their type though the result does not, a branch computes it another way: the determinant of rows and columns that are
-// brought to one size, the inverse by elimination of the scaled matrix. The inverse of a singular matrix is infinities
-// and not-a-numbers, as 1 / 0 is.
+// with row exchanges (Gauss-Jordan with partial pivoting) from 5×5 on, in loops of the kernel from 9×9 on
+// (lang/algebra/inverse_in_loops.h). Where products of elements leave the range of their type though the result does
+// not, a branch computes it another way: the determinant of rows and columns that are brought to one size, the inverse
+// by elimination of the scaled matrix. The inverse of a singular matrix is infinities and not-a-numbers, as 1 / 0 is.
 //
 // For n = 2 … 6 the determinant is 124, 243, 452, 841 and 1614 operations in the IR, with that branch and without it 4,
 // 17, 52, 139 and 346 beside those that choose; the inverse is 78, 228, 563, 612 and 1024.
 #pragma once
 
 #include "samite/lang/algebra/elimination.h"
+#include "samite/lang/algebra/inverse_in_loops.h"
 
 namespace samite {
 namespace lang {
@@ -239,6 +240,8 @@ auto inverse(const A &a, SourceLocation where = std::source_location::current())
             lang::is_moderate(m, lang::determinant_for_inverse(stop_gradient(m))), where,
             [&] { inverse = lang::inverse_by_cofactors(m); }, [&] { inverse = lang::inverse_of_any_size(m); });
         return inverse;
+      } else if constexpr (N > 8 && !Scalar<T>) {
+        return lang::inverse_in_loops(m, where);
       } else {
         return lang::inverse_of_any_size(m);
       }
