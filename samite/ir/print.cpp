@@ -189,151 +189,155 @@ class Printer {
   }
 
   void print(const Stmt &stmt) {
-    std::string where = location(stmt.where());
-    visit(
-        stmt,
-        [&](const Let &let) {
-          write("{}: {} = {}{}", local(let.local), name(let.value.type), operation(let.value), where);
-        },
-        [&](const Assign &assign) { write("assign {} = {}{}", local(assign.local), value(assign.value), where); },
-        [&](const Store &store) {
-          write("store {} = {}{}", element(store.array, store.indices), value(store.value), where);
-        },
-        [&](const Accumulate &accumulate) {
-          write("accumulate {}{}{}{} += {}{}", accumulate.atomic ? "atomic " : "",
-                accumulate.over_launch  ? "over_launch "
-                : accumulate.over_lanes ? "over_lanes "
-                                        : "",
-                accumulate.of_gradient ? "gradient " : "", element(accumulate.array, accumulate.indices),
-                value(accumulate.value), where);
-        },
-        [&](const Allocate &allocate) {
-          std::string memory;
-          if (!std::holds_alternative<LinearLayout>(allocate.layout)) memory += " " + to_string(allocate.layout);
-          if (allocate.stages > 1) memory += fmt::format(" stages {}", allocate.stages);
-          if (allocate.units) memory += " units " + value(*allocate.units);
-          if (allocate.offset) memory += fmt::format(" offset {}", *allocate.offset);
-          if (allocate.team_bytes != 0) memory += fmt::format(" teams {}", allocate.team_bytes);
-          if (const auto &buffer = allocate.buffer)
-            memory += fmt::format(" buffer {} of {}", value(buffer->number), local_array(buffer->of));
-          write("{} {}: {}[{}]{}{}", keyword(allocate.space), local_array(allocate.array), name(allocate.type),
-                value(allocate.size), memory, where);
-        },
-        [&](const LocalStore &store) {
-          write("local_store {}[{}] = {}{}", local_array(store.array), value(store.index), value(store.value), where);
-        },
-        [&](const TileCall &call) {
-          std::string operands;
-          for (const TileMemory &operand : call.operands)
-            operands += (operands.empty() ? "" : ", ") + tile_memory(operand);
-          write("tile_call {} {} {} = {}{}{}{}", info(call.op).name, call.attribute, tile_memory(call.result), operands,
-                call.sums ? " by " + to_string(*call.sums) : "", because(call.why_no_loop), where);
-        },
-        [&](const TileLoad &load) {
-          write("tile_load {} = {}{}{}", tile_memory(load.result),
-                load.stream ? "next " + local_array(*load.stream) : element(load.array, load.indices),
-                units(load.in_units), where);
-        },
-        [&](const MainLoop &loop) {
-          const auto of_array = [&](const Transfer &factor) {
-            return fmt::format("{} step {}, {}{}{}", transfer(factor), factor.rows, factor.columns,
-                               factor.parts == 1 ? "" : fmt::format(" in {}", factor.parts), units(factor.in_units));
-          };
-          write("main_loop {}{} {} += {}, {}{}{} by {}{}{}{}", role_words(loop.role), loop.attribute,
-                tile_memory(loop.result), of_array(loop.factors[0]), of_array(loop.factors[1]),
-                loop.count ? " for " + value(*loop.count) : "",
-                loop.barriers ? " barriers " + tile_memory(*loop.barriers) : "", to_string(loop.sums),
-                loop.terms ? " terms " + value(*loop.terms) : "", because(loop.why_by_threads), where);
-        },
-        [&](const WindowProduct &product) {
-          write("window_product {}{} {} += {}, {} barriers {} by {}{}{}{}{}{}{}", role_words(product.role),
-                product.attribute, tile_memory(product.result), tile_memory(product.first), transfer(product.second),
-                tile_memory(product.barriers), to_string(product.sums), product.has_window ? " has_window" : "",
-                product.keeps_window ? " keeps_window" : "",
-                product.runs_into ? " runs_into " + local_array(*product.runs_into) : "",
-                product.takes_turn ? " takes_turn" : "", product.gives_turn ? " gives_turn" : "", where);
-        },
-        [&](const StageProduct &product) {
-          write("stage_product {} {} {} {}, {} barriers {} by {}{}", product.attribute, tile_memory(product.result),
-                product.sets ? "=" : "+=", tile_memory(product.factors[0]), tile_memory(product.factors[1]),
-                tile_memory(product.barriers), to_string(product.sums), where);
-        },
-        [&](const LoadStream &stream) {
-          write("load_stream {} inside {}: i32 to {} = {} step {}, {}{}{}", local_array(stream.stream),
-                local(stream.inside), tile_memory(stream.to), element(stream.array, stream.indices), stream.rows,
-                stream.columns, units(stream.in_units), where);
-        },
-        [&](const BringWindows &bring) {
-          std::string windows;
-          for (const BringWindows::Window &window : bring.windows)
-            windows += fmt::format("{}{}{} of {}{}", windows.empty() ? "" : ", ", tile_memory(window.ring),
-                                   window.values ? " values" : "", element(window.array, window.indices),
-                                   copied(window.why_copy));
-          write("bring_windows {}{} to {}{}", role_words(bring.role), tile_memory(bring.barriers), windows, where);
-        },
-        [&](const ReleaseWindows &release) { write("release_windows {}{}", local_array(release.barriers), where); },
-        [&](const Prefetch &fetch) {
-          write("prefetch {}: {}{}", element(fetch.array, fetch.indices), name(fetch.type), where);
-        },
-        [&](const LoadPack &load) {
-          std::string locals;
-          for (const LocalId each : load.locals)
-            locals += fmt::format("{}{}: {}", locals.empty() ? "" : ", ", local(each), name(load.type));
-          write("load_pack {}{} = {}{}", keyword(load.how), locals, element(load.array, load.indices), where);
-        },
-        [&](const StorePack &store) {
-          write("{} {} {} {}{}", keyword(store.how), element(store.array, store.indices), store.adds() ? "+=" : "=",
-                list(store.values), where);
-        },
-        [&](const Barrier &barrier) {
-          write("barrier{}{}", barrier.threads == 0 ? "" : fmt::format(" {}", barrier.threads), where);
-        },
-        [&](const CommitCopies &) { write("commit_copies{}", where); },
-        [&](const WaitForCopies &wait) { write("wait_for_copies {}{}", wait.groups, where); },
-        [&](const Print &print) { write("print {}{}", message(print.message, "\"\""), where); },
-        [&](const Check &check) {
-          std::string text = message(check.message, "");
-          write("check {}{}{}{}{}{}", check.race ? "race " : "", value(check.condition),
-                check.instance.empty() ? "" : fmt::format(" of ({})", list(check.instance)), text.empty() ? "" : ", ",
-                text, where);
-        },
-        [&](const If &branch) {
-          write("if {}{}{} {{\n", value(branch.condition), results(branch.results), where);
-          print_nested(branch.then_block);
-          if (!branch.else_block.empty()) {
-            indent();
-            write("}} else {{\n");
-            print_nested(branch.else_block);
-          }
-          indent();
-          write("}}");
-        },
-        [&](const For &loop) {
-          write("{} {}: {} in {} .. {} step {}{}{} {{\n", keyword(loop.kind), local(loop.index), name(loop.type),
-                value(loop.begin), value(loop.end), value(loop.step), clauses(loop), where);
-          print_nested(loop.body);
-          indent();
-          write("}}");
-        },
-        [&](const While &loop) {
-          write("while{}{} {{\n", carried(loop.carried), where);
-          print_nested(loop.condition_block);
-          indent();
-          write("}} test {} {{\n", value(loop.condition));
-          print_nested(loop.body);
-          indent();
-          write("}}");
-        },
-        [&](const Labelled &labelled) {
-          write("label {}{} {{\n", labelled.label, where);
-          print_nested(labelled.body);
-          indent();
-          write("}}");
-        },
-        [&](const Leave &leave) { write("leave {}{}", leave.label, where); },
-        [&](const CustomAdjoint &custom) { print(custom, where); },
-        [&](const AdjointCall &call) { print(call, where); });
+    const std::string where = location(stmt.where());
+    visit(stmt, [&](const auto &kind) { print(kind, where); });
   }
+  void print(const Let &let, const std::string &where) {
+    write("{}: {} = {}{}", local(let.local), name(let.value.type), operation(let.value), where);
+  }
+  void print(const Assign &assign, const std::string &where) {
+    write("assign {} = {}{}", local(assign.local), value(assign.value), where);
+  }
+  void print(const Store &store, const std::string &where) {
+    write("store {} = {}{}", element(store.array, store.indices), value(store.value), where);
+  }
+  void print(const Accumulate &accumulate, const std::string &where) {
+    write("accumulate {}{}{}{} += {}{}", accumulate.atomic ? "atomic " : "",
+          accumulate.over_launch  ? "over_launch "
+          : accumulate.over_lanes ? "over_lanes "
+                                  : "",
+          accumulate.of_gradient ? "gradient " : "", element(accumulate.array, accumulate.indices),
+          value(accumulate.value), where);
+  }
+  void print(const Allocate &allocate, const std::string &where) {
+    std::string memory;
+    if (!std::holds_alternative<LinearLayout>(allocate.layout)) memory += " " + to_string(allocate.layout);
+    if (allocate.stages > 1) memory += fmt::format(" stages {}", allocate.stages);
+    if (allocate.units) memory += " units " + value(*allocate.units);
+    if (allocate.offset) memory += fmt::format(" offset {}", *allocate.offset);
+    if (allocate.team_bytes != 0) memory += fmt::format(" teams {}", allocate.team_bytes);
+    if (const auto &buffer = allocate.buffer)
+      memory += fmt::format(" buffer {} of {}", value(buffer->number), local_array(buffer->of));
+    write("{} {}: {}[{}]{}{}", keyword(allocate.space), local_array(allocate.array), name(allocate.type),
+          value(allocate.size), memory, where);
+  }
+  void print(const LocalStore &store, const std::string &where) {
+    write("local_store {}[{}] = {}{}", local_array(store.array), value(store.index), value(store.value), where);
+  }
+  void print(const TileCall &call, const std::string &where) {
+    std::string operands;
+    for (const TileMemory &operand : call.operands) operands += (operands.empty() ? "" : ", ") + tile_memory(operand);
+    write("tile_call {} {} {} = {}{}{}{}", info(call.op).name, call.attribute, tile_memory(call.result), operands,
+          call.sums ? " by " + to_string(*call.sums) : "", because(call.why_no_loop), where);
+  }
+  void print(const TileLoad &load, const std::string &where) {
+    write("tile_load {} = {}{}{}", tile_memory(load.result),
+          load.stream ? "next " + local_array(*load.stream) : element(load.array, load.indices), units(load.in_units),
+          where);
+  }
+  void print(const MainLoop &loop, const std::string &where) {
+    const auto of_array = [&](const Transfer &factor) {
+      return fmt::format("{} step {}, {}{}{}", transfer(factor), factor.rows, factor.columns,
+                         factor.parts == 1 ? "" : fmt::format(" in {}", factor.parts), units(factor.in_units));
+    };
+    write("main_loop {}{} {} += {}, {}{}{} by {}{}{}{}", role_words(loop.role), loop.attribute,
+          tile_memory(loop.result), of_array(loop.factors[0]), of_array(loop.factors[1]),
+          loop.count ? " for " + value(*loop.count) : "",
+          loop.barriers ? " barriers " + tile_memory(*loop.barriers) : "", to_string(loop.sums),
+          loop.terms ? " terms " + value(*loop.terms) : "", because(loop.why_by_threads), where);
+  }
+  void print(const WindowProduct &product, const std::string &where) {
+    write("window_product {}{} {} += {}, {} barriers {} by {}{}{}{}{}{}{}", role_words(product.role), product.attribute,
+          tile_memory(product.result), tile_memory(product.first), transfer(product.second),
+          tile_memory(product.barriers), to_string(product.sums), product.has_window ? " has_window" : "",
+          product.keeps_window ? " keeps_window" : "",
+          product.runs_into ? " runs_into " + local_array(*product.runs_into) : "",
+          product.takes_turn ? " takes_turn" : "", product.gives_turn ? " gives_turn" : "", where);
+  }
+  void print(const StageProduct &product, const std::string &where) {
+    write("stage_product {} {} {} {}, {} barriers {} by {}{}", product.attribute, tile_memory(product.result),
+          product.sets ? "=" : "+=", tile_memory(product.factors[0]), tile_memory(product.factors[1]),
+          tile_memory(product.barriers), to_string(product.sums), where);
+  }
+  void print(const LoadStream &stream, const std::string &where) {
+    write("load_stream {} inside {}: i32 to {} = {} step {}, {}{}{}", local_array(stream.stream), local(stream.inside),
+          tile_memory(stream.to), element(stream.array, stream.indices), stream.rows, stream.columns,
+          units(stream.in_units), where);
+  }
+  void print(const BringWindows &bring, const std::string &where) {
+    std::string windows;
+    for (const BringWindows::Window &window : bring.windows)
+      windows +=
+          fmt::format("{}{}{} of {}{}", windows.empty() ? "" : ", ", tile_memory(window.ring),
+                      window.values ? " values" : "", element(window.array, window.indices), copied(window.why_copy));
+    write("bring_windows {}{} to {}{}", role_words(bring.role), tile_memory(bring.barriers), windows, where);
+  }
+  void print(const ReleaseWindows &release, const std::string &where) {
+    write("release_windows {}{}", local_array(release.barriers), where);
+  }
+  void print(const Prefetch &fetch, const std::string &where) {
+    write("prefetch {}: {}{}", element(fetch.array, fetch.indices), name(fetch.type), where);
+  }
+  void print(const LoadPack &load, const std::string &where) {
+    std::string locals;
+    for (const LocalId each : load.locals)
+      locals += fmt::format("{}{}: {}", locals.empty() ? "" : ", ", local(each), name(load.type));
+    write("load_pack {}{} = {}{}", keyword(load.how), locals, element(load.array, load.indices), where);
+  }
+  void print(const StorePack &store, const std::string &where) {
+    write("{} {} {} {}{}", keyword(store.how), element(store.array, store.indices), store.adds() ? "+=" : "=",
+          list(store.values), where);
+  }
+  void print(const Barrier &barrier, const std::string &where) {
+    write("barrier{}{}", barrier.threads == 0 ? "" : fmt::format(" {}", barrier.threads), where);
+  }
+  void print(const CommitCopies &, const std::string &where) { write("commit_copies{}", where); }
+
+  void print(const WaitForCopies &wait, const std::string &where) { write("wait_for_copies {}{}", wait.groups, where); }
+
+  void print(const Print &print, const std::string &where) {
+    write("print {}{}", message(print.message, "\"\""), where);
+  }
+  void print(const Check &check, const std::string &where) {
+    std::string text = message(check.message, "");
+    write("check {}{}{}{}{}{}", check.race ? "race " : "", value(check.condition),
+          check.instance.empty() ? "" : fmt::format(" of ({})", list(check.instance)), text.empty() ? "" : ", ", text,
+          where);
+  }
+  void print(const If &branch, const std::string &where) {
+    write("if {}{}{} {{\n", value(branch.condition), results(branch.results), where);
+    print_nested(branch.then_block);
+    if (!branch.else_block.empty()) {
+      indent();
+      write("}} else {{\n");
+      print_nested(branch.else_block);
+    }
+    indent();
+    write("}}");
+  }
+  void print(const For &loop, const std::string &where) {
+    write("{} {}: {} in {} .. {} step {}{}{} {{\n", keyword(loop.kind), local(loop.index), name(loop.type),
+          value(loop.begin), value(loop.end), value(loop.step), clauses(loop), where);
+    print_nested(loop.body);
+    indent();
+    write("}}");
+  }
+  void print(const While &loop, const std::string &where) {
+    write("while{}{} {{\n", carried(loop.carried), where);
+    print_nested(loop.condition_block);
+    indent();
+    write("}} test {} {{\n", value(loop.condition));
+    print_nested(loop.body);
+    indent();
+    write("}}");
+  }
+  void print(const Labelled &labelled, const std::string &where) {
+    write("label {}{} {{\n", labelled.label, where);
+    print_nested(labelled.body);
+    indent();
+    write("}}");
+  }
+  void print(const Leave &leave, const std::string &where) { write("leave {}{}", leave.label, where); }
 
   std::string clauses(const For &loop) const { return notes(loop) + products(loop.products) + carried(loop.carried); }
   std::string products(const LoopProducts &products) const {

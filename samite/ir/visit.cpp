@@ -265,142 +265,152 @@ void for_each_definition(const Stmt &stmt, const std::function<void(LocalId, Typ
 
 namespace {
 
-LoopProducts with_terms(LoopProducts products, const std::function<Value(const Value &)> &f) {
-  for (LoopProduct &product : products.declared)
-    for (LoopProduct::Factor &factor : product.factors)
-      if (factor.terms) factor.terms = f(*factor.terms);
-  return products;
-}
+// A statement with other operands, kind by kind.
+class OperandMap {
+ public:
+  OperandMap(const Stmt &stmt, const std::function<Value(const Value &)> &f) : stmt_(stmt), f_(f) {}
+
+  Stmt operator()(Let let) const {
+    let.value.operands = all(std::move(let.value.operands));
+    return Stmt(std::move(let), stmt_.where());
+  }
+  Stmt operator()(Assign assign) const {
+    assign.value = f_(assign.value);
+    return Stmt(assign, stmt_.where());
+  }
+  Stmt operator()(Store store) const {
+    store.indices = all(std::move(store.indices));
+    store.value = f_(store.value);
+    return Stmt(std::move(store), stmt_.where());
+  }
+  Stmt operator()(Accumulate accumulate) const {
+    accumulate.indices = all(std::move(accumulate.indices));
+    accumulate.value = f_(accumulate.value);
+    return Stmt(std::move(accumulate), stmt_.where());
+  }
+  Stmt operator()(Allocate allocate) const {
+    allocate.size = f_(allocate.size);
+    if (allocate.units) allocate.units = f_(*allocate.units);
+    if (allocate.buffer) allocate.buffer->number = f_(allocate.buffer->number);
+    return Stmt(allocate, stmt_.where());
+  }
+  Stmt operator()(LocalStore store) const {
+    store.index = f_(store.index);
+    store.value = f_(store.value);
+    return Stmt(store, stmt_.where());
+  }
+  Stmt operator()(TileLoad load) const {
+    load.indices = all(std::move(load.indices));
+    return Stmt(std::move(load), stmt_.where());
+  }
+  Stmt operator()(MainLoop loop) const {
+    for (Transfer &factor : loop.factors) factor.indices = all(std::move(factor.indices));
+    if (loop.count) loop.count = f_(*loop.count);
+    if (loop.terms) loop.terms = f_(*loop.terms);
+    return Stmt(std::move(loop), stmt_.where());
+  }
+  Stmt operator()(WindowProduct product) const {
+    product.second.indices = all(std::move(product.second.indices));
+    return Stmt(std::move(product), stmt_.where());
+  }
+  Stmt operator()(LoadStream stream) const {
+    stream.indices = all(std::move(stream.indices));
+    return Stmt(std::move(stream), stmt_.where());
+  }
+  Stmt operator()(BringWindows bring) const {
+    for (BringWindows::Window &window : bring.windows) window.indices = all(std::move(window.indices));
+    return Stmt(std::move(bring), stmt_.where());
+  }
+  Stmt operator()(Prefetch fetch) const {
+    fetch.indices = all(std::move(fetch.indices));
+    return Stmt(std::move(fetch), stmt_.where());
+  }
+  Stmt operator()(LoadPack load) const {
+    load.indices = all(std::move(load.indices));
+    return Stmt(std::move(load), stmt_.where());
+  }
+  Stmt operator()(StorePack store) const {
+    store.indices = all(std::move(store.indices));
+    store.values = all(std::move(store.values));
+    return Stmt(std::move(store), stmt_.where());
+  }
+  Stmt operator()(Print print) const {
+    print.message.values = all(std::move(print.message.values));
+    return Stmt(std::move(print), stmt_.where());
+  }
+  Stmt operator()(Check check) const {
+    check.condition = f_(check.condition);
+    check.message.values = all(std::move(check.message.values));
+    check.instance = all(std::move(check.instance));
+    return Stmt(std::move(check), stmt_.where());
+  }
+  Stmt operator()(const If &branch) const {
+    If mapped{f_(branch.condition), map_operands(branch.then_block, f_), map_operands(branch.else_block, f_),
+              branch.results};
+    for (BranchResult &result : mapped.results)
+      result.then_value = f_(result.then_value), result.else_value = f_(result.else_value);
+    return Stmt(std::move(mapped), stmt_.where());
+  }
+  Stmt operator()(const For &loop) const {
+    For mapped = loop;
+    mapped.begin = f_(loop.begin), mapped.end = f_(loop.end), mapped.step = f_(loop.step);
+    mapped.body = map_operands(loop.body, f_);
+    mapped.carried = carried(loop.carried), mapped.products = with_terms(loop.products);
+    return Stmt(std::move(mapped), stmt_.where());
+  }
+  Stmt operator()(const While &loop) const {
+    While mapped{map_operands(loop.condition_block, f_), loop.condition, map_operands(loop.body, f_), loop.carried};
+    mapped.condition = f_(mapped.condition);
+    mapped.carried = carried(std::move(mapped.carried));
+    return Stmt(std::move(mapped), stmt_.where());
+  }
+  Stmt operator()(const Labelled &labelled) const {
+    return Stmt(Labelled{labelled.label, map_operands(labelled.body, f_)}, stmt_.where());
+  }
+  Stmt operator()(CustomAdjoint custom) const {
+    for (Block *nested : {&custom.primal, &custom.replay, &custom.adjoint}) *nested = map_operands(*nested, f_);
+    for (CustomResult &result : custom.results) result.value = f_(result.value), result.replayed = f_(result.replayed);
+    for (CustomOperand &each : custom.operands) each.operand = f_(each.operand), each.gradient = f_(each.gradient);
+    return Stmt(std::move(custom), stmt_.where());
+  }
+  Stmt operator()(AdjointCall call) const {
+    call.primal = map_operands(call.primal, f_);
+    for (AdjointInput &input : call.inputs) input.value = f_(input.value);
+    for (AdjointSeed &seed : call.seeds) seed.output = f_(seed.output), seed.cotangent = f_(seed.cotangent);
+    return Stmt(std::move(call), stmt_.where());
+  }
+  Stmt operator()(const TileCall &) const { return stmt_; }
+  Stmt operator()(const StageProduct &) const { return stmt_; }
+  Stmt operator()(const ReleaseWindows &) const { return stmt_; }
+  Stmt operator()(const Barrier &) const { return stmt_; }
+  Stmt operator()(const CommitCopies &) const { return stmt_; }
+  Stmt operator()(const WaitForCopies &) const { return stmt_; }
+  Stmt operator()(const Leave &) const { return stmt_; }
+
+ private:
+  std::vector<Value> all(std::vector<Value> values) const {
+    for (Value &value : values) value = f_(value);
+    return values;
+  }
+  std::vector<Carried> carried(std::vector<Carried> values) const {
+    for (Carried &value : values) value.initial = f_(value.initial), value.next = f_(value.next);
+    return values;
+  }
+  LoopProducts with_terms(LoopProducts products) const {
+    for (LoopProduct &product : products.declared)
+      for (LoopProduct::Factor &factor : product.factors)
+        if (factor.terms) factor.terms = f_(*factor.terms);
+    return products;
+  }
+
+  const Stmt &stmt_;
+  const std::function<Value(const Value &)> &f_;
+};
 
 }  // namespace
 
 Stmt map_operands(const Stmt &stmt, const std::function<Value(const Value &)> &f) {
-  auto map_all = [&](std::vector<Value> values) {
-    for (Value &value : values) value = f(value);
-    return values;
-  };
-  auto map_carried = [&](std::vector<Carried> values) {
-    for (Carried &value : values) value.initial = f(value.initial), value.next = f(value.next);
-    return values;
-  };
-  return visit(
-      stmt,
-      [&](Let let) {
-        let.value.operands = map_all(std::move(let.value.operands));
-        return Stmt(std::move(let), stmt.where());
-      },
-      [&](Assign assign) {
-        assign.value = f(assign.value);
-        return Stmt(assign, stmt.where());
-      },
-      [&](Store store) {
-        store.indices = map_all(std::move(store.indices));
-        store.value = f(store.value);
-        return Stmt(std::move(store), stmt.where());
-      },
-      [&](Accumulate accumulate) {
-        accumulate.indices = map_all(std::move(accumulate.indices));
-        accumulate.value = f(accumulate.value);
-        return Stmt(std::move(accumulate), stmt.where());
-      },
-      [&](Allocate allocate) {
-        allocate.size = f(allocate.size);
-        if (allocate.units) allocate.units = f(*allocate.units);
-        if (allocate.buffer) allocate.buffer->number = f(allocate.buffer->number);
-        return Stmt(allocate, stmt.where());
-      },
-      [&](LocalStore store) {
-        store.index = f(store.index);
-        store.value = f(store.value);
-        return Stmt(store, stmt.where());
-      },
-      [&](const TileCall &) { return stmt; },
-      [&](TileLoad load) {
-        load.indices = map_all(std::move(load.indices));
-        return Stmt(std::move(load), stmt.where());
-      },
-      [&](MainLoop loop) {
-        for (Transfer &factor : loop.factors) factor.indices = map_all(std::move(factor.indices));
-        if (loop.count) loop.count = f(*loop.count);
-        if (loop.terms) loop.terms = f(*loop.terms);
-        return Stmt(std::move(loop), stmt.where());
-      },
-      [&](WindowProduct product) {
-        product.second.indices = map_all(std::move(product.second.indices));
-        return Stmt(std::move(product), stmt.where());
-      },
-      [&](const StageProduct &) { return stmt; },
-      [&](LoadStream stream) {
-        stream.indices = map_all(std::move(stream.indices));
-        return Stmt(std::move(stream), stmt.where());
-      },
-      [&](BringWindows bring) {
-        for (BringWindows::Window &window : bring.windows) window.indices = map_all(std::move(window.indices));
-        return Stmt(std::move(bring), stmt.where());
-      },
-      [&](const ReleaseWindows &release) { return Stmt(release, stmt.where()); },
-      [&](Prefetch fetch) {
-        fetch.indices = map_all(std::move(fetch.indices));
-        return Stmt(std::move(fetch), stmt.where());
-      },
-      [&](LoadPack load) {
-        load.indices = map_all(std::move(load.indices));
-        return Stmt(std::move(load), stmt.where());
-      },
-      [&](StorePack store) {
-        store.indices = map_all(std::move(store.indices));
-        store.values = map_all(std::move(store.values));
-        return Stmt(std::move(store), stmt.where());
-      },
-      [&](const Barrier &) { return stmt; }, [&](const CommitCopies &) { return stmt; },
-      [&](const WaitForCopies &) { return stmt; },
-      [&](Print print) {
-        print.message.values = map_all(std::move(print.message.values));
-        return Stmt(std::move(print), stmt.where());
-      },
-      [&](Check check) {
-        check.condition = f(check.condition);
-        check.message.values = map_all(std::move(check.message.values));
-        check.instance = map_all(std::move(check.instance));
-        return Stmt(std::move(check), stmt.where());
-      },
-      [&](const If &branch) {
-        If mapped{f(branch.condition), map_operands(branch.then_block, f), map_operands(branch.else_block, f),
-                  branch.results};
-        for (BranchResult &result : mapped.results)
-          result.then_value = f(result.then_value), result.else_value = f(result.else_value);
-        return Stmt(std::move(mapped), stmt.where());
-      },
-      [&](const For &loop) {
-        For mapped = loop;
-        mapped.begin = f(loop.begin), mapped.end = f(loop.end), mapped.step = f(loop.step);
-        mapped.body = map_operands(loop.body, f);
-        mapped.carried = map_carried(loop.carried), mapped.products = with_terms(loop.products, f);
-        return Stmt(std::move(mapped), stmt.where());
-      },
-      [&](const While &loop) {
-        While mapped{map_operands(loop.condition_block, f), loop.condition, map_operands(loop.body, f), loop.carried};
-        mapped.condition = f(mapped.condition);
-        mapped.carried = map_carried(std::move(mapped.carried));
-        return Stmt(std::move(mapped), stmt.where());
-      },
-      [&](const Labelled &labelled) {
-        return Stmt(Labelled{labelled.label, map_operands(labelled.body, f)}, stmt.where());
-      },
-      [&](const Leave &) { return stmt; },
-      [&](CustomAdjoint custom) {
-        for (Block *nested : {&custom.primal, &custom.replay, &custom.adjoint}) *nested = map_operands(*nested, f);
-        for (CustomResult &result : custom.results)
-          result.value = f(result.value), result.replayed = f(result.replayed);
-        for (CustomOperand &each : custom.operands) each.operand = f(each.operand), each.gradient = f(each.gradient);
-        return Stmt(std::move(custom), stmt.where());
-      },
-      [&](AdjointCall call) {
-        call.primal = map_operands(call.primal, f);
-        for (AdjointInput &input : call.inputs) input.value = f(input.value);
-        for (AdjointSeed &seed : call.seeds) seed.output = f(seed.output), seed.cotangent = f(seed.cotangent);
-        return Stmt(std::move(call), stmt.where());
-      });
+  return std::visit(OperandMap(stmt, f), stmt.kind());
 }
 
 Block map_operands(const Block &block, const std::function<Value(const Value &)> &f) {

@@ -7,7 +7,7 @@
 
 namespace samite::house {
 
-// What is measured, such as "lines of samite/ir/verify.cpp", "lines of build_variant in samite/jit/build_variant.cpp"
+// What is measured, such as "lines of samite/ir/print.cpp", "lines of build_variant in samite/jit/build_variant.cpp"
 // or "members of Variant in samite/jit/variant.h", with its size. Of functions of one name in a file, the longest one.
 using Sizes = std::map<std::string, int>;
 
