@@ -5,20 +5,41 @@
 namespace samite::ir {
 namespace {
 
+// A product that an iteration computes: its sums and factors. `fed`: the second factor is a ring of bulk copies.
+struct Computed {
+  LocalArrayId result;
+  std::array<LocalArrayId, 2> factors;
+  bool fed = false;
+};
+std::vector<Computed> products_computed(const For &loop) {
+  std::vector<Computed> found;
+  for (const Stmt &stmt : loop.body) {
+    if (const auto *call = stmt.as<TileCall>(); call && call->op == Op::MatMul)
+      found.push_back({call->result.array, {call->operands[0].array, call->operands[1].array}});
+    if (const auto *product = stmt.as<WindowProduct>())
+      found.push_back({product->result.array, {product->first.array, product->second.ring.array}, true});
+  }
+  return found;
+}
+
 std::string declared_error(const For &loop, const Kernel &kernel) {
   const LoopProducts &products = loop.products;
   if (products.declared.empty()) return products.and_more ? "a loop that does more than compute no products" : "";
   if (loop.kind != LoopKind::Serial || !is_tile_kernel(kernel)) return "products of a loop that runs in no order";
-  const std::vector<const TileCall *> calls = product_calls(loop);
-  if (calls.size() != products.declared.size())
-    return fmt::format("a loop declares {} products, and computes {}", products.declared.size(), calls.size());
-  if (calls.size() > 1 && !products.and_more) return "a loop that only adds a product to its sums declares several";
-  for (std::size_t i = 0; i < calls.size(); ++i) {
+  const std::vector<Computed> computed = products_computed(loop);
+  if (computed.size() != products.declared.size())
+    return fmt::format("a loop declares {} products, and computes {}", products.declared.size(), computed.size());
+  if (computed.size() > 1 && !products.and_more) return "a loop that only adds a product to its sums declares several";
+  for (std::size_t i = 0; i < computed.size(); ++i) {
     const LoopProduct &product = products.declared[i];
-    if (product.result != calls[i]->result.array) return fmt::format("a product to ${} is none", product.result);
+    if (product.result != computed[i].result) return fmt::format("a product to ${} is none", product.result);
+    if (product.from_zero && !products.and_more)
+      return fmt::format("a product to ${} of a loop that only adds to its sums begins with zeros", product.result);
     for (std::size_t f = 0; f < 2; ++f) {
       const LoopProduct::Factor &factor = product.factors[f];
-      if (factor.tile != calls[i]->operands[f].array) return fmt::format("a factor ${} is none", factor.tile);
+      if (factor.tile != computed[i].factors[f]) return fmt::format("a factor ${} is none", factor.tile);
+      if (f == 1 && computed[i].fed && factor.window != factor.tile)
+        return fmt::format("a ring ${} is not declared as a window", factor.tile);
       if ((factor.terms || factor.shared) && !factor.window)
         return fmt::format("a factor ${} that is no window has terms, or is shared", factor.tile);
       if (factor.terms && factor.terms->type() != Type(ScalarType::Int32))
@@ -31,9 +52,10 @@ std::string declared_error(const For &loop, const Kernel &kernel) {
 // A group has its turn at the start and end of each iteration: it passes it once, and then takes it once.
 std::string turns_error(const For &loop, const Kernel &kernel) {
   std::string turns;
-  for (const Stmt &stmt : loop.body)
-    if (const auto *product = stmt.as<WindowProduct>())
-      turns += std::string(product->takes_turn ? "t" : "") + (product->gives_turn ? "g" : "");
+  for (const std::size_t place : window_products(loop)) {
+    const auto &product = *loop.body[place].as<WindowProduct>();
+    turns += std::string(product.takes_turn ? "t" : "") + (product.gives_turn ? "g" : "");
+  }
   const bool right = kernel.producers != 0 && loop.kind == LoopKind::Serial && turns == "gt";
   return right ? "" : "a loop in turns must give its turn once and then take it once";
 }
@@ -45,6 +67,13 @@ std::vector<const TileCall *> product_calls(const For &loop) {
   for (const Stmt &stmt : loop.body)
     if (const auto *call = stmt.as<TileCall>(); call && call->op == Op::MatMul) calls.push_back(call);
   return calls;
+}
+
+std::vector<std::size_t> window_products(const For &loop) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < loop.body.size() && !loop.products.declared.empty(); ++i)
+    if (loop.body[i].as<WindowProduct>()) places.push_back(i);
+  return places;
 }
 
 const TileLoad *load_of(const For &loop, LocalArrayId tile) {

@@ -14,6 +14,10 @@ namespace samite::ir {
 // The calls of the products that an iteration computes, in order: those of a loop's declared products.
 std::vector<const TileCall *> product_calls(const For &loop);
 
+// Positions in the body of the products of a loop that bulk copies feed (`WindowProduct`), one for each declared
+// product, in order. Empty if threads multiply them, or if nothing is declared.
+std::vector<std::size_t> window_products(const For &loop);
+
 // The load of this tile in an iteration, or null.
 const TileLoad *load_of(const For &loop, LocalArrayId tile);
 

@@ -99,10 +99,11 @@ LoopProducts Parser::parse_products() {
     expect("(");
     do {
       const LocalArrayId result = parse_local_array();
-      expect("+=");
+      const bool from_zero = accept("=");
+      if (!from_zero) expect("+=");
       const LoopProduct::Factor first = parse_factor();
       expect(",");
-      products.declared.push_back({result, {first, parse_factor()}});
+      products.declared.push_back({result, {first, parse_factor()}, from_zero});
     } while (accept("and"));
     if (!accept(")")) fail_expected("'and' or ')' after a product");
   }

@@ -343,8 +343,8 @@ class Printer {
   std::string products(const LoopProducts &products) const {
     std::string text;
     for (const LoopProduct &product : products.declared)
-      text += fmt::format("{}{} += {}, {}", text.empty() ? "" : " and ", local_array(product.result),
-                          factor(product.factors[0]), factor(product.factors[1]));
+      text += fmt::format("{}{} {} {}, {}", text.empty() ? "" : " and ", local_array(product.result),
+                          product.from_zero ? "=" : "+=", factor(product.factors[0]), factor(product.factors[1]));
     if (!text.empty()) text = fmt::format(" products {}({})", products.and_more ? "and_more " : "", text);
     return text + (products.in_turns ? " in_turns" : "");
   }

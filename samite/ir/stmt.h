@@ -382,7 +382,8 @@ enum class LoopKind : std::uint8_t {
 // A product that each iteration of a main loop computes, as the kernel declares it: `$3 += $1 window, $2 window`. A
 // factor is a tile that the block has, or a window that the iteration loads: the tile of a `TileLoad` in its body, or a
 // masked copy of it, of which only the first `terms` terms of the sums count and others are zeros (`$9 window $1 terms
-// %5`). `shared`: something besides the loop's products, at this place, uses the window too.
+// %5`). `shared`: something besides the loop's products, at this place, uses the window too. `from_zero`, `$3 = $1
+// window, $2 window`: each iteration computes the sums anew, and begins with zeros.
 struct LoopProduct {
   struct Factor {
     LocalArrayId tile;
@@ -395,13 +396,15 @@ struct LoopProduct {
 
   LocalArrayId result;
   std::array<Factor, 2> factors;
+  bool from_zero = false;
 
   friend bool operator==(const LoopProduct &, const LoopProduct &) = default;
 };
 
 // products [and_more] ($3 += $1 window, $2 window and …): what makes a loop a main loop. lower_tiles declares it for
-// GPUs, in the order of the products' calls; the pass that realises the loop removes it. `and_more`: an iteration does
-// more than load two windows and add their product to sums from before the loop.
+// GPUs, in the order of the products' statements. A loop whose products become `WindowProduct`s keeps it, with rings as
+// the windows; any other realisation removes it. `and_more`: an iteration does more than load two windows and add their
+// product to sums from before the loop.
 struct LoopProducts {
   std::vector<LoopProduct> declared = {};
   bool and_more = false;

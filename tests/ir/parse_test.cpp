@@ -260,7 +260,7 @@ TEST(Parse, DeclaredProducts) {
     tile_load $0: tile<f16, 64, 64> = @a[0, %1]
     tile_call matmul 0 $2: tile<f32, 64, 64> = $1: tile<f16, 64, 64>, $0: tile<f16, 64, 64>
   }
-  for %2: i32 in 0 .. @n step 1 products and_more ($2 += $1, $0 and $2 += $0, $1) {
+  for %2: i32 in 0 .. @n step 1 products and_more ($2 = $1, $0 and $2 += $0, $1) {
     tile_call matmul 0 $2: tile<f32, 64, 64> = $1: tile<f16, 64, 64>, $0: tile<f16, 64, 64>
     tile_call matmul 0 $2: tile<f32, 64, 64> = $0: tile<f16, 64, 64>, $1: tile<f16, 64, 64>
   }

@@ -671,6 +671,8 @@ TEST(Verify, DeclaredProductsAreThoseOfTheLoop) {
   expect(loop("and_more ($2 += $0 window, $1 and $2 += $0 window, $1)"), "declares 2 products, and computes 1");
   const std::string again = "tile_call matmul 0 $2: tile<f32, 64, 64> = $0: tile<f32, 64, 64>, $1: tile<f32, 64, 64> ";
   expect(loop("($2 += $0 window, $1 and $2 += $0 window, $1)", again), "declares several");
+  EXPECT_EQ(verify_error_of(loop("and_more ($2 = $0 window, $1)"), Form::lowered), "no error");
+  expect(loop("($2 = $0 window, $1)"), "a loop that only adds to its sums begins with zeros");
 }
 
 TEST(Verify, LoopsLoadAheadWhatTheyHave) {

@@ -6,6 +6,7 @@
 // a product is above the largest less 8, and sums are dropped where that grows.
 #pragma once
 
+#include "samite/jit/pipeline.h"
 #include "tests/passes/product_loop_kernel.h"
 
 namespace samite::test::product_steps {
@@ -65,6 +66,18 @@ inline std::string kernel_text(const StepShape &s) {
       s.type, s.threads, s.queries, own, s.stages, sums, rows, s.keys, window, products, weights, of_rows,
       other_window);
 }
+
+// Two products in an iteration, with other code between them; and three, of which the first two follow each other.
+inline const StepShape steps{.queries = 128, .keys = 64, .size = 128};
+inline const StepShape with_both{.queries = 128, .keys = 64, .size = 128, .of_both = true};
+
+inline ir::Kernel steps_planned(const std::string &text, int architecture = 90) {
+  const passes::FactsOfArrays facts(8, product_loops::good);
+  ir::Kernel plan = jit::plan(product_loops::lowered(text), {passes::gpu_architecture(architecture), facts});
+  ir::verify(plan, ir::Form::lowered, "plan");
+  return plan;
+}
+inline std::vector<ir::WindowProduct> steps_of(const ir::Kernel &kernel) { return all<ir::WindowProduct>(kernel); }
 
 inline tiles::TileArray small_numbers(std::int64_t terms) {
   tiles::TileArray made = product_loops::array(ScalarType::Float32, 2, terms, 7);

@@ -1,7 +1,6 @@
 // Loops that multiply windows with what the block has: what each pass makes of them, and that the plan computes what
 // the structured form does, whatever thread runs first.
 #include "samite/base/error.h"
-#include "samite/jit/pipeline.h"
 #include "samite/passes/simplify/rewrite.h"
 #include "samite/passes/sm90/assign_roles.h"
 #include "samite/passes/sm90/product_loops.h"
@@ -23,16 +22,6 @@ using test::product_loops::structured;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const StepShape steps{.queries = 128, .keys = 64, .size = 128};
-const StepShape with_both{.queries = 128, .keys = 64, .size = 128, .of_both = true};
-
-ir::Kernel steps_planned(const std::string &text, int architecture = 90) {
-  ir::Kernel plan = jit::plan(lowered(text), {gpu_architecture(architecture), FactsOfArrays(8, good)});
-  ir::verify(plan, ir::Form::lowered, "plan");
-  return plan;
-}
-std::vector<ir::WindowProduct> steps_of(const ir::Kernel &kernel) { return test::all<ir::WindowProduct>(kernel); }
-
 TEST(ProductSteps, EachProductHasARingForItsWindows) {
   const ir::Kernel kernel = product_loops(lowered(kernel_text(steps)), gpu_architecture(90), FactsOfArrays(8, good));
   ir::verify(kernel, ir::Form::lowered, "product_loops");
@@ -46,6 +35,28 @@ TEST(ProductSteps, EachProductHasARingForItsWindows) {
   EXPECT_EQ(maps[1], (TensorMapNeeded{2, ScalarType::Float16, 2, 64, 64}));
   const std::string text = ir::to_string(steps_planned(kernel_text(steps)));
   EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);
+}
+
+// The passes that follow read it: which products there are, in which order, and what they multiply.
+TEST(ProductSteps, TheLoopKeepsItsDeclaration) {
+  const ir::Kernel kernel = product_loops(lowered(kernel_text(steps)), gpu_architecture(90), FactsOfArrays(8, good));
+  const std::vector<ir::WindowProduct> products = steps_of(kernel);
+  ASSERT_EQ(products.size(), 2u);
+  std::vector<ir::LoopProduct> declared;
+  for (const ir::For &loop : test::all<ir::For>(kernel))
+    for (const ir::LoopProduct &product : loop.products.declared) declared.push_back(product);
+  ASSERT_EQ(declared.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(declared[i].result, products[i].result.array);
+    EXPECT_EQ(declared[i].factors[0].tile, products[i].first.array);
+    EXPECT_EQ(declared[i].factors[1].tile, products[i].second.ring.array);
+    EXPECT_EQ(declared[i].factors[1].window, products[i].second.ring.array);
+    EXPECT_EQ(declared[i].from_zero, i == 0);
+  }
+  std::string other = ir::to_string(kernel);
+  const std::string first = "products and_more ($" + std::to_string(declared[0].result);
+  other.replace(other.find(first), first.size(), "products and_more ($" + std::to_string(declared[1].result));
+  EXPECT_THROW(ir::verify(ir::parse_kernel(other), ir::Form::lowered, "the test"), InternalError);
 }
 
 TEST(ProductSteps, AreReported) {
@@ -194,44 +205,6 @@ TEST(ProductSteps, ProductsOfOneWindowShareItsRing) {
     without.replace(without.find(word), word.size(), "");
     EXPECT_THROW(ir::verify(ir::parse_kernel(without), ir::Form::lowered, "the test"), InternalError) << word;
   }
-}
-
-TEST(OverlapProducts, ThatFollowEachOtherDirectly) {
-  const ir::Kernel plan = steps_planned(kernel_text(with_both));
-  const std::vector<ir::WindowProduct> products = steps_of(plan);
-  ASSERT_EQ(products.size(), 3u);
-  EXPECT_EQ(products[0].runs_into, products[1].result.array);
-  EXPECT_FALSE(products[1].runs_into) << "its sums are read before the next product";
-  EXPECT_FALSE(products[2].runs_into) << "it is the last one";
-  EXPECT_EQ(groups_in_turns(plan), 0) << "there are three products";
-  for (const ir::WindowProduct &product : steps_of(steps_planned(kernel_text(steps)))) EXPECT_FALSE(product.runs_into);
-  // What follows must be that product.
-  std::string text = ir::to_string(plan);
-  const std::string other = "runs_into $" + std::to_string(products[2].result.array);
-  text.replace(text.find("runs_into $"), text.find(' ', text.find("runs_into $") + 11) - text.find("runs_into $"),
-               other + "\n");
-  EXPECT_THROW(ir::verify(ir::parse_kernel(text), ir::Form::lowered, "the test"), InternalError);
-}
-
-TEST(TakeTurns, AroundWhatLiesBetweenTheLastTwoProducts) {
-  const ir::Kernel plan = steps_planned(kernel_text(steps));
-  EXPECT_EQ(groups_in_turns(plan), 2);
-  const std::vector<ir::WindowProduct> products = steps_of(plan);
-  ASSERT_EQ(products.size(), 2u);
-  EXPECT_TRUE(products[0].gives_turn && !products[0].takes_turn);
-  EXPECT_TRUE(products[1].takes_turn && !products[1].gives_turn);
-  EXPECT_THAT(ir::to_string(plan), HasSubstr("in_turns"));
-  EXPECT_EQ(groups_in_turns(
-                steps_planned(kernel_text({.queries = 64, .keys = 64, .size = 128, .threads = 128, .stages = 4}))),
-            0)
-      << "one group has nobody to take turns with";
-  EXPECT_EQ(groups_in_turns(take_turns(lowered(kernel_text(steps)))), 0) << "threads without roles";
-}
-
-TEST(TakeTurns, AGroupThatKeepsItsTurnIsFound) {
-  std::string text = ir::to_string(steps_planned(kernel_text(steps)));
-  text.replace(text.find(" gives_turn"), 11, "");
-  EXPECT_THROW(ir::verify(ir::parse_kernel(text), ir::Form::lowered, "the test"), InternalError);
 }
 
 }  // namespace

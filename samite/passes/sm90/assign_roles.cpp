@@ -138,6 +138,7 @@ class Slice {
         if (!has_loop(loop->body)) continue;
         For copy = *loop;
         copy.carried.clear();
+        copy.products = {};
         copy.body = leading(loop->body);
         made.emplace_back(std::move(copy), stmt.where());
       } else if (const auto *loop = stmt.as<While>()) {

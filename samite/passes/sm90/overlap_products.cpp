@@ -1,6 +1,6 @@
 #include "samite/passes/sm90/overlap_products.h"
 
-#include "samite/ir/visit.h"
+#include "samite/ir/loop_products.h"
 #include "samite/passes/simplify/rewrite.h"
 
 #include <set>
@@ -10,20 +10,24 @@ namespace {
 
 using namespace ir;
 
-Block overlapped(Block block) {
-  std::set<LocalArrayId> on_their_way;
-  for (std::size_t i = 0; i + 1 < block.size(); ++i) {
-    const auto *own = block[i].as<WindowProduct>(), *next = block[i + 1].as<WindowProduct>();
-    if (own) on_their_way.insert(own->result.array);
-    if (!own || !next || on_their_way.contains(next->result.array) || on_their_way.contains(next->first.array)) {
-      on_their_way.clear();
+For overlapped(For loop) {
+  const std::vector<std::size_t> places = window_products(loop);
+  const std::vector<LoopProduct> &products = loop.products.declared;
+  std::set<LocalArrayId> in_flight;  // sums
+  for (std::size_t n = 0; n + 1 < places.size(); ++n) {
+    const LoopProduct &next = products[n + 1];
+    in_flight.insert(products[n].result);
+    const bool directly = places[n + 1] == places[n] + 1;
+    if (!directly || in_flight.contains(next.result) || in_flight.contains(next.factors[0].tile)) {
+      in_flight.clear();
       continue;
     }
-    WindowProduct product = *own;
-    product.runs_into = next->result.array;
-    block[i] = {std::move(product), block[i].where()};
+    Stmt &stmt = loop.body[places[n]];
+    WindowProduct product = *stmt.as<WindowProduct>();
+    product.runs_into = next.result;
+    stmt = {std::move(product), stmt.where()};
   }
-  return block;
+  return loop;
 }
 
 }  // namespace
@@ -32,10 +36,7 @@ Kernel overlap_products(Kernel with_roles) {
   if (with_roles.producers == 0) return with_roles;
   with_roles.body = rewrite(with_roles.body, [](const Stmt &stmt) -> Stmt {
     const auto *loop = stmt.as<For>();
-    if (!loop) return stmt;
-    For made = *loop;
-    made.body = overlapped(made.body);
-    return {std::move(made), stmt.where()};
+    return loop ? Stmt(overlapped(*loop), stmt.where()) : stmt;
   });
   return with_roles;
 }

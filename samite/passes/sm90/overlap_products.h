@@ -1,8 +1,9 @@
 // Overlaps products of a warp group that follow each other directly: the next one starts before the previous one has
 // ended, so that the tensor cores stay busy while a thread waits (compute capability 9.0).
 //
-// Applies to loops of products with windows (passes/sm90/product_loops.h), if the next product is independent of the
-// previous one. Runs after assign_roles. A pure function of a lowered kernel.
+// Applies to loops whose declared products (`ir::LoopProducts`) bulk copies feed (passes/sm90/product_loops.h), if the
+// next product is independent of those that have not ended. Runs after assign_roles. A pure function of a lowered
+// kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"

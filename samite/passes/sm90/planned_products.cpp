@@ -64,6 +64,36 @@ std::vector<WayOfProduct> ways_of_products(const Kernel &planned) {
   return ways;
 }
 
+Block with_reason(const Block &block, const std::string &reason) {
+  Block made;
+  for (const Stmt &stmt : block) {
+    const auto *call = stmt.as<TileCall>();
+    const auto *branch = stmt.as<If>();
+    const auto *loop = stmt.as<For>();
+    if (call && call->op == Op::MatMul) {
+      TileCall own = *call;
+      own.why_no_loop = reason;
+      made.emplace_back(std::move(own), stmt.where());
+    } else if (branch) {
+      If own = *branch;
+      own.then_block = with_reason(branch->then_block, reason);
+      own.else_block = with_reason(branch->else_block, reason);
+      made.emplace_back(std::move(own), stmt.where());
+    } else if (loop && loop->kind != LoopKind::Serial) {
+      For own = *loop;
+      own.body = with_reason(loop->body, reason);
+      made.emplace_back(std::move(own), stmt.where());
+    } else if (const auto *unknown = stmt.as<While>()) {
+      While own = *unknown;
+      own.body = with_reason(unknown->body, in_no_loop);
+      made.emplace_back(std::move(own), stmt.where());
+    } else {
+      made.push_back(stmt);
+    }
+  }
+  return made;
+}
+
 TensorMapNeeded tensor_map_of(const Transfer &factor) {
   const Type type = factor.ring.type;
   return {factor.array, type.element(), static_cast<int>(factor.indices.size()), type.shape()[0] / factor.parts,

@@ -28,6 +28,11 @@ struct WayOfProduct {
 };
 std::vector<WayOfProduct> ways_of_products(const ir::Kernel &planned);
 
+// For product_loops, which writes these reasons: names the reason that the products of a block are in no main loop,
+// except for those in serial loops inside.
+inline constexpr const char *in_no_loop = "it is in no loop";
+ir::Block with_reason(const ir::Block &block, const std::string &reason);
+
 // A tensor map that a kernel's bulk copies need: of an array, in boxes of so many rows and columns of its last two
 // dimensions.
 struct TensorMapNeeded {

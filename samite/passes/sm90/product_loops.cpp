@@ -36,6 +36,7 @@ struct Match {
   bool steps = false;      // an iteration does more, besides the product of its own two windows
   bool has_first = false;  // the block has the first factor: only the second one has windows
   const TileCall *product = nullptr;
+  bool from_zero = false;
   std::array<const TileLoad *, 2> loads{};
   std::array<std::array<std::int64_t, 2>, 2> steps_of{};
   std::optional<Value> terms;  // the limit of an iteration's terms
@@ -94,7 +95,7 @@ class GroupProducts {
     for (std::size_t n = 0; n < loop.products.declared.size(); ++n) {
       const LoopProduct &declared = loop.products.declared[n];
       Match found;
-      found.product = calls[n];
+      found.product = calls[n], found.from_zero = declared.from_zero;
       found.steps = true;
       for (std::size_t i = 0; i < 2; ++i) found.loads[i] = window_of(loop, declared.factors[i], calls[n]->operands[i]);
       found.has_first = !found.loads[0];
@@ -262,7 +263,7 @@ class GroupProducts {
     constexpr const char *more = "an iteration of its loop does more than load its factors and multiply them";
     if (loop.products.declared.empty() || !loop.step.is_constant()) return more;
     const LoopProduct &declared = loop.products.declared[0];
-    found.product = product_calls(loop)[0];
+    found.product = product_calls(loop)[0], found.from_zero = declared.from_zero;
     found.steps = loop.products.and_more;
     if (declared.factors[0].terms || declared.factors[1].terms) {
       if (!found.steps) found.terms = limit_of_terms(loop, declared, *found.product);
@@ -434,7 +435,7 @@ class StepWriter {
 
   void write(const std::vector<StepValues> &values, const For &loop) {
     For made = loop;
-    made.body.clear(), made.products = {};
+    made.body.clear(), made.products = products_by_groups(loop);
     for (const Stmt &stmt : loop.body) {
       const auto *allocate = stmt.as<Allocate>();
       const auto *load = stmt.as<TileLoad>();
@@ -455,6 +456,21 @@ class StepWriter {
   }
 
  private:
+  // The declaration with rings as windows; nothing if a product is a main loop without a count.
+  LoopProducts products_by_groups(const For &loop) const {
+    LoopProducts products = loop.products;
+    const std::vector<const TileCall *> calls = product_calls(loop);
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const auto known = made_.find(calls[i]);
+      const auto *product = known == made_.end() ? nullptr : std::get_if<WindowProduct>(&known->second);
+      if (!product) return {};
+      const LocalArrayId ring = product->second.ring.array;
+      products.declared[i].factors = {LoopProduct::Factor{product->first.array},
+                                      LoopProduct::Factor{.tile = ring, .window = ring}};
+    }
+    return products;
+  }
+
   const int stages_;
   Builder &build_;
   std::map<const TileCall *, std::variant<MainLoop, WindowProduct>> made_;
@@ -466,42 +482,13 @@ void write_stages_of(const std::vector<Match> &products, const std::vector<StepV
                      int stages, Builder &build) {
   std::vector<StepProduct> steps;
   for (const Match &match : products)
-    steps.push_back(
-        {match.product, match.attribute(), *match.sums, match.loads, {match.transfer(0), match.transfer(1)}});
+    steps.push_back({match.product,
+                     match.from_zero,
+                     match.attribute(),
+                     *match.sums,
+                     match.loads,
+                     {match.transfer(0), match.transfer(1)}});
   write_stages(steps, values, loop, stages, build);
-}
-
-constexpr const char *in_no_loop = "it is in no loop";
-
-// Names the reason that the products of a block are in no main loop, except for those in serial loops inside.
-Block with_reason(const Block &block, const std::string &reason) {
-  Block made;
-  for (const Stmt &stmt : block) {
-    const auto *call = stmt.as<TileCall>();
-    const auto *branch = stmt.as<If>();
-    const auto *loop = stmt.as<For>();
-    if (call && call->op == Op::MatMul) {
-      TileCall own = *call;
-      own.why_no_loop = reason;
-      made.emplace_back(std::move(own), stmt.where());
-    } else if (branch) {
-      If own = *branch;
-      own.then_block = with_reason(branch->then_block, reason);
-      own.else_block = with_reason(branch->else_block, reason);
-      made.emplace_back(std::move(own), stmt.where());
-    } else if (loop && loop->kind != LoopKind::Serial) {
-      For own = *loop;
-      own.body = with_reason(loop->body, reason);
-      made.emplace_back(std::move(own), stmt.where());
-    } else if (const auto *unknown = stmt.as<While>()) {
-      While own = *unknown;
-      own.body = with_reason(unknown->body, in_no_loop);
-      made.emplace_back(std::move(own), stmt.where());
-    } else {
-      made.push_back(stmt);
-    }
-  }
-  return made;
 }
 
 bool has_products(const Block &block) {

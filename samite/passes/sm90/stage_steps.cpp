@@ -1,5 +1,6 @@
 #include "samite/passes/sm90/stage_steps.h"
 
+#include "samite/base/error.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/analysis/index_number.h"
 #include "samite/passes/analysis/tile_uses.h"
@@ -7,6 +8,7 @@
 #include "samite/passes/simplify/rewrite.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -33,14 +35,13 @@ std::set<LocalId> ready_lets(const For &loop) {
   return ready;
 }
 
-// Whether a statement only sets all elements of a tile to zero.
-bool sets_to_zero(const Stmt &stmt, const TileMemory &tile) {
-  const auto *loop = stmt.as<For>();
-  const auto *store = loop && loop->body.size() == 1 ? loop->body[0].as<LocalStore>() : nullptr;
-  return store && loop->kind == LoopKind::Thread && store->array == tile.array && loop->begin == index_number(0) &&
-         loop->end == index_number(tile.type.count()) && loop->step == index_number(1) &&
-         store->index == Value::local(loop->type, loop->index) && store->value.is_constant() &&
-         store->value.bits() == 0;
+// The statement that zeroes the sums of a product: the last one on them before it.
+const Stmt &zeros_of(const TileCall &product, const For &loop) {
+  const auto call = std::ranges::find(loop.body, &product, &Stmt::as<TileCall>);
+  const auto zeros = std::find_if(std::make_reverse_iterator(call), loop.body.rend(),
+                                  [&](const Stmt &stmt) { return touches_tile(stmt, product.result.array); });
+  internal_check(zeros != loop.body.rend() && zeros->as<For>(), "sums that begin with zeros are not zeroed");
+  return *zeros;
 }
 
 class StageWriter {
@@ -56,9 +57,9 @@ class StageWriter {
     for (const StepValues &own : values) add(own);
     for (const StepProduct &own : products) add(own);
     For made = loop_;
-    made.body = body(), made.products = {};
+    made.body = body();
+    if (!products.empty()) made.products = {};
     release_after_last(made.body);
-    set_sums(made.body);
     share_sums(made.body);
     build_.append({std::move(made), build_.where()});
   }
@@ -88,7 +89,8 @@ class StageWriter {
   }
 
   void add(const StepProduct &own) {
-    StageProduct product{own.attribute, own.product->result, {}, bring_.barriers, own.sums};
+    StageProduct product{own.attribute, own.product->result, {}, bring_.barriers, own.sums, own.from_zero};
+    if (own.from_zero) zeros_.insert(&zeros_of(*own.product, loop_).kind());
     for (std::size_t i = 0; i < 2; ++i) {
       const Type type = own.windows[i].ring.type;
       const LocalArrayId tile = own.product->operands[i].array;
@@ -129,7 +131,7 @@ class StageWriter {
       const auto *allocate = stmt.as<Allocate>();
       if (const auto own = products_.find(stmt.as<TileCall>()); own != products_.end())
         build_.append({own->second, stmt.where()});
-      else if (!is_ready(stmt) && !gone_.contains(stmt.as<TileLoad>()) &&
+      else if (!is_ready(stmt) && !gone_.contains(stmt.as<TileLoad>()) && !zeros_.contains(&stmt.kind()) &&
                !(allocate && (factors_.contains(allocate->array) || values_.contains(allocate->array))))
         build_.append(stmt);
     }
@@ -180,22 +182,6 @@ class StageWriter {
     made.insert(last.base(), Stmt(ReleaseWindows{bring_.barriers.array}, build_.where()));
   }
 
-  // A product with zero initial sums sets them.
-  static void set_sums(Block &made) {
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      const auto *own = made[i].as<StageProduct>();
-      if (!own) continue;
-      std::size_t before = i;
-      while (before > 0 && !touches_tile(made[before - 1], own->result.array)) --before;
-      if (before == 0 || !sets_to_zero(made[before - 1], own->result)) continue;
-      StageProduct product = *own;
-      product.sets = true;
-      made[i] = {product, made[i].where()};
-      made.erase(made.begin() + static_cast<std::ptrdiff_t>(before) - 1);
-      --i;
-    }
-  }
-
   // A product reuses the previous product's tile for its sums, if the iteration no longer needs it: the compiler would
   // keep both in registers, since it delays the uses of the first.
   static void share_sums(Block &made) {
@@ -240,6 +226,7 @@ class StageWriter {
   std::map<LocalArrayId, LocalArrayId> factors_;  // the ring of each tile
   std::map<LocalArrayId, Ring> values_;           // likewise
   std::set<const TileLoad *> gone_;               // loads replaced by copies
+  std::set<const StmtKind *> zeros_;              // statements that zero sums which their product sets
 };
 
 }  // namespace

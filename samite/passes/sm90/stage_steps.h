@@ -11,10 +11,11 @@
 
 namespace samite::passes {
 
-// One of the products, its operation and sums as written, and the loads of its factors: windows of these arrays from
-// these elements on, with the types of the rings.
+// One of the products, its operation and sums as written, whether they begin with zeros, and the loads of its factors:
+// windows of these arrays from these elements on, with the types of the rings.
 struct StepProduct {
   const ir::TileCall *product;
+  bool from_zero;
   std::int32_t attribute;
   ir::FragmentLayout sums;
   std::array<const ir::TileLoad *, 2> loads;

@@ -1,5 +1,6 @@
 #include "samite/passes/sm90/take_turns.h"
 
+#include "samite/ir/loop_products.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/simplify/rewrite.h"
 #include "samite/passes/sm90/group_sums.h"
@@ -13,10 +14,8 @@ using namespace ir;
 
 // The loop with turns; empty if it does not qualify.
 std::optional<For> in_turns(const For &loop) {
-  std::vector<std::size_t> products;
-  for (std::size_t i = 0; i < loop.body.size(); ++i)
-    if (loop.body[i].as<WindowProduct>()) products.push_back(i);
-  if (loop.kind != LoopKind::Serial || products.size() != 2) return std::nullopt;
+  const std::vector<std::size_t> products = window_products(loop);
+  if (products.size() != 2) return std::nullopt;
   const std::size_t before = products.front(), last = products.back();
   bool between = false, all_meet = false;
   for (std::size_t i = before + 1; i < last; ++i) between = between || loop.body[i].as<For>();

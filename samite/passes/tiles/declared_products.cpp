@@ -116,6 +116,8 @@ LoopProducts DeclaredProducts::of(const For &structured, const For &lowered, con
       product.factors[f].terms = own->terms;
       product.factors[f].shared = own->shared || uses_.at(factor.id()) != uses_as(factor, f);
     }
+    const Value &sums = products[i]->value.operands[2];
+    product.from_zero = sums.is_constant() && sums.bits() == 0;
     found.and_more = found.and_more || product.factors[0].window == product.factors[1].window;
     found.declared.push_back(product);
   }

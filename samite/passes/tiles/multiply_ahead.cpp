@@ -133,7 +133,7 @@ Kernel multiply_ahead(Kernel lowered, const Architecture &architecture) {
   for (LocalArrayId i = 0; i < lowered.local_array_count; ++i) build.new_local_array();
   lowered.body = rewrite(lowered.body, [&](const Stmt &stmt, Block &made) {
     const auto *loop = stmt.as<For>();
-    if (!loop || loop->products.declared.empty()) return made.push_back(stmt);
+    if (!loop || loop->products.declared.empty() || !window_products(*loop).empty()) return made.push_back(stmt);
     const auto product = by_groups ? std::nullopt : products.product(*loop);
     if (!product) {
       For same = *loop;

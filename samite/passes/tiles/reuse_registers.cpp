@@ -89,37 +89,41 @@ class Reuse {
   std::set<LocalArrayId> taken_;
 };
 
-Block reused(const Block &block) {
-  const Names names = Reuse(block).names();
+Stmt renamed(const Stmt &stmt, const Names &names) {
+  return on_tiles(stmt, [&](LocalArrayId array) {
+    const auto known = names.find(array);
+    return known == names.end() ? array : known->second;
+  });
+}
+
+// `names`: those that tiles of this block get.
+Block reused(const Block &block, const Names &names) {
   Block made;
   for (const Stmt &stmt : block) {
     const auto *allocate = stmt.as<Allocate>();
     if (allocate && names.contains(allocate->array)) continue;
     if (const auto *branch = stmt.as<If>()) {
       If copy = *branch;
-      copy.then_block = reused(branch->then_block);
-      copy.else_block = reused(branch->else_block);
+      copy.then_block = reused(branch->then_block, Reuse(branch->then_block).names());
+      copy.else_block = reused(branch->else_block, Reuse(branch->else_block).names());
       made.emplace_back(std::move(copy), stmt.where());
     } else if (const auto *loop = stmt.as<For>()) {
       For copy = *loop;
-      copy.body = reused(loop->body);
-      made.emplace_back(std::move(copy), stmt.where());
+      const Names inside = Reuse(loop->body).names();
+      copy.body = reused(loop->body, inside);
+      made.push_back(renamed({std::move(copy), stmt.where()}, inside));  // also in its declaration
     } else {
       made.push_back(stmt);
     }
   }
   if (names.empty()) return made;
-  const auto name = [&](LocalArrayId array) {
-    const auto known = names.find(array);
-    return known == names.end() ? array : known->second;
-  };
-  return rewrite(made, [&](const Stmt &stmt) { return on_tiles(stmt, name); });
+  return rewrite(made, [&](const Stmt &stmt) { return renamed(stmt, names); });
 }
 
 }  // namespace
 
 Kernel reuse_registers(Kernel placed) {
-  if (is_tile_kernel(placed)) placed.body = reused(placed.body);
+  if (is_tile_kernel(placed)) placed.body = reused(placed.body, Reuse(placed.body).names());
   return placed;
 }
 
