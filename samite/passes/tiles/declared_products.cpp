@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/loop_products.h"
+#include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
 
 #include <algorithm>
@@ -28,6 +29,24 @@ bool carries_only_sums(const For &loop, const Let &product) {
 }
 
 }  // namespace
+
+std::vector<const Let *> products_of(const For &structured) {
+  std::vector<const Let *> products;
+  for (const Stmt &stmt : structured.body)
+    if (const auto *let = stmt.as<Let>(); is_product(let)) products.push_back(let);
+  return products;
+}
+
+const Operation *window_of(const For &structured, const Value &factor) {
+  for (const Stmt &stmt : structured.body) {
+    const auto *let = stmt.as<Let>();
+    if (!let || !factor.is_local() || let->local != factor.id()) continue;
+    const Operation &own = let->value;
+    const bool window = own.op == Op::Load && own.type.is_tile() && own.type.shape().rank() == 2;
+    return window && !is_gather(own.operands) ? &own : nullptr;
+  }
+  return nullptr;
+}
 
 DeclaredProducts::DeclaredProducts(const Kernel &structured) {
   for_each_statement(structured.body, [&](const Stmt &stmt) {
@@ -85,15 +104,11 @@ std::optional<DeclaredProducts::Window> DeclaredProducts::window(const Value &fa
 
 LoopProducts DeclaredProducts::of(const For &structured, const For &lowered, const TileMemories &memories,
                                   const std::set<LocalId> &loaded) const {
-  std::vector<const Let *> products;
+  const std::vector<const Let *> products = products_of(structured);
   std::set<LocalId> inside, parts;  // values of an iteration; those that its windows and products are made of
-  for (const Stmt &stmt : structured.body) {
-    const auto *let = stmt.as<Let>();
-    if (let) inside.insert(let->local);
-    if (!is_product(let)) continue;
-    products.push_back(let);
-    parts.insert(let->local);
-  }
+  for (const Stmt &stmt : structured.body)
+    if (const auto *let = stmt.as<Let>()) inside.insert(let->local);
+  for (const Let *product : products) parts.insert(product->local);
   const auto uses_as = [&](const Value &factor, std::size_t place) {
     return std::ranges::count_if(products, [&](const Let *own) { return own->value.operands[place] == factor; });
   };

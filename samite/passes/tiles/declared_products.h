@@ -13,6 +13,13 @@
 
 namespace samite::passes {
 
+// The products of tiles that each iteration of a structured loop computes, in order. The loop and `matmul` in it are
+// what the user declares.
+std::vector<const ir::Let *> products_of(const ir::For &structured);
+
+// The load of a factor that each iteration loads as it is, as a window of an array; null otherwise.
+const ir::Operation *window_of(const ir::For &structured, const ir::Value &factor);
+
 class DeclaredProducts {
  public:
   explicit DeclaredProducts(const ir::Kernel &structured);

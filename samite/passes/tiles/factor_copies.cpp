@@ -2,13 +2,14 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/tile_rules.h"
+#include "samite/ir/visit.h"
 #include "samite/passes/analysis/index_forms.h"
 #include "samite/passes/sm90/group_sums.h"
+#include "samite/passes/tiles/declared_products.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 namespace samite::passes {
 namespace {
@@ -19,33 +20,16 @@ class Reads {
  public:
   Reads(const Kernel &kernel, const Architecture &architecture)
       : architecture_(architecture), threads_(kernel.block_threads), forms_(kernel) {
-    find(kernel.body, false);
+    for_each_statement(kernel.body, [&](const Stmt &stmt) {
+      const auto *loop = stmt.as<For>();
+      if (!loop) return;
+      for (const Let *product : products_of(*loop)) add(product->value, *loop);
+    });
   }
   std::vector<FactorRead> take() { return std::move(reads_); }
 
  private:
-  void find(const Block &block, bool in_loop) {
-    std::map<LocalId, const Operation *> loads;
-    for (const Stmt &stmt : block) {
-      if (const auto *branch = stmt.as<If>()) {
-        find(branch->then_block, in_loop);
-        find(branch->else_block, in_loop);
-      } else if (const auto *loop = stmt.as<For>()) {
-        find(loop->body, true);
-      } else if (const auto *loop = stmt.as<While>()) {
-        find(loop->body, true);
-      } else if (const auto *let = stmt.as<Let>(); let && in_loop) {
-        const Operation &operation = let->value;
-        if (operation.op == Op::Load && operation.type.is_tile() && operation.type.shape().rank() == 2 &&
-            !is_gather(operation.operands))
-          loads.emplace(let->local, &operation);
-        else if (operation.op == Op::MatMul)
-          add(operation, loads);
-      }
-    }
-  }
-
-  void add(const Operation &product, const std::map<LocalId, const Operation *> &loads) {
+  void add(const Operation &product, const For &loop) {
     const Type &a = product.operands[0].type();
     const auto unit = std::ranges::find_if(architecture_.of_groups, [&](const Multiplication &row) {
       return row.factor == a.element() && row.sum == product.type.element() &&
@@ -55,13 +39,12 @@ class Reads {
     const MatMulExtents extents = matmul_extents(a, product.type, product.attribute);
     const bool turned = turned_group_sums(a, product.type, product.attribute, threads_, architecture_).has_value();
     for (const bool of_b : {false, true}) {
-      const Value &factor = product.operands[of_b ? 1 : 0];
-      const auto load = factor.is_local() ? loads.find(factor.id()) : loads.end();
-      if (load == loads.end()) continue;
+      const Operation *load = window_of(loop, product.operands[of_b ? 1 : 0]);
+      if (!load) continue;
       const bool transposed = product.attribute & (of_b ? transposed_b : transposed_a);
-      FactorRead read{load->second->array, {}, of_b ? extents.rows : extents.columns, unit->terms_together, false};
+      FactorRead read{load->array, {}, of_b ? extents.rows : extents.columns, unit->terms_together, false};
       read.swapped = read.terms_together && transposed != of_b && !(of_b && turned);
-      read.dimensions = dimensions(*load->second);
+      read.dimensions = dimensions(*load);
       if (read.dimensions.size() > 1 && std::ranges::find(reads_, read) == reads_.end())
         reads_.push_back(std::move(read));
     }

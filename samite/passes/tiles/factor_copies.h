@@ -28,7 +28,8 @@ struct FactorCopy {
   friend bool operator==(const FactorCopy &, const FactorCopy &) = default;
 };
 
-// An array that a product in a loop reads directly: an operand that is loaded by windows with two dimensions.
+// An array that a product of a loop (`products_of`) reads directly: an operand that each iteration loads by windows
+// with two dimensions.
 struct FactorRead {
   struct Dimension {
     std::int64_t window;   // elements of the window, 1 in the dimensions before the last two
