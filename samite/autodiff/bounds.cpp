@@ -117,7 +117,7 @@ std::int64_t Deriver::tape_bytes(const While &loop) const {
   for (const Carried &c : loop.carried)
     if (keep_.local[c.inner]) sum += static_cast<std::int64_t>(size_of(c.type)) * c.type.count();
   for (const LocalWrites &w : logged_writes({&loop.body})) {
-    const LocalArray &array = *local_array_[w.array];
+    const LocalArray &array = *arrays_.latest[w.array];
     const auto element = static_cast<std::int64_t>(size_of(array.type)) * array.type.count();
     const bool copied = w.in_loop || cheaper_to_copy(w, index_bytes);
     const std::int64_t elements = array.size.is_constant() ? array.size.as_int() : Keep::some_elements;
@@ -150,7 +150,7 @@ Deriver::TapeLength Deriver::tape_length(const While &loop, SourceLocation where
 Value Deriver::count_iterations(const While &loop, SourceLocation where) {
   UndoLog before;
   for (const LocalWrites &w : local_writes({&loop.condition_block, &loop.body}))
-    if (held_[w.array]) before.push_back({copy_of(w.array)});
+    if (arrays_.held[w.array]) before.push_back({copy_of(w.array)});
   Value count = run(loop, where, std::nullopt);
   take_back(before);
   return count;

@@ -38,7 +38,7 @@ Deriver::Checkpoints Deriver::plan_checkpoints(const Iterations &loop, const Tap
                   describe(loop.carried, assigned_at(c), c.type));
   }
   for (const LocalWrites &w : writes) {
-    const LocalArray &array = *local_array_[w.array];
+    const LocalArray &array = *arrays_.latest[w.array];
     planned.copies.push_back({w.array, build_.new_local_array()});
     allocate_kept(planned.copies.back().second, chunks, array.size, loop.carried, KeptFor::chunks,
                   describe(loop.carried, array.where, array.type));
@@ -62,9 +62,9 @@ void Deriver::store_checkpoint(Checkpoints &checkpoints) {
   If first{build_(Op::Equal, {slot, zero}), {}, {}, {}};
   Block outer = build_.open();
   for (auto &[inner, array] : checkpoints.carried)
-    build_.local_store(array, number, value(Value::local(types_[inner], inner)));
+    build_.local_store(array, number, value(Value::local(locals_.types[inner], inner)));
   for (auto &[primal, array] : checkpoints.copies) {
-    const LocalArray &known = *local_array_[primal];
+    const LocalArray &known = *arrays_.latest[primal];
     copy_elements(array, build_(Op::Mul, {number, build_.cast(type, known.size)}), known.working, zero, primal);
   }
   first.then_block = build_.close(std::move(outer));
@@ -80,7 +80,7 @@ void Deriver::store_checkpoint(Checkpoints &checkpoints) {
 // Reverses the chunks, the last one first. Each but the last runs again from its checkpoint and stores its iterations
 // before it is reversed.
 void Deriver::reverse_chunks(const Iterations &loop) {
-  const Checkpoints checkpoints = checkpoints_.at(&loop.carried);
+  const Checkpoints checkpoints = loops_.checkpoints.at(&loop.carried);
   const Type type = checkpoints.count.type();
   const Value one = Value::constant(type, 1), minus_one = Value::constant(type, -1);
   auto minus = [&](Value a, Value b) { return build_(Op::Sub, {a, b}); };
@@ -114,8 +114,8 @@ void Deriver::rerun_chunk(const Iterations &loop, const Checkpoints &checkpoints
                           Value size) {
   const Type type = chunk.type();
   for (auto &[primal, array] : checkpoints.copies) {
-    if (!held_[primal]) continue;
-    const LocalArray &known = *local_array_[primal];
+    if (!arrays_.held[primal]) continue;
+    const LocalArray &known = *arrays_.latest[primal];
     copy_elements(known.working, Value::zero(type), array, build_(Op::Mul, {chunk, build_.cast(type, known.size)}),
                   primal);
   }
@@ -137,19 +137,19 @@ void Deriver::rerun_chunk(const Iterations &loop, const Checkpoints &checkpoints
   }
   std::initializer_list<const Block *> body{loop.blocks.back()};
   const std::vector<LocalWrites> writes = logged_writes(body);
-  ++nesting_;
-  UndoLog log = std::exchange(undo_, {});
+  ++undo_.nesting;
+  UndoLog log = std::exchange(undo_.log, {});
   Block outer = build_.open();
   const Value number = Value::local(type, again.index);
   start_of(loop, build_(Op::Add, {first, number}));
-  const Tapes &first_run = tapes_.at(&loop.carried);
+  const Tapes &first_run = loops_.tapes.at(&loop.carried);
   Tapes tapes = start_tapes(loop.carried, writes, number, &first_run);
   recompute(loop.blocks);
-  finish_tapes(tapes, loop.carried, undo_, first_inside, number, &first_run);
+  finish_tapes(tapes, loop.carried, undo_.log, first_inside, number, &first_run);
   close_carried(loop.carried, again.carried);
   again.body = build_.close(std::move(outer));
-  undo_ = std::move(log);
-  --nesting_;
+  undo_.log = std::move(log);
+  --undo_.nesting;
   build_.append({std::move(again), loop.where});
 }
 

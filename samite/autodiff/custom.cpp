@@ -27,11 +27,11 @@ void Deriver::reverse_custom(const CustomAdjoint &custom) {
   const CustomAdjoint flat = passes::inline_nested_primals(custom);
   for (const CustomResult &result : flat.results)
     primal_value_[result.cotangent] = active(result.local) ? adjoint(result.local) : Value::zero(result.type);
-  noted_operation_ = "this function, by its own adjoint,";
+  noting_.operation = "this function, by its own adjoint,";
   copy(flat.adjoint, Copied::Everything);
   for (const CustomOperand &each : flat.operands)
     if (active(each.operand)) add(each.operand, value(each.gradient));
-  noted_operation_ = "the statement";
+  noting_.operation = "the statement";
 }
 
 // Copies the statements under new names: with their writes to arrays, or only for their values. Their local arrays have
@@ -46,10 +46,11 @@ void Deriver::copy(const Block &block, Copied what) {
     const SourceLocation where = before.where();
     if (auto *accumulate = renamed.as<Accumulate>(); accumulate && accumulate->of_gradient) {
       if (what != Copied::Everything || !active_array_[accumulate->array]) return {};
-      return {{Accumulate{gradient_[accumulate->array], accumulate->indices, accumulate->value, true}, where}};
+      return {
+          {Accumulate{parameters_.gradient[accumulate->array], accumulate->indices, accumulate->value, true}, where}};
     }
     auto *let = renamed.as<Let>();
-    if (let && let->value.op == Op::Load && what != Copied::Values && written_[let->value.array]) {
+    if (let && let->value.op == Op::Load && what != Copied::Values && parameters_.written[let->value.array]) {
       Let load = *let;
       load.value.attribute = load_afterwards;
       return {{std::move(load), where}};

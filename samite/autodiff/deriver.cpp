@@ -20,40 +20,41 @@ Deriver::Deriver(const Kernel &primal, const std::vector<bool> &active, const Ke
     : primal_(primal),
       active_array_(active),
       keep_(keep),
-      notes_(notes),
+      noting_{notes},
       activity_(find_activity(primal, active)),
-      types_(local_types(primal)),
+      locals_{local_types(primal)},
       primal_value_(primal.local_count),
       adjoint_(primal.local_count),
-      local_array_(primal.local_array_count),
-      held_(primal.local_array_count),
-      unlogged_(primal.local_array_count),
-      first_reader_(first_readers(primal)) {
-  products_.resize(primal.local_count), uses_.resize(primal.local_count), reversed_.resize(primal.local_count);
+      arrays_{std::vector<std::optional<LocalArray>>(primal.local_array_count),
+              std::vector<bool>(primal.local_array_count), std::vector<int>(primal.local_array_count),
+              first_readers(primal)} {
+  locals_.products.resize(primal.local_count), locals_.uses.resize(primal.local_count),
+      locals_.reversed.resize(primal.local_count);
   find_factors(primal.body);
-  written_.resize(primal.parameters.size());
+  parameters_.written.resize(primal.parameters.size());
   for_each_primal_statement(primal.body, [&](const Stmt &stmt) {
-    if (auto array = array_written(stmt)) written_[*array] = true;
+    if (auto array = array_written(stmt)) parameters_.written[*array] = true;
   });
-  defined_at_.resize(primal.local_count), operation_of_.resize(primal.local_count);
-  range_of_.resize(primal.local_count);
+  locals_.defined_at.resize(primal.local_count), locals_.operation_of.resize(primal.local_count);
+  locals_.range_of.resize(primal.local_count);
   for_each_statement(primal.body, [&](const Stmt &stmt) {
-    for_each_definition(stmt, [&](LocalId local, Type) { defined_at_[local] = stmt.where(); });
-    if (auto *let = stmt.as<Let>()) operation_of_[let->local] = &let->value;
-    if (auto *loop = stmt.as<For>()) loop_at_[&loop->carried] = stmt.where(), range_of_[loop->index] = loop;
-    if (auto *loop = stmt.as<While>()) loop_at_[&loop->carried] = stmt.where();
+    for_each_definition(stmt, [&](LocalId local, Type) { locals_.defined_at[local] = stmt.where(); });
+    if (auto *let = stmt.as<Let>()) locals_.operation_of[let->local] = &let->value;
+    if (auto *loop = stmt.as<For>()) loops_.at[&loop->carried] = stmt.where(), locals_.range_of[loop->index] = loop;
+    if (auto *loop = stmt.as<While>()) loops_.at[&loop->carried] = stmt.where();
   });
-  parameters_ = primal.parameters;
+  parameters_.all = primal.parameters;
   for (std::uint32_t i = 0; i < active.size(); ++i) {
-    gradient_.push_back(static_cast<std::uint32_t>(parameters_.size()));
+    parameters_.gradient.push_back(static_cast<std::uint32_t>(parameters_.all.size()));
     if (!active[i]) continue;
     const Parameter &parameter = primal.parameters[i];
-    parameters_.push_back(
-        {derived_name(parameters_, parameter, "_gradient"), parameter.type, parameter.rank, false, Role::Gradient, i});
-    parameters_.back().last_extent = parameter.last_extent;
-    gradient_of_.push_back(i);
+    parameters_.all.push_back({derived_name(parameters_.all, parameter, "_gradient"), parameter.type, parameter.rank,
+                               false, Role::Gradient, i});
+    parameters_.all.back().last_extent = parameter.last_extent;
+    parameters_.gradient_of.push_back(i);
   }
-  for (std::size_t i = 0; i < primal.parameters.size(); ++i) parameters_[i].read_only = parameters_[i].is_array();
+  for (std::size_t i = 0; i < primal.parameters.size(); ++i)
+    parameters_.all[i].read_only = parameters_.all[i].is_array();
 }
 
 Kernel Deriver::run() {
@@ -62,7 +63,7 @@ Kernel Deriver::run() {
   finish_notes();
   Kernel kernel;
   kernel.name = primal_.name + "_adjoint";
-  kernel.parameters = parameters_;
+  kernel.parameters = parameters_.all;
   kernel.launch_rank = primal_.launch_rank;
   kernel.block_threads = primal_.block_threads;
   kernel.sums_in_shared = primal_.sums_in_shared;
@@ -126,7 +127,7 @@ void Deriver::declare_adjoints(const Block &block) {
 
 Value Deriver::adjoint(LocalId local) const {
   internal_check(adjoint_[local].has_value(), "an adjoint is read before it is declared");
-  return Value::local(gradient_type(types_[local]), *adjoint_[local]);
+  return Value::local(gradient_type(locals_.types[local]), *adjoint_[local]);
 }
 
 void Deriver::add(const Value &primal, Value contribution) {

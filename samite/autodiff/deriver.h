@@ -51,7 +51,7 @@ class Deriver {
   // The adjoint in captured form.
   ir::Kernel run();
 
-  const std::vector<std::uint32_t> &gradient_of() const { return gradient_of_; }
+  const std::vector<std::uint32_t> &gradient_of() const { return parameters_.gradient_of; }
 
   // A planned memory of a loop. Whether it is read is known after dead-code removal.
   struct Planned {
@@ -60,7 +60,7 @@ class Deriver {
     KeptValue value;
   };
 
-  const std::vector<Planned> &planned() const { return planned_; }
+  const std::vector<Planned> &planned() const { return loops_.planned; }
 
  private:
   using Block = ir::Block;
@@ -197,7 +197,9 @@ class Deriver {
   // local_state.cpp
   void recompute_allocate(const ir::Allocate &allocate);
   void recompute_store(const ir::LocalStore &store);
-  bool logs(LocalArrayId array) const { return keep_.array[array] && held_[array] && unlogged_[array] == 0; }
+  bool logs(LocalArrayId array) const {
+    return keep_.array[array] && arrays_.held[array] && arrays_.unlogged[array] == 0;
+  }
   std::vector<LocalWrites> logged_writes(std::initializer_list<const Block *> blocks) const;
   bool cheaper_to_copy(const LocalWrites &writes, std::int64_t stored_bytes) const;
   void copy_elements(LocalArrayId to, Value to_begin, LocalArrayId from, Value from_begin, LocalArrayId primal);
@@ -253,36 +255,38 @@ class Deriver {
   void start_iteration(const Iterations &loop, Value number_in_tapes, Value number);
   static std::optional<Value> counter_step(const ir::Carried &c, const Block &body);
 
-  const ir::Kernel &primal_;
-  const std::vector<bool> &active_array_;
-  const Keep &keep_;
-  Notes *notes_;
-  LocalId site_ = 0;                                            // a variable: the first site noted, or -1
-  std::array<LocalId, Notes::record_size - 1> noted_values_{};  // its values in the record
-  std::string noted_operation_ = "the statement";               // what is being reversed
-  std::vector<Value> noted_;                                    // its cotangent and up to two operands, if at hand
-  Activity activity_;
-  std::vector<ir::Type> types_;
-  std::vector<Product> products_;  // by primal local: the floating product that defines it
-  std::vector<int> uses_;          // by primal local
-  std::vector<bool> reversed_;     // by primal local: its reverse is part of that of a product it is a factor of
-  std::vector<bool> written_;      // by parameter: an array that the kernel writes
-  std::vector<ir::Parameter> parameters_;
-  std::vector<std::uint32_t> gradient_;  // primal parameter -> its gradient parameter, where active
-  std::vector<std::uint32_t> gradient_of_;
-  std::vector<std::optional<Value>> primal_value_;
-  std::vector<std::optional<LocalId>> adjoint_;
-  std::unordered_map<const ir::While *, Value> count_;  // iterations of the latest recomputation
-  // By the loop's carried values, whose address is stable.
-  std::unordered_map<const std::vector<ir::Carried> *, Tapes> tapes_;
-
-  std::unordered_map<const std::vector<ir::Carried> *, Checkpoints> checkpoints_;
-  std::vector<Planned> planned_;
-  std::vector<SourceLocation> defined_at_;           // by primal local
-  std::vector<const ir::Operation *> operation_of_;  // by primal local: its operation, if any
-  std::vector<const ir::For *> range_of_;            // by primal local: the range whose index it is
-  std::unordered_map<const std::vector<ir::Carried> *, SourceLocation> loop_at_;
-
+  // What the adjoint notes (autodiff/notes.h).
+  struct Noting {
+    Notes *notes;                                          // null if it takes none
+    LocalId site = 0;                                      // a variable: the first site noted, or -1
+    std::array<LocalId, Notes::record_size - 1> values{};  // its values in the record
+    std::string operation = "the statement";               // what is being reversed
+    std::vector<Value> noted = {};                         // its cotangent and up to two operands, if at hand
+  };
+  // Facts about the primal's locals, by local.
+  struct Locals {
+    std::vector<ir::Type> types;
+    std::vector<Product> products = {};  // the floating product that defines it
+    std::vector<int> uses = {};
+    std::vector<bool> reversed = {};  // its reverse is part of that of a product it is a factor of
+    std::vector<SourceLocation> defined_at = {};
+    std::vector<const ir::Operation *> operation_of = {};  // its operation, if any
+    std::vector<const ir::For *> range_of = {};            // the range whose index it is
+  };
+  struct Parameters {
+    std::vector<ir::Parameter> all;
+    std::vector<bool> written;            // an array that the kernel writes
+    std::vector<std::uint32_t> gradient;  // primal parameter -> its gradient parameter, where active
+    std::vector<std::uint32_t> gradient_of;
+  };
+  // By the loops' carried values, whose addresses are stable.
+  struct Loops {
+    std::unordered_map<const std::vector<ir::Carried> *, Tapes> tapes;
+    std::unordered_map<const std::vector<ir::Carried> *, Checkpoints> checkpoints;
+    std::unordered_map<const std::vector<ir::Carried> *, SourceLocation> at;
+    std::unordered_map<const ir::While *, Value> count;  // iterations of the latest recomputation
+    std::vector<Planned> planned;
+  };
   struct LocalArray {
     ir::Type type;
     Value size;
@@ -290,13 +294,31 @@ class Deriver {
     std::optional<LocalArrayId> adjoint;
     SourceLocation where;
   };
-  std::vector<std::optional<LocalArray>> local_array_;  // by primal local array: of the latest recomputation
-  std::vector<bool> held_;                              // whether the working array currently has the primal's elements
-  std::vector<int> unlogged_;                           // the number of enclosing statements that copy it whole
-  std::vector<const ir::Stmt *> first_reader_;
-  UndoLog undo_;  // of the block that is being recomputed
-  std::unordered_map<const ir::Stmt *, UndoLog> undo_of_;
-  int nesting_ = 0;  // the number of enclosing statements that run again before they are reversed
+  // By primal local array.
+  struct LocalArrays {
+    std::vector<std::optional<LocalArray>> latest;  // of the latest recomputation
+    std::vector<bool> held;                         // whether the working array currently has the primal's elements
+    std::vector<int> unlogged;                      // the number of enclosing statements that copy it whole
+    std::vector<const ir::Stmt *> first_reader;
+  };
+  struct Undoing {
+    UndoLog log;  // of the block that is being recomputed
+    std::unordered_map<const ir::Stmt *, UndoLog> of;
+    int nesting = 0;  // the number of enclosing statements that run again before they are reversed
+  };
+
+  const ir::Kernel &primal_;
+  const std::vector<bool> &active_array_;
+  const Keep &keep_;
+  Noting noting_;
+  Activity activity_;
+  Locals locals_;
+  Parameters parameters_;
+  std::vector<std::optional<Value>> primal_value_;
+  std::vector<std::optional<LocalId>> adjoint_;
+  Loops loops_;
+  LocalArrays arrays_;
+  Undoing undo_;
   passes::Builder build_;
 };
 

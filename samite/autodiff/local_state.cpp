@@ -11,17 +11,18 @@ using namespace ir;
 
 void Deriver::recompute_allocate(const Allocate &allocate) {
   Value size = value(allocate.size);
-  local_array_[allocate.array] = {allocate.type, size, build_.allocate(allocate.type, size), std::nullopt,
-                                  build_.where()};
-  held_[allocate.array] = true;
+  arrays_.latest[allocate.array] = {allocate.type, size, build_.allocate(allocate.type, size), std::nullopt,
+                                    build_.where()};
+  arrays_.held[allocate.array] = true;
 }
 
 void Deriver::recompute_store(const LocalStore &store) {
-  if (!held_[store.array]) return;
-  const LocalArray &array = *local_array_[store.array];
+  if (!arrays_.held[store.array]) return;
+  const LocalArray &array = *arrays_.latest[store.array];
   Value index = value(store.index);
   if (logs(store.array))
-    undo_.push_back({UndoStore{store.array, array.type, index, build_.local_load(array.type, array.working, index)}});
+    undo_.log.push_back(
+        {UndoStore{store.array, array.type, index, build_.local_load(array.type, array.working, index)}});
   build_.local_store(array.working, index, value(store.value));
 }
 
@@ -35,14 +36,14 @@ std::vector<LocalWrites> Deriver::logged_writes(std::initializer_list<const Bloc
 // Whether a copy of the array takes fewer bytes than a log of the writes. A log entry has `stored_bytes` besides the
 // element.
 bool Deriver::cheaper_to_copy(const LocalWrites &writes, std::int64_t stored_bytes) const {
-  const LocalArray &array = *local_array_[writes.array];
+  const LocalArray &array = *arrays_.latest[writes.array];
   const auto element = static_cast<std::int64_t>(size_of(array.type)) * array.type.count();
   return array.size.is_constant() && array.size.as_int() * element <= writes.stores * (element + stored_bytes);
 }
 
 // Copies as many elements as the primal array has.
 void Deriver::copy_elements(LocalArrayId to, Value to_begin, LocalArrayId from, Value from_begin, LocalArrayId primal) {
-  const LocalArray &array = *local_array_[primal];
+  const LocalArray &array = *arrays_.latest[primal];
   const Type type = to_begin.type();
   For loop{build_.new_local(), type, Value::zero(type), build_.cast(type, array.size), Value::constant(type, 1), {}, {},
            LoopKind::Serial};
@@ -55,7 +56,7 @@ void Deriver::copy_elements(LocalArrayId to, Value to_begin, LocalArrayId from, 
 }
 
 UndoCopy Deriver::copy_of(LocalArrayId primal) {
-  const LocalArray &array = *local_array_[primal];
+  const LocalArray &array = *arrays_.latest[primal];
   const Value begin = Value::zero(array.size.type());
   LocalArrayId copy = build_.allocate(array.type, array.size);
   copy_elements(copy, begin, array.working, begin, primal);
@@ -82,7 +83,7 @@ bool Deriver::any_held(const UndoLog &log) const {
   return std::ranges::any_of(log, [&](const Undo &undo) {
     return std::visit(
         Overloaded{[&](const UndoBranch &branch) { return any_held(branch.then_log) || any_held(branch.else_log); },
-                   [&](const auto &write) { return bool{held_[write.array]}; }},
+                   [&](const auto &write) { return bool{arrays_.held[write.array]}; }},
         undo.kind);
   });
 }
@@ -90,8 +91,8 @@ bool Deriver::any_held(const UndoLog &log) const {
 void Deriver::take_back(const UndoLog &log, const std::function<Value(const Value &)> &at_hand) {
   for (const Undo &undo : log | std::views::reverse)
     std::visit(Overloaded{[&](const UndoStore &store) {
-                            if (!held_[store.array]) return;
-                            build_.local_store(local_array_[store.array]->working, at_hand(store.index),
+                            if (!arrays_.held[store.array]) return;
+                            build_.local_store(arrays_.latest[store.array]->working, at_hand(store.index),
                                                at_hand(store.old));
                           },
                           [&](const UndoBranch &branch) {
@@ -105,8 +106,8 @@ void Deriver::take_back(const UndoLog &log, const std::function<Value(const Valu
                             build_.append({std::move(taken), build_.where()});
                           },
                           [&](const UndoCopy &copy) {
-                            if (!held_[copy.array]) return;
-                            const LocalArray &array = *local_array_[copy.array];
+                            if (!arrays_.held[copy.array]) return;
+                            const LocalArray &array = *arrays_.latest[copy.array];
                             const Value begin = Value::zero(array.size.type());
                             copy_elements(array.working, begin, copy.copy, begin, copy.array);
                           }},
@@ -117,17 +118,17 @@ void Deriver::take_back(const UndoLog &log, const std::function<Value(const Valu
 // array has the elements after the statement, not those that earlier statements read.
 void Deriver::lose_what_is_not_kept(const Stmt &stmt) {
   for (const LocalWrites &writes : local_writes(stmt))
-    if (!keep_.array[writes.array]) held_[writes.array] = false;
+    if (!keep_.array[writes.array]) arrays_.held[writes.array] = false;
 }
 
 void Deriver::release_what_nothing_reads_before(const Stmt &stmt) {
-  for (LocalArrayId array = 0; array < first_reader_.size(); ++array)
-    if (first_reader_[array] == &stmt) held_[array] = false;
+  for (LocalArrayId array = 0; array < arrays_.first_reader.size(); ++array)
+    if (arrays_.first_reader[array] == &stmt) arrays_.held[array] = false;
 }
 
 // The gradients of the elements, initially zero.
 void Deriver::declare_adjoint_array(const Allocate &allocate) {
-  LocalArray &array = *local_array_[allocate.array];
+  LocalArray &array = *arrays_.latest[allocate.array];
   const Type gradients = gradient_type(array.type);
   array.adjoint = build_.allocate(gradients, array.size);
   const Type type = array.size.type();

@@ -41,13 +41,13 @@ std::int64_t Deriver::least(const Value &primal) const {
   const std::int64_t lowest = least_number(primal.type());
   if (primal.is_constant()) return primal.as_int();
   if (!primal.is_local()) return lowest;
-  if (const For *loop = range_of_[primal.id()]) {
+  if (const For *loop = locals_.range_of[primal.id()]) {
     if (!loop->step.is_constant()) return lowest;
     if (loop->step.as_int() > 0) return least(loop->begin);
     const std::int64_t end = least(loop->end);
     return end == greatest_number(primal.type()) ? end : end + 1;
   }
-  const Operation *operation = operation_of_[primal.id()];
+  const Operation *operation = locals_.operation_of[primal.id()];
   if (!operation || operation->type != primal.type()) return lowest;
   const auto &operands = operation->operands;
   switch (operation->op) {
@@ -59,8 +59,8 @@ std::int64_t Deriver::least(const Value &primal) const {
     case Op::Add: {
       // An index is below the end of its loop, so adding one does not overflow.
       if (!operands[0].is_local() || !operands[1].is_constant() || operands[1].as_int() != 1) return lowest;
-      const For *range = range_of_[operands[0].id()];
-      const Operation *of = operation_of_[operands[0].id()];
+      const For *range = locals_.range_of[operands[0].id()];
+      const Operation *of = locals_.operation_of[operands[0].id()];
       const bool is_index = (range && range->step.is_constant() && range->step.as_int() > 0) ||
                             (of && of->op == Op::ThreadIndex && of->type == primal.type());
       return is_index ? least(operands[0]) + 1 : lowest;
@@ -151,7 +151,7 @@ void Deriver::reverse_loop(const While &loop, SourceLocation where) {
     end_carried_adjoints(loop.carried);
     return;
   }
-  Value last = build_(Op::Sub, {count_.at(&loop), number(1)});
+  Value last = build_(Op::Sub, {loops_.count.at(&loop), number(1)});
   Block outer = build_.open();
   For reversed{build_.new_local(), ScalarType::Int32, last, number(-1), number(-1), {}, {}, LoopKind::Serial};
   Value number_of_iteration = Value::local(ScalarType::Int32, reversed.index);
@@ -187,7 +187,7 @@ void Deriver::end_carried_adjoints(const std::vector<Carried> &carried) {
 
 // Reverses one iteration, from its end to its start.
 void Deriver::reverse_iteration(const Iterations &loop, Value number_in_tapes, Value number) {
-  take_back_iteration(tapes_[&loop.carried], number_in_tapes);
+  take_back_iteration(loops_.tapes[&loop.carried], number_in_tapes);
   start_iteration(loop, number_in_tapes, number);
   recompute(loop.blocks);
   for (const Block *block : loop.blocks) declare_adjoints(*block);
@@ -207,7 +207,8 @@ void Deriver::start_iteration(const Iterations &loop, Value number_in_tapes, Val
       Value moved = build_(Op::Mul, {build_.cast(c.type, number), *step});
       primal_value_[c.inner] = build_(Op::Add, {value(c.initial), moved});
     } else if (keep_.local[c.inner]) {
-      primal_value_[c.inner] = build_.local_load(c.type, tapes_[&loop.carried].carried.at(c.inner), number_in_tapes);
+      primal_value_[c.inner] =
+          build_.local_load(c.type, loops_.tapes[&loop.carried].carried.at(c.inner), number_in_tapes);
     } else {
       // Dead-code removal shows whether the value is needed. Then the next attempt stores it.
       primal_value_[c.inner] = build_.operation({Op::Unavailable, c.type, {}, 0, Keep::name_of(c.inner)});

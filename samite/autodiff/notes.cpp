@@ -16,40 +16,41 @@ std::vector<Value> at(std::int64_t n) { return {number(n)}; }
 }  // namespace
 
 void Deriver::start_notes() {
-  if (!notes_) return;
-  site_ = build_.variable(number(-1));
-  for (LocalId &value : noted_values_) value = build_.variable(Value::zero(ScalarType::Float64));
+  if (!noting_.notes) return;
+  noting_.site = build_.variable(number(-1));
+  for (LocalId &value : noting_.values) value = build_.variable(Value::zero(ScalarType::Float64));
 }
 
 void Deriver::note(const Value &contribution) {
-  if (!notes_ || contribution.type().is_tile()) return;
-  const auto known = static_cast<std::int64_t>(notes_->sites.size());
-  notes_->sites.push_back({build_.where(), noted_operation_, static_cast<int>(noted_.size())});
+  if (!noting_.notes || contribution.type().is_tile()) return;
+  const auto known = static_cast<std::int64_t>(noting_.notes->sites.size());
+  noting_.notes->sites.push_back({build_.where(), noting_.operation, static_cast<int>(noting_.noted.size())});
   const Type type = contribution.type();
   const double largest =
       type == ScalarType::Float32 ? double{std::numeric_limits<float>::max()} : std::numeric_limits<double>::max();
   // The comparison is false for an infinity and for a NaN.
   Value finite = build_(Op::LessEqual, {build_(Op::Abs, {contribution}), Value::constant(type, largest)});
-  Value first = build_(Op::Equal, {Value::local(ScalarType::Int64, site_), number(-1)});
+  Value first = build_(Op::Equal, {Value::local(ScalarType::Int64, noting_.site), number(-1)});
   If taken{build_(Op::And, {first, build_(Op::Not, {finite})}), {}, {}, {}};
   Block outer = build_.open();
-  build_.assign(site_, number(known));
-  build_.assign(noted_values_[0], build_.cast(ScalarType::Float64, contribution));
-  for (std::size_t i = 0; i < noted_.size(); ++i)
-    if (!noted_[i].type().is_tile()) build_.assign(noted_values_[i + 1], build_.cast(ScalarType::Float64, noted_[i]));
+  build_.assign(noting_.site, number(known));
+  build_.assign(noting_.values[0], build_.cast(ScalarType::Float64, contribution));
+  for (std::size_t i = 0; i < noting_.noted.size(); ++i)
+    if (!noting_.noted[i].type().is_tile())
+      build_.assign(noting_.values[i + 1], build_.cast(ScalarType::Float64, noting_.noted[i]));
   taken.then_block = build_.close(std::move(outer));
   build_.append({std::move(taken), build_.where()});
 }
 
 void Deriver::finish_notes() {
-  if (!notes_) return;
-  const auto first = static_cast<std::uint32_t>(parameters_.size()), extents = first + 1, record = first + 2;
-  parameters_.push_back({"first instance", ScalarType::Int64, 1});
-  parameters_.push_back({"launch extents", ScalarType::Int64, 1, true});
-  parameters_.push_back({"note", ScalarType::Float64, 1});
+  if (!noting_.notes) return;
+  const auto first = static_cast<std::uint32_t>(parameters_.all.size()), extents = first + 1, record = first + 2;
+  parameters_.all.push_back({"first instance", ScalarType::Int64, 1});
+  parameters_.all.push_back({"launch extents", ScalarType::Int64, 1, true});
+  parameters_.all.push_back({"note", ScalarType::Float64, 1});
 
   build_.at(primal_.where);
-  If noted{build_(Op::NotEqual, {Value::local(ScalarType::Int64, site_), number(-1)}), {}, {}, {}};
+  If noted{build_(Op::NotEqual, {Value::local(ScalarType::Int64, noting_.site), number(-1)}), {}, {}, {}};
   Block outer = build_.open();
   Value instance = number(0);
   for (int d = 0; d < primal_.launch_rank; ++d) {
@@ -64,9 +65,9 @@ void Deriver::finish_notes() {
   auto write = [&](std::int64_t element, const Value &value) {
     build_.append({Store{record, at(element), build_.cast(ScalarType::Float64, value)}, build_.where()});
   };
-  write(0, Value::local(ScalarType::Int64, site_));
-  for (std::size_t i = 0; i < noted_values_.size(); ++i)
-    write(static_cast<std::int64_t>(i) + 1, Value::local(ScalarType::Float64, noted_values_[i]));
+  write(0, Value::local(ScalarType::Int64, noting_.site));
+  for (std::size_t i = 0; i < noting_.values.size(); ++i)
+    write(static_cast<std::int64_t>(i) + 1, Value::local(ScalarType::Float64, noting_.values[i]));
   chosen.then_block = build_.close(std::move(inner));
   build_.append({std::move(chosen), build_.where()});
   noted.then_block = build_.close(std::move(outer));

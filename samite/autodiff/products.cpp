@@ -20,10 +20,10 @@ constexpr std::size_t most_factors = 64;
 void Deriver::find_factors(const Block &block) {
   for (const Stmt &stmt : block) {
     for_each_operand(stmt, [&](const Value &operand) {
-      if (operand.is_local()) ++uses_[operand.id()];
+      if (operand.is_local()) ++locals_.uses[operand.id()];
     });
     if (auto *let = stmt.as<Let>(); let && let->value.op == Op::Mul && is_floating(let->value.type))
-      products_[let->local] = {&let->value, &block};
+      locals_.products[let->local] = {&let->value, &block};
     if (auto *branch = stmt.as<If>()) find_factors(branch->then_block), find_factors(branch->else_block);
     if (auto *loop = stmt.as<For>()) find_factors(loop->body);
     if (auto *loop = stmt.as<While>()) find_factors(loop->condition_block), find_factors(loop->body);
@@ -37,14 +37,14 @@ void Deriver::find_factors(const Block &block) {
 void Deriver::take_apart(const Product &product, std::vector<Value> &factors, std::vector<LocalId> &inside) const {
   for (const Value &operand : product.operation->operands) {
     if (factors.size() + inside.size() > 2 * most_factors) return;
-    const bool apart = active(operand) && uses_[operand.id()] == 1 && products_[operand.id()].operation &&
-                       products_[operand.id()].block == product.block;
+    const bool apart = active(operand) && locals_.uses[operand.id()] == 1 && locals_.products[operand.id()].operation &&
+                       locals_.products[operand.id()].block == product.block;
     if (!apart) {
       factors.push_back(operand);
       continue;
     }
     inside.push_back(operand.id());
-    take_apart(products_[operand.id()], factors, inside);
+    take_apart(locals_.products[operand.id()], factors, inside);
   }
 }
 
@@ -57,7 +57,7 @@ Value Deriver::power(const Value &x, std::ptrdiff_t exponent) {
 
 // Reverses the product, with those inside it, if it repeats just one factor. Returns whether it did.
 bool Deriver::reverse_power(const Let &let) {
-  const Product &product = products_[let.local];
+  const Product &product = locals_.products[let.local];
   if (!product.operation) return false;
   std::vector<Value> factors;
   std::vector<LocalId> inside;
@@ -82,7 +82,7 @@ bool Deriver::reverse_power(const Let &let) {
   add(repeated, build_(Op::Mul, {common, rest}));
   for (const Value &other : others)
     if (active(other)) add(other, scaled(build_(Op::Mul, {common, base}), &other));
-  for (LocalId local : inside) reversed_[local] = true;
+  for (LocalId local : inside) locals_.reversed[local] = true;
   return true;
 }
 

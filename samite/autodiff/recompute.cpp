@@ -11,7 +11,7 @@ using namespace ir;
 void Deriver::recompute(const Block &block) {
   for (const Stmt &stmt : block) {
     build_.at(stmt.where());
-    const auto logged = static_cast<std::ptrdiff_t>(undo_.size());
+    const auto logged = static_cast<std::ptrdiff_t>(undo_.log.size());
     visit(
         stmt, [&](const Let &let) { recompute_let(let); },
         [&](const Allocate &allocate) { recompute_allocate(allocate); },
@@ -20,11 +20,11 @@ void Deriver::recompute(const Block &block) {
         [&](const For &loop) { recompute_loop(loop, stmt.where()); },
         [&](const While &loop) { recompute_loop(loop, stmt.where()); },
         [&](const CustomAdjoint &custom) { recompute_custom(custom); }, [](const auto &) {});
-    undo_of_[&stmt] = UndoLog(undo_.begin() + logged, undo_.end());
+    undo_.of[&stmt] = UndoLog(undo_.log.begin() + logged, undo_.log.end());
   }
   // Outside of the block its local arrays do not exist.
   for (const Stmt &stmt : block)
-    if (auto *allocate = stmt.as<Allocate>()) undo_ = without(undo_, allocate->array);
+    if (auto *allocate = stmt.as<Allocate>()) undo_.log = without(undo_.log, allocate->array);
 }
 
 void Deriver::recompute_let(const Let &let) {
@@ -37,8 +37,8 @@ void Deriver::recompute_let(const Let &let) {
     operation = {Op::Unavailable, operation.type, {}, 0, Keep::name_of(let.local)};
   if (operation.op == Op::LocalLoad) {
     const LocalArrayId array = operation.array;
-    if (held_[array])
-      operation.array = local_array_[array]->working;
+    if (arrays_.held[array])
+      operation.array = arrays_.latest[array]->working;
     else
       operation = {Op::Unavailable, operation.type, {}, 0, keep_.name_of_array(array)};
   }
@@ -50,14 +50,14 @@ void Deriver::recompute_branch(const If &branch, SourceLocation where) {
   std::vector<LocalArrayId> copied;
   for (const LocalWrites &writes : logged_writes({&branch.then_block, &branch.else_block})) {
     if (!writes.in_loop && !cheaper_to_copy(writes, 0)) continue;
-    undo_.push_back({copy_of(writes.array)});
-    ++unlogged_[writes.array];
+    undo_.log.push_back({copy_of(writes.array)});
+    ++arrays_.unlogged[writes.array];
     copied.push_back(writes.array);
   }
-  ++nesting_;
+  ++undo_.nesting;
   const LocalId first_inside = build_.local_count();
   If copy{value(branch.condition), {}, {}, {}};
-  UndoLog log = std::exchange(undo_, {});
+  UndoLog log = std::exchange(undo_.log, {});
   UndoBranch undo{copy.condition, {}, {}};
   std::vector<BranchResult> exported;
 
@@ -65,14 +65,14 @@ void Deriver::recompute_branch(const If &branch, SourceLocation where) {
   recompute(branch.then_block);
   std::vector<Value> then_values;
   for (const BranchResult &result : branch.results) then_values.push_back(value(result.then_value));
-  undo.then_log = std::exchange(undo_, {});
+  undo.then_log = std::exchange(undo_.log, {});
   export_log(undo.then_log, first_inside, exported, true);
   copy.then_block = build_.close({});
 
   recompute(branch.else_block);
   for (std::size_t i = 0; i < branch.results.size(); ++i)
     copy.results.push_back({0, branch.results[i].type, then_values[i], value(branch.results[i].else_value)});
-  undo.else_log = std::exchange(undo_, {});
+  undo.else_log = std::exchange(undo_.log, {});
   export_log(undo.else_log, first_inside, exported, false);
   copy.else_block = build_.close(std::move(outer));
 
@@ -80,10 +80,10 @@ void Deriver::recompute_branch(const If &branch, SourceLocation where) {
     copy.results[i].local = define(branch.results[i].local, branch.results[i].type).id();
   copy.results.insert(copy.results.end(), exported.begin(), exported.end());
   build_.append({std::move(copy), where});
-  undo_ = std::move(log);
-  if (!undo.then_log.empty() || !undo.else_log.empty()) undo_.push_back({std::move(undo)});
-  for (LocalArrayId array : copied) --unlogged_[array];
-  --nesting_;
+  undo_.log = std::move(log);
+  if (!undo.then_log.empty() || !undo.else_log.empty()) undo_.log.push_back({std::move(undo)});
+  for (LocalArrayId array : copied) --arrays_.unlogged[array];
+  --undo_.nesting;
 }
 
 std::vector<Carried> Deriver::enter(const std::vector<Carried> &carried) {
@@ -105,10 +105,10 @@ void Deriver::leave(const std::vector<Carried> &carried, std::vector<Carried> &c
 // before it is reversed: so the arrays that it writes are copied before it runs.
 void Deriver::recompute_loop(const For &loop, SourceLocation where) {
   std::optional<TapeLength> length;
-  if (nesting_ == 0 && has_adjoint(loop.carried, loop.body))
+  if (undo_.nesting == 0 && has_adjoint(loop.carried, loop.body))
     length = TapeLength{trip_count(loop)};
   else
-    for (const LocalWrites &w : logged_writes({&loop.body})) undo_.push_back({copy_of(w.array)});
+    for (const LocalWrites &w : logged_writes({&loop.body})) undo_.log.push_back({copy_of(w.array)});
   run(iterations(loop, where),
       {0, loop.type, value(loop.begin), value(loop.end), value(loop.step), {}, {}, loop.kind, loop.stages}, length);
 }
@@ -117,12 +117,13 @@ void Deriver::recompute_loop(const For &loop, SourceLocation where) {
 // runs once to count them, and once more to store the values. It runs just once if the tapes can be sized by a bound
 // (bounds.cpp).
 void Deriver::recompute_loop(const While &loop, SourceLocation where) {
-  const bool reversed = nesting_ == 0 && (has_adjoint(loop.carried, loop.condition_block) || has_adjoint(loop.body));
+  const bool reversed =
+      undo_.nesting == 0 && (has_adjoint(loop.carried, loop.condition_block) || has_adjoint(loop.body));
   const std::vector<LocalWrites> writes = logged_writes({&loop.body});
   if (!reversed ||
       (writes.empty() && std::ranges::none_of(loop.carried, [&](const Carried &c) { return keep_.local[c.inner]; }))) {
-    for (const LocalWrites &w : writes) undo_.push_back({copy_of(w.array)});
-    count_.insert_or_assign(&loop, run(loop, where, std::nullopt));
+    for (const LocalWrites &w : writes) undo_.log.push_back({copy_of(w.array)});
+    loops_.count.insert_or_assign(&loop, run(loop, where, std::nullopt));
     return;
   }
   const TapeLength length = tape_length(loop, where);
@@ -130,10 +131,10 @@ void Deriver::recompute_loop(const While &loop, SourceLocation where) {
     const ScalarType type = length.iterations.type();
     run(iterations(loop, where),
         {0, type, Value::zero(type), length.iterations, Value::constant(type, 1), {}, {}, LoopKind::Serial}, length);
-    count_.insert_or_assign(&loop, length.iterations);
+    loops_.count.insert_or_assign(&loop, length.iterations);
   } else {
-    count_.insert_or_assign(&loop, run(loop, where, length));
-    if (has_checkpoints(loop.carried)) checkpoints_.at(&loop.carried).count = count_.at(&loop);
+    loops_.count.insert_or_assign(&loop, run(loop, where, length));
+    if (has_checkpoints(loop.carried)) loops_.checkpoints.at(&loop.carried).count = loops_.count.at(&loop);
   }
 }
 
@@ -141,10 +142,10 @@ Deriver::Run Deriver::begin_run(const Iterations &loop, const std::optional<Tape
   Run run{loop, length, {}, logged_writes({loop.blocks.back()}), 0, {}, {}};
   if (length && has_checkpoints(loop.carried)) run.checkpoints = plan_checkpoints(loop, *length, run.writes);
   if (!length)
-    for (const LocalWrites &w : run.writes) ++unlogged_[w.array];
-  ++nesting_;
+    for (const LocalWrites &w : run.writes) ++arrays_.unlogged[w.array];
+  ++undo_.nesting;
   run.first_inside = build_.local_count();
-  run.log = std::exchange(undo_, {});
+  run.log = std::exchange(undo_.log, {});
   return run;
 }
 
@@ -154,23 +155,23 @@ void Deriver::run_iteration(Run &run, const std::vector<const Block *> &blocks, 
   if (run.length) run.tapes = start_tapes(run.loop.carried, run.writes, number);
   if (run.checkpoints) store_checkpoint(*run.checkpoints);
   recompute(blocks);
-  if (run.length) finish_tapes(run.tapes, run.loop.carried, undo_, run.first_inside, number);
+  if (run.length) finish_tapes(run.tapes, run.loop.carried, undo_.log, run.first_inside, number);
 }
 
 // Outside of the loop again, and before it.
 void Deriver::end_run(Run &run, std::vector<Carried> &copy) {
-  undo_ = std::move(run.log);
-  --nesting_;
+  undo_.log = std::move(run.log);
+  --undo_.nesting;
   if (run.checkpoints) {
     allocate_tapes(run.tapes, run.checkpoints->chunk, run.loop.carried, KeptFor::chunk_iterations);
     copy.insert(copy.end(), run.checkpoints->counters.begin(), run.checkpoints->counters.end());
-    checkpoints_.insert_or_assign(&run.loop.carried, std::move(*run.checkpoints));
+    loops_.checkpoints.insert_or_assign(&run.loop.carried, std::move(*run.checkpoints));
   } else if (run.length) {
     allocate_tapes(run.tapes, run.length->iterations, run.loop.carried, KeptFor::iterations);
   } else {
-    for (const LocalWrites &w : run.writes) --unlogged_[w.array];
+    for (const LocalWrites &w : run.writes) --arrays_.unlogged[w.array];
   }
-  tapes_[&run.loop.carried] = std::move(run.tapes);
+  loops_.tapes[&run.loop.carried] = std::move(run.tapes);
   leave(run.loop.carried, copy);
 }
 

@@ -15,7 +15,7 @@ void Deriver::reverse(const Block &block) {
   for (const Stmt &stmt : block | std::views::reverse) {
     build_.at(stmt.where());
     lose_what_is_not_kept(stmt);
-    take_back(undo_of_[&stmt]);
+    take_back(undo_.of[&stmt]);
     visit(
         stmt, [&](const Let &let) { reverse_let(let); },
         [&](const Store &store) {
@@ -40,21 +40,22 @@ void Deriver::reverse(const Block &block) {
 }
 
 Value Deriver::gradient_operation(Op op, std::uint32_t array, const std::vector<Value> &indices, const Type &type) {
-  return build_.operation({op, type, values(indices), gradient_[array]});
+  return build_.operation({op, type, values(indices), parameters_.gradient[array]});
 }
 
 void Deriver::reverse_let(const Let &let) {
   // An exchange is a load and a store of zero, which overwrites the previous value.
   if (let.value.op == Op::Exchange && active_array_[let.value.array])
     gradient_operation(Op::Exchange, let.value.array, let.value.operands, let.value.type);
-  if (!active(let.local) || reversed_[let.local]) return;
+  if (!active(let.local) || locals_.reversed[let.local]) return;
   Value seed = adjoint(let.local);
   if (info(let.value.op).typing == Typing::Load) {
-    build_.append({Accumulate{gradient_[let.value.array], values(let.value.operands), seed, true}, build_.where()});
+    build_.append(
+        {Accumulate{parameters_.gradient[let.value.array], values(let.value.operands), seed, true}, build_.where()});
     return;
   }
   if (let.value.op == Op::LocalLoad) {
-    const LocalArrayId gradients = *local_array_[let.value.array]->adjoint;
+    const LocalArrayId gradients = *arrays_.latest[let.value.array]->adjoint;
     Value index = value(let.value.operands[0]);
     Value sum = build_(Op::Add, {build_.local_load(seed.type(), gradients, index), seed});
     build_.local_store(gradients, index, sum);
@@ -62,10 +63,10 @@ void Deriver::reverse_let(const Let &let) {
   }
   Operation operation = let.value;
   operation.operands = values(operation.operands);
-  noted_operation_ = info(operation.op).name;
-  noted_ = {seed};
+  noting_.operation = info(operation.op).name;
+  noting_.noted = {seed};
   for (const Value &operand : operation.operands)
-    if (is_floating(operand.type()) && noted_.size() < Notes::record_size - 2) noted_.push_back(operand);
+    if (is_floating(operand.type()) && noting_.noted.size() < Notes::record_size - 2) noting_.noted.push_back(operand);
   if (is_tile_operation(let.value.op)) {
     // An operation that only moves elements also moves their gradients, in any gradient type.
     if (is_float8(operation.operands[0].type()) && operation.op != Op::MatMul)
@@ -81,13 +82,13 @@ void Deriver::reverse_let(const Let &let) {
       if (active(operand)) add(operand, apply(build_, partials[i], seed, gradient_type(operand.type())));
     }
   }
-  noted_operation_ = "the statement", noted_.clear();
+  noting_.operation = "the statement", noting_.noted.clear();
 }
 
 // The store overwrites the previous element.
 void Deriver::reverse_store(const LocalStore &store) {
   if (!activity_.local_array[store.array]) return;
-  const LocalArray &array = *local_array_[store.array];
+  const LocalArray &array = *arrays_.latest[store.array];
   Value index = value(store.index);
   const Type type = gradient_type(array.type);
   Value taken = build_.local_load(type, *array.adjoint, index);

@@ -26,7 +26,7 @@ Deriver::Tapes Deriver::start_tapes(const std::vector<Carried> &carried, const s
   }
   for (const LocalWrites &w : writes) {
     constexpr std::int64_t index_bytes = 4;
-    const LocalArray &array = *local_array_[w.array];
+    const LocalArray &array = *arrays_.latest[w.array];
     if (!w.in_loop && !cheaper_to_copy(w, index_bytes)) continue;
     auto same = [&](const auto &copy) { return copy.first == w.array; };
     LocalArrayId tape =
@@ -34,7 +34,7 @@ Deriver::Tapes Deriver::start_tapes(const std::vector<Carried> &carried, const s
     Value begin = build_(Op::Mul, {number, build_.cast(number.type(), array.size)});
     copy_elements(tape, begin, array.working, Value::zero(number.type()), w.array);
     tapes.copies.push_back({w.array, tape});
-    ++unlogged_[w.array];
+    ++arrays_.unlogged[w.array];
   }
   return tapes;
 }
@@ -42,7 +42,7 @@ Deriver::Tapes Deriver::start_tapes(const std::vector<Carried> &carried, const s
 // Called at the end of the iteration that wrote `log`.
 void Deriver::finish_tapes(Tapes &tapes, const std::vector<Carried> &carried, const UndoLog &log,
                            LocalId first_of_iteration, Value number, const Tapes *before) {
-  for (auto &[array, tape] : tapes.copies) --unlogged_[array];
+  for (auto &[array, tape] : tapes.copies) --arrays_.unlogged[array];
   const auto places = before ? logged_places(*before) : std::vector<std::pair<LocalArrayId, Type>>();
   tapes.log = map_values(log, [&](const Value &value) {
     if (!value.is_local() || value.id() < first_of_iteration || tapes.logged.contains(value.id())) return value;
@@ -65,8 +65,8 @@ void Deriver::finish_tapes(Tapes &tapes, const std::vector<Carried> &carried, co
 // The tapes of writes that are still to be undone, in the log's order.
 std::vector<std::pair<LocalArrayId, Type>> Deriver::logged_places(const Tapes &tapes) const {
   UndoLog log = tapes.log;
-  for (LocalArrayId array = 0; array < held_.size(); ++array)
-    if (!held_[array]) log = without(log, array);
+  for (LocalArrayId array = 0; array < arrays_.held.size(); ++array)
+    if (!arrays_.held[array]) log = without(log, array);
   std::vector<std::pair<LocalArrayId, Type>> places;
   std::set<LocalArrayId> seen;
   map_values(log, [&](const Value &value) {
@@ -79,14 +79,14 @@ std::vector<std::pair<LocalArrayId, Type>> Deriver::logged_places(const Tapes &t
 
 KeptValue Deriver::describe(const std::vector<Carried> &carried, SourceLocation assigned, Type type) const {
   KeptValue kept;
-  kept.loop = loop_at_.at(&carried);
+  kept.loop = loops_.at.at(&carried);
   kept.assigned = assigned.known() ? assigned : kept.loop;
   kept.type = type;
   return kept;
 }
 
 SourceLocation Deriver::assigned_at(const Carried &c) const {
-  return c.next.is_local() ? defined_at_[c.next.id()] : SourceLocation();
+  return c.next.is_local() ? locals_.defined_at[c.next.id()] : SourceLocation();
 }
 
 // Called before the loop, whose length is known there. A product beyond 64 bits exceeds any memory, too.
@@ -102,7 +102,7 @@ void Deriver::allocate_kept(LocalArrayId array, Value length, std::optional<Valu
   if (each && each->is_constant()) kept.elements = each->as_int() * kept.type.count();
   if (each && !each->is_constant()) kept.elements = std::nullopt;
   if (length.is_constant()) kept.length = length.as_int();
-  planned_.push_back({array, &carried, kept});
+  loops_.planned.push_back({array, &carried, kept});
   Value size = length;
   if (each) size = build_(Op::Mul, {build_.cast(ScalarType::Int64, length), build_.cast(ScalarType::Int64, *each)});
   build_.append({Allocate{array, kept.type, size}, build_.where()});
@@ -111,8 +111,8 @@ void Deriver::allocate_kept(LocalArrayId array, Value length, std::optional<Valu
 // Undoes the writes of an iteration, from its end to its start.
 void Deriver::take_back_iteration(const Tapes &tapes, Value number) {
   for (auto &[array, tape] : tapes.copies) {
-    if (!held_[array]) continue;
-    const LocalArray &known = *local_array_[array];
+    if (!arrays_.held[array]) continue;
+    const LocalArray &known = *arrays_.latest[array];
     Value begin = build_(Op::Mul, {number, build_.cast(number.type(), known.size)});
     copy_elements(known.working, Value::zero(number.type()), tape, begin, array);
   }
