@@ -1,5 +1,5 @@
 // Sparse systems and their gradients: the conductivities of a rod are found from its temperatures. And the other parts
-// of docs/solving.md: sorting, scans, direct solvers, functions of the host on a tape, optimisers.
+// of docs/solving.md: sorting, scans, direct solvers, functions of the host on a tape, roots, optimisers.
 #include <samite/samite.h>
 #include <samite/solve.h>
 
@@ -145,6 +145,30 @@ void own_function() {
   check(std::abs(x.gradient().at(0) - 0.4227843350984671) < 1e-8, "function on a tape");
 }
 
+// x^4 + loss x = 3: what a radiator emits and loses to the air is what it gets.
+const Kernel balance{"balance", [](Array<double, 1> f, Array<const double, 1> x, Array<const double, 1> loss) {
+                       Int i = thread_index();
+                       f(i) = pow(x(i), 4.0) + loss(i) * x(i) - 3.0;
+                     }};
+
+void root() {
+  Buffer<double> loss{device, {1}, {2}, Gradient::tracked}, x{device, {1}, Gradient::tracked};
+  auto newton = [&] {
+    double at = 2;
+    for (int step = 0; step < 20; ++step) at -= (at * at * at * at + 2 * at - 3) / (4 * at * at * at + 2);
+    x.set({0}, at);
+  };
+  Tape tape;
+  tape.record([&] {
+    auto f = [&](const AnyBuffer &x, const AnyBuffer &f) {
+      balance.launch({1}, Buffer<double>(f), Buffer<double>(x), loss);
+    };
+    implicit(f, x, {loss}, newton);  // x = 1
+  });
+  tape.backward(x);  // d x / d loss = -x / (4 x^3 + loss)
+  check(std::abs(loss.gradient().at(0) + 1.0 / 6) < 1e-9, "root");
+}
+
 void optimiser() {
   std::vector<AnyBuffer> weights = parameter_block(device, ScalarType::Float32, {{8, 4}, {4}});
   Optimiser adam(weights, AdamW{.rate = 0.1}, {.clip_norm = 1});
@@ -161,5 +185,6 @@ int main() {
   direct();
   matrix_free();
   own_function();
+  root();
   optimiser();
 }

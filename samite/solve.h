@@ -1,11 +1,13 @@
 // Samite's solvers, beside samite/samite.h: sorting and scans of whole vectors, sparse matrices, linear systems and
-// their gradients, optimisers.
+// their gradients, optimisers, nonlinear least squares.
 #pragma once
 
 #include "samite/solve/assembly.h"
 #include "samite/solve/direct.h"
 #include "samite/solve/groups.h"
+#include "samite/solve/implicit.h"
 #include "samite/solve/lbfgs.h"
+#include "samite/solve/least_squares.h"
 #include "samite/solve/linear_operator.h"
 #include "samite/solve/matrix_market.h"
 #include "samite/solve/optimiser.h"

@@ -1,0 +1,20 @@
+// Steps on manifolds (manifold.h), inside kernels. For a running capture only.
+#pragma once
+
+#include "samite/lang/traced.h"
+#include "samite/solve/manifold.h"
+
+#include <vector>
+
+namespace samite::solvers::detail {
+
+using TracedNumbers = std::vector<Double>;
+
+// The block after a step. Numbers on a manifold come back normalised.
+TracedNumbers stepped(const Manifold &manifold, const TracedNumbers &x, const TracedNumbers &step);
+
+// The gradient by a step of zero, from the gradient by the block's numbers: the product with the transpose of the
+// step's derivative.
+TracedNumbers tangent_gradient(const Manifold &manifold, const TracedNumbers &x, const TracedNumbers &gradient);
+
+}  // namespace samite::solvers::detail
