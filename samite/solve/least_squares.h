@@ -106,6 +106,7 @@ enum class LeastSquaresEnd {
   stopped       // by LeastSquaresOptions::progress
 };
 
+// The gradient is that of the last point with derivatives: the one before, where a small change of cost ends the solve.
 struct LeastSquaresIteration {
   std::int64_t iteration;
   double cost, change, gradient, step, ratio, radius, seconds;  // ratio: of the actual to the predicted change

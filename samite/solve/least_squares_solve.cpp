@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 namespace samite::solvers::detail {
 namespace {
@@ -63,6 +65,7 @@ struct Region {
   // Of a dogleg, while the point stays: the Gauss-Newton step, and how far to go along the gradient.
   Numbers newton = {};
   double cauchy = 0;
+  std::optional<double> predicted = {};  // the decrease by the last step, if it is known
 };
 
 class Minimisation {
@@ -210,7 +213,20 @@ class Minimisation {
   Numbers levenberg_marquardt_step() {
     Numbers damping = clamped_diagonal();
     for (double &number : damping) number /= region_.radius;
-    return solved(std::move(damping));
+    Numbers step = solved(damping);
+    const bool is_exact = finder_.kind() == StepSolver::schur || finder_.kind() == StepSolver::sparse;
+    if (is_exact && !step.empty() && !has_bounds()) {
+      // d^T H d = -g^T d - d^T D d.
+      double damped = 0;
+      for (std::size_t i = 0; i < step.size(); ++i) damped += damping[i] * step[i] * step[i];
+      region_.predicted = 0.5 * (damped - dot(vectors_.gradient, step));
+    }
+    return step;
+  }
+
+  bool has_bounds() const {
+    return std::ranges::any_of(problem_.parameters,
+                               [](const Parameters &of) { return !of.lower.empty() || !of.upper.empty(); });
   }
 
   // The second derivative of the residuals along the step by differences, and the step that it asks for. Empty where
@@ -312,6 +328,7 @@ class Minimisation {
   }
 
   double predicted_decrease(const Numbers &step) {
+    if (region_.predicted) return *std::exchange(region_.predicted, {});
     const Stopwatch watch(report_.seconds.linear_solver);
     return -dot(vectors_.gradient, step) - 0.5 * finder_.squared_product(step);
   }
@@ -336,7 +353,6 @@ class Minimisation {
 
   void accept(double cost, double norm, double ratio, Clock::time_point started, const Numbers &step) {
     for (std::size_t p = 0; p < points_.values.size(); ++p) points_.values[p].copy_from(points_.trial_values[p]);
-    const double before = cost_;
     if (options_.trust_region == TrustRegion::dogleg) {
       const Numbers squares = clamped_diagonal();
       double length = 0;
@@ -349,14 +365,16 @@ class Minimisation {
       region_.factor = 2;
     }
     region_.newton.clear();
-    linearise();
-    // Rounding alone: the sum of the costs is the same kernel's without the Jacobian.
-    change_ = before - cost;
-    cost_ = cost;
-    add_iteration(norm, ratio, seconds_since(started), true);
-    if (std::abs(change_) <= options_.cost_tolerance * before)
+    change_ = cost_ - cost;
+    // Derivatives at the last point would serve nothing.
+    const bool is_last = std::abs(change_) <= options_.cost_tolerance * cost_;
+    if (is_last)
       end(LeastSquaresEnd::small_cost_change,
-          fmt::format("the cost changed by {:.3g}, relative to it", before > 0 ? change_ / before : 0.0));
+          fmt::format("the cost changed by {:.3g}, relative to it", cost_ > 0 ? change_ / cost_ : 0.0));
+    else
+      linearise();
+    cost_ = cost;  // of the same kernel as those it is compared with
+    add_iteration(norm, ratio, seconds_since(started), true);
   }
 
   void add_iteration(double norm, double ratio, double seconds, bool accepted) {

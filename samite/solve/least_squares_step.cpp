@@ -90,13 +90,13 @@ StepFinder::StepFinder(const LeastSquaresProblem &problem, const Columns &column
 
 NormalVectors StepFinder::prepare(const Linearisation &of) {
   at_ = &of;
+  if (kind_ == StepSolver::sparse || kind_ == StepSolver::schur) equations_.compute_matrix(of);
   const Buffer<double> on_device(problem_.device(), {columns_.all});
   NormalVectors vectors;
   equations_.transposed_product(of, of.residuals, on_device);
   vectors.gradient = on_device.to_vector();
   equations_.diagonal(of, on_device);
   vectors.diagonal = on_device.to_vector();
-  if (kind_ == StepSolver::sparse || kind_ == StepSolver::schur) equations_.compute_matrix(of);
   if (kind_ == StepSolver::dense_qr) {
     jacobian_ = jacobian_on_host(problem_, columns_, of);
     keep_residuals(of.residuals);

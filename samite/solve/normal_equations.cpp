@@ -28,34 +28,23 @@ struct SumSizes {
   int residuals, columns, first, rows, second, others;  // of J; of the two blocks: first column and width
   friend auto operator<=>(const SumSizes &, const SumSizes &) = default;
 };
-using BlockSumKernel = Kernel<void(Array<double, 2>, Array<const double, 2>, Indices, Indices, Indices)>;
+using BlockSumKernel = Kernel<void(Array<double, 3>, Array<const double, 2>, Indices, Indices, Indices)>;
 
+// An instance for each number of a block: neighbours read neighbours, and share what they do not.
 BlockSumKernel block_sum(const SumSizes &of) {
   return {
       "normal_blocks",
       {"blocks", "jacobian", "targets", "starts", "sources"},
-      [of](Array<double, 2> blocks, Array<const double, 2> jacobian, Indices targets, Indices starts, Indices sources) {
-        const Int i = thread_index();
-        const bool same = of.first == of.second;
-        std::vector<Double> sums;
-        for (int k = 0; k < of.rows * of.others; ++k) sums.emplace_back(0.0);
+      [of](Array<double, 3> blocks, Array<const double, 2> jacobian, Indices targets, Indices starts, Indices sources) {
+        const auto [i, a, b] = thread_index<3>();
+        Double sum = 0;
         for (const Int j : range(starts(i), starts(i + 1))) {
           const Int source = sources(j);
-          for (int r = 0; r < of.residuals; ++r) {
-            std::vector<Double> left, right;
-            for (int a = 0; a < of.rows; ++a) left.emplace_back(jacobian(source, r * of.columns + of.first + a));
-            for (int b = 0; b < of.others; ++b) right.emplace_back(jacobian(source, r * of.columns + of.second + b));
-            for (int a = 0; a < of.rows; ++a)
-              for (int b = 0; b < (same ? a + 1 : of.others); ++b)
-                sums[static_cast<std::size_t>(a * of.others + b)] +=
-                    left[static_cast<std::size_t>(a)] * right[static_cast<std::size_t>(b)];
-          }
+          for (int r = 0; r < of.residuals; ++r)
+            sum +=
+                jacobian(source, a + (r * of.columns + of.first)) * jacobian(source, b + (r * of.columns + of.second));
         }
-        const Int target = targets(i);
-        for (int a = 0; a < of.rows; ++a)
-          for (int b = 0; b < of.others; ++b)
-            blocks(target, a * of.others + b) +=
-                sums[static_cast<std::size_t>(same && b > a ? b * of.others + a : a * of.others + b)];
+        blocks(targets(i), a, b) += sum;
       }};
 }
 
@@ -72,20 +61,16 @@ GradientKernel gradient_sum(const GradientSizes &of) {
           {"gradient", "jacobian", "residuals", "targets", "starts", "sources", "columns"},
           [of](Array<double, 1> gradient, Array<const double, 2> jacobian, Array<const double, 2> residuals,
                Indices targets, Indices starts, Indices sources, Indices columns) {
-            const Int i = thread_index();
-            std::vector<Double> sums;
-            for (int k = 0; k < of.width; ++k) sums.emplace_back(0.0);
+            const auto [i, k] = thread_index<2>();
+            Double sum = 0;
             for (const Int j : range(starts(i), starts(i + 1))) {
               const Int source = sources(j);
-              for (int r = 0; r < of.residuals; ++r)
-                for (int k = 0; k < of.width; ++k) {
-                  const Double derivative = jacobian(source, r * of.columns + of.first + k);
-                  sums[static_cast<std::size_t>(k)] +=
-                      derivative * (of.squares ? derivative : Double(residuals(source, r)));
-                }
+              for (int r = 0; r < of.residuals; ++r) {
+                const Double derivative = jacobian(source, k + (r * of.columns + of.first));
+                sum += derivative * (of.squares ? derivative : Double(residuals(source, r)));
+              }
             }
-            const Int column = columns(targets(i));
-            for (int k = 0; k < of.width; ++k) gradient(column + k) += sums[static_cast<std::size_t>(k)];
+            gradient(columns(targets(i)) + k) += sum;
           }};
 }
 
@@ -112,6 +97,18 @@ ProductKernel jacobian_product(const ProductSizes &of) {
               }
             });
           }};
+}
+
+const auto &diagonal_of_blocks() {
+  static const Kernel kernel{
+      "diagonal_of_blocks",
+      {"diagonal", "blocks", "row_offsets", "column_offsets"},
+      [](Array<double, 1> diagonal, Array<const double, 3> blocks, Indices row_offsets, Indices column_offsets) {
+        const auto [i, k] = thread_index<2>();
+        const Int row = row_offsets(i);
+        if_(row == column_offsets(i), [&] { diagonal(row + k) = blocks(i, k, k); });
+      }};
+  return kernel;
 }
 
 std::vector<std::int32_t> by_key(const std::vector<std::int32_t> &order, const std::vector<std::int32_t> &keys,
@@ -237,6 +234,8 @@ void NormalEquations::find_groups() {
       blocks.row_offsets.push_back(offset(row)), blocks.column_offsets.push_back(offset(column));
     }
     blocks.values = Buffer<double>(problem_.device(), {blocks.count(), blocks.rows * blocks.columns});
+    blocks.rows_at = uploaded(problem_.device(), blocks.row_offsets);
+    blocks.columns_at = uploaded(problem_.device(), blocks.column_offsets);
     for (const Pending &part : group.parts) {
       std::vector<Gathering::Item> items;
       for (std::size_t i = 0; i < part.sources.size(); ++i)
@@ -261,8 +260,9 @@ void NormalEquations::compute_matrix(const Linearisation &of) {
                          group.columns};
     const Gathering &gathering = sum.gathering;
     kernel_for(sizes, block_sum)
-        .launch({gathering.count()}, group.values, of.jacobians[sum.residuals], gathering.targets, gathering.starts,
-                gathering.sources);
+        .launch({gathering.count(), group.rows, group.columns},
+                group.values.reshape({group.count(), group.rows, group.columns}), of.jacobians[sum.residuals],
+                gathering.targets, gathering.starts, gathering.sources);
   }
 }
 
@@ -275,12 +275,20 @@ void NormalEquations::transposed_product(const Linearisation &of, const std::vec
     const GradientSizes sizes{all.rows, all.columns, block.column,
                               problem_.parameters[block.parameters].manifold.tangent(), false};
     kernel_for(sizes, gradient_sum)
-        .launch({sum.gathering.count()}, product, of.jacobians[sum.residuals], residuals[sum.residuals],
+        .launch({sum.gathering.count(), sizes.width}, product, of.jacobians[sum.residuals], residuals[sum.residuals],
                 sum.gathering.targets, sum.gathering.starts, sum.gathering.sources, sum.columns);
   }
 }
 
 void NormalEquations::diagonal(const Linearisation &of, const Buffer<double> &into) const {
+  if (!groups_.empty()) {
+    for (const BlockGroup &group : groups_)
+      if (group.row_parameters == group.column_parameters)
+        diagonal_of_blocks().launch({group.count(), group.rows}, into,
+                                    group.values.reshape({group.count(), group.rows, group.columns}), group.rows_at,
+                                    group.columns_at);
+    return;
+  }
   Buffer<double>(into).fill(0);
   for (const GradientSum &sum : gradients_) {
     const Residuals &all = problem_.residuals[sum.residuals];
@@ -288,7 +296,7 @@ void NormalEquations::diagonal(const Linearisation &of, const Buffer<double> &in
     const GradientSizes sizes{all.rows, all.columns, block.column,
                               problem_.parameters[block.parameters].manifold.tangent(), true};
     kernel_for(sizes, gradient_sum)
-        .launch({sum.gathering.count()}, into, of.jacobians[sum.residuals], of.residuals[sum.residuals],
+        .launch({sum.gathering.count(), sizes.width}, into, of.jacobians[sum.residuals], of.residuals[sum.residuals],
                 sum.gathering.targets, sum.gathering.starts, sum.gathering.sources, sum.columns);
   }
 }

@@ -29,6 +29,7 @@ struct BlockGroup {
   std::vector<std::int32_t> row_blocks, column_blocks;    // places in Columns::owners
   std::vector<std::int32_t> row_offsets, column_offsets;  // columns of the step
   Buffer<double> values;                                  // blocks x (rows * columns)
+  Buffer<std::int32_t> rows_at = {}, columns_at = {};     // the offsets, on the device
 
   std::int64_t count() const { return static_cast<std::int64_t>(row_blocks.size()); }
   bool is_diagonal(std::size_t k) const { return row_blocks[k] == column_blocks[k]; }
@@ -48,7 +49,8 @@ class NormalEquations {
                           const Buffer<double> &product) const;
   // J v, by residuals.
   void product(const Linearisation &of, const Buffer<double> &v, const std::vector<Buffer<double>> &products) const;
-  // The diagonal of J^T J, from J alone.
+  // The diagonal of J^T J: of the matrix, where there is one, or from J alone. There, blocks that are twice in an
+  // observation count apart.
   void diagonal(const Linearisation &of, const Buffer<double> &into) const;
 
  private:

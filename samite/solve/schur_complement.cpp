@@ -92,18 +92,14 @@ struct CouplingKernels {
       : scale{"scale_couplings",
               {"scaled", "blocks", "inverses", "diagonals"},
               [rows, columns](Array<double, 2> scaled, Blocks blocks, Blocks inverses, Indices diagonals) {
-                const Int i = thread_index(), d = diagonals(i);
-                std::vector<Double> inverse;
-                for (int k = 0; k < rows * rows; ++k) inverse.emplace_back(inverses(d, k));
-                for (int j = 0; j < columns; ++j) {
-                  std::vector<Double> column;
-                  for (int a = 0; a < rows; ++a) column.emplace_back(blocks(i, a * columns + j));
-                  for (int a = 0; a < rows; ++a) {
-                    Double sum = 0;
-                    for (int b = 0; b < rows; ++b)
-                      sum += inverse[static_cast<std::size_t>(a * rows + b)] * column[static_cast<std::size_t>(b)];
-                    scaled(i, a * columns + j) = sum;
-                  }
+                const auto [i, j] = thread_index<2>();
+                const Int d = diagonals(i);
+                std::vector<Double> column;
+                for (int a = 0; a < rows; ++a) column.emplace_back(blocks(i, j + a * columns));
+                for (int a = 0; a < rows; ++a) {
+                  Double sum = 0;
+                  for (int b = 0; b < rows; ++b) sum += inverses(d, a * rows + b) * column[static_cast<std::size_t>(b)];
+                  scaled(i, j + a * columns) = sum;
                 }
               }},
         add_product{"couple_rows",
@@ -128,47 +124,41 @@ struct CouplingKernels {
                {"y", "blocks", "z", "targets", "starts", "sources", "row_offsets"},
                [rows, columns](Array<double, 1> y, Blocks blocks, Numbers z, Indices targets, Indices starts,
                                Indices sources, Indices row_offsets) {
-                 const Int i = thread_index();
-                 std::vector<Double> sums;
-                 for (int b = 0; b < columns; ++b) sums.emplace_back(0.0);
+                 const auto [i, b] = thread_index<2>();
+                 Double sum = 0;
                  for (const Int j : range(starts(i), starts(i + 1))) {
                    const Int k = sources(j), row = row_offsets(k);
-                   for (int a = 0; a < rows; ++a) {
-                     const Double number = z(row + a);
-                     for (int b = 0; b < columns; ++b)
-                       sums[static_cast<std::size_t>(b)] += blocks(k, a * columns + b) * number;
-                   }
+                   for (int a = 0; a < rows; ++a) sum += blocks(k, b + a * columns) * z(row + a);
                  }
-                 const Int column = targets(i);
-                 for (int b = 0; b < columns; ++b) y(column + b) -= sums[static_cast<std::size_t>(b)];
+                 y(targets(i) + b) -= sum;
                }} {}
 };
 
-using FillKernel = Kernel<void(Array<double, 2>, Blocks, Blocks, Indices, Indices, Indices, Indices)>;
+using FillKernel = Kernel<void(Array<double, 3>, Blocks, Blocks, Indices, Indices, Indices, Indices)>;
 
-// S -= E_k^T Y_l for the pairs (k, l) of each block.
-FillKernel fill_kernel(int inner, int rows, int columns) {
+using FillKernel = Kernel<void(Array<double, 3>, Blocks, Blocks, Indices, Indices, Indices, Indices)>;
+
+// S -= E_k^T Y_l for the pairs (k, l) of each block. An instance has `together` rows of a column: more reuse what they
+// load, fewer are more instances.
+FillKernel fill_kernel(int inner, int rows, int columns, int together) {
   return {"reduced_blocks",
           {"reduced", "left", "right", "targets", "starts", "lefts", "rights"},
-          [=](Array<double, 2> reduced, Blocks left, Blocks right, Indices targets, Indices starts, Indices lefts,
+          [=](Array<double, 3> reduced, Blocks left, Blocks right, Indices targets, Indices starts, Indices lefts,
               Indices rights) {
-            const Int i = thread_index();
+            const auto [i, part, b] = thread_index<3>();
+            const Int first = part * together;
             std::vector<Double> sums;
-            for (int k = 0; k < rows * columns; ++k) sums.emplace_back(0.0);
+            for (int a = 0; a < together; ++a) sums.emplace_back(0.0);
             for (const Int j : range(starts(i), starts(i + 1))) {
               const Int k = lefts(j), l = rights(j);
               for (int m = 0; m < inner; ++m) {
-                std::vector<Double> row;
-                for (int b = 0; b < columns; ++b) row.emplace_back(right(l, m * columns + b));
-                for (int a = 0; a < rows; ++a) {
-                  const Double factor = left(k, m * rows + a);
-                  for (int b = 0; b < columns; ++b)
-                    sums[static_cast<std::size_t>(a * columns + b)] += factor * row[static_cast<std::size_t>(b)];
-                }
+                const Double factor = right(l, b + m * columns);
+                for (int a = 0; a < together; ++a)
+                  sums[static_cast<std::size_t>(a)] += left(k, first + (a + m * rows)) * factor;
               }
             }
             const Int target = targets(i);
-            for (int k = 0; k < rows * columns; ++k) reduced(target, k) -= sums[static_cast<std::size_t>(k)];
+            for (int a = 0; a < together; ++a) reduced(target, first + a, b) -= sums[static_cast<std::size_t>(a)];
           }};
 }
 
@@ -215,6 +205,7 @@ struct SchurComplement::Parts {
   struct Fill {
     std::size_t left, right, reduced;
     FillKernel kernel;
+    int rows_together;
     Gathering gathering;
   };
 
@@ -351,8 +342,9 @@ void SchurComplement::Parts::find_reduced(const LeastSquaresProblem &problem, co
       for (std::size_t i = 0; i < part.blocks.size(); ++i)
         items.push_back({places.place[part.begin + i], part.blocks[i].first, part.blocks[i].second});
       const int inner = groups[couplings[part.left].group].rows;
-      fills.push_back({part.left, part.right, reduced.size(), fill_kernel(inner, blocks.rows, blocks.columns),
-                       Gathering(device, blocks.count(), items)});
+      const int together = device == Device::cpu() ? blocks.rows : 1;
+      fills.push_back({part.left, part.right, reduced.size(), fill_kernel(inner, blocks.rows, blocks.columns, together),
+                       together, Gathering(device, blocks.count(), items)});
     }
     reduced.push_back(std::move(blocks));
   }
@@ -382,20 +374,25 @@ void SchurComplement::Parts::reduce(const NormalEquations &equations, const Buff
   }
   for (const Coupling &of : couplings) {
     const BlockGroup &group = groups[of.group];
-    of.kernels.scale.launch({group.count()}, of.scaled, group.values, diagonals[of.diagonal].inverses, of.diagonals);
+    of.kernels.scale.launch({group.count(), group.columns}, of.scaled, group.values, diagonals[of.diagonal].inverses,
+                            of.diagonals);
     const Gathering &columns = of.by_column;
     const Buffer<double> y = right.slice(0, 0, kept), z = right;
-    of.kernels.reduce.launch({columns.count()}, y, group.values, z.clone(), columns.targets, columns.starts,
-                             columns.sources, of.row_offsets);
+    of.kernels.reduce.launch({columns.count(), group.columns}, y, group.values, z.clone(), columns.targets,
+                             columns.starts, columns.sources, of.row_offsets);
   }
   for (BlockGroup &group : reduced) group.values.fill(0);
   for (const Copy &copy : copies)
     copy_kernel().launch({groups[copy.group].count(), groups[copy.group].values.extents()[1]},
                          reduced[copy.reduced].values, groups[copy.group].values, copy.places);
-  for (const Fill &fill : fills)
-    fill.kernel.launch({fill.gathering.count()}, reduced[fill.reduced].values,
-                       groups[couplings[fill.left].group].values, couplings[fill.right].scaled, fill.gathering.targets,
-                       fill.gathering.starts, fill.gathering.sources, fill.gathering.others);
+  for (const Fill &fill : fills) {
+    const BlockGroup &into = reduced[fill.reduced];
+    const Gathering &pairs = fill.gathering;
+    fill.kernel.launch({pairs.count(), into.rows / fill.rows_together, into.columns},
+                       into.values.reshape({into.count(), into.rows, into.columns}),
+                       groups[couplings[fill.left].group].values, couplings[fill.right].scaled, pairs.targets,
+                       pairs.starts, pairs.sources, pairs.others);
+  }
 }
 
 std::vector<double> SchurComplement::solve(const NormalEquations &equations, const std::vector<double> &right,
