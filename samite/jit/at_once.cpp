@@ -11,6 +11,7 @@ namespace samite::jit {
 // Uses its own threads: a task may wait for another one's result, and a oneTBB thread could pick up the very task that
 // waits for it.
 void at_once(const std::vector<std::function<void()>> &tasks) {
+  if (tasks.size() == 1) return tasks.front()();  // without asking the system for the number of processors
   std::vector<std::exception_ptr> thrown(tasks.size());
   std::atomic<std::size_t> next{0};
   const auto work = [&] {

@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <thread>
 
 namespace samite {
@@ -62,6 +65,20 @@ TEST(DeepCaptures, AThreadsOwnStackIsTheLimit) {
   std::string message;
   std::thread([&] { message = refusal_of_capture([](auto y, Int i) { y(i) = factorial(y(i)); }); }).join();
   EXPECT_THAT(message, HasSubstr("the thread's stack is nearly used up"));
+}
+
+// In a forked process the first thread runs on the stack of the thread that forked it.
+TEST(DeepCaptures, AForkedThreadsStackIsTheLimit) {
+  int status = -1;
+  std::thread([&] {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const std::string message = refusal_of_capture([](auto y, Int i) { y(i) = factorial(y(i)); });
+      ::_exit(message.find("the thread's stack is nearly used up") == std::string::npos ? 1 : 0);
+    }
+    ::waitpid(child, &status, 0);
+  }).join();
+  EXPECT_EQ(status, 0);
 }
 
 TEST(DeepCaptures, ARecursionThatCppEndsIsPartOfTheKernel) {
