@@ -13,7 +13,7 @@ struct TypeProtocol {
   Protocol protocol;
   const dlpack::ExchangeApi *exchange;  // null unless the protocol is `exchange`
   bool is_torch;                        // a tensor of torch's may require a gradient
-  bool is_immutable;                    // JAX lets nobody write to its arrays
+  bool is_immutable;                    // JAX arrays are immutable: inputs only
   bool is_masked;                       // NumPy's masked arrays, whose mask no protocol hands over
   bool is_traced;                       // what JAX traces under jit, grad and vmap, which has no elements yet
 };

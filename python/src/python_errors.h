@@ -52,7 +52,7 @@ decltype(auto) at_python_line(const F &call) {
   }
 }
 
-// A call that has not the form of the function: a TypeError of Python's.
+// For missing, extra or unknown arguments: Python's TypeError.
 [[noreturn]] void throw_type_error(const std::string &message);
 
 // Throws the error that a function of Python's has set, if it returned null.
