@@ -229,8 +229,7 @@ shipped::LaunchForm launch_form(const KernelDefinition &definition, const Varian
                            .distinct = definition.distinct(),
                            .unit_stride = key.unit_stride,
                            .unaliased = key.unaliased,
-                           .aligned = key.aligned,
-                           .whole_rows = key.whole_rows,
+                           .rows = {key.aligned, key.whole_rows, key.tensor_maps},
                            .wide_index = key.wide_index,
                            .may_alias = key.may_alias,
                            .workspace_bytes = key.workspace_bytes};

@@ -7,6 +7,7 @@
 #include "samite/ir/visit.h"
 #include "samite/jit/elapsed.h"
 #include "samite/jit/estimate.h"
+#include "samite/jit/launch_tensor_maps.h"
 #include "samite/jit/pipeline.h"
 #include "samite/jit/target.h"
 #include "samite/jit/user_lines.h"
@@ -262,24 +263,24 @@ void note_recorded(const codegen::EmittedSource &emitted, const std::string &nam
   const codegen::CudaForm &form = variant.form;
   const std::string architecture = architecture_of(variant, making);
   const std::string prelude = codegen::cuda_prelude(emitted.text);
-  const shipped::FormPart part{
-      .image = archived_cuda_key({name, emitted.text, prelude, architecture, variant.key.debug}),
-      .entry = emitted.entry,
-      .cost = variant.cost,
-      .lanes = 1,
-      .one_thread = variant.one_thread,
-      .uses_workspace = emitted.uses_workspace,
-      .grid_stride = form.grid_stride,
-      .grid_axes = form.grid_axes,
-      .threads_per_block = form.threads_per_block,
-      .instances_per_thread = form.instances_per_thread,
-      .march = form.march,
-      .tile_threads = form.tile_threads,
-      .shared_bytes = emitted.tile_memory.bytes};
+  shipped::FormPart part{.image = archived_cuda_key({name, emitted.text, prelude, architecture, variant.key.debug}),
+                         .entry = emitted.entry,
+                         .cost = variant.cost,
+                         .lanes = 1,
+                         .one_thread = variant.one_thread,
+                         .uses_workspace = emitted.uses_workspace,
+                         .grid_stride = form.grid_stride,
+                         .grid_axes = form.grid_axes,
+                         .threads_per_block = form.threads_per_block,
+                         .instances_per_thread = form.instances_per_thread,
+                         .march = form.march,
+                         .tile_threads = form.tile_threads,
+                         .shared_bytes = emitted.tile_memory.bytes};
+  for (const passes::TensorMapNeeded &needed : emitted.tensor_maps) part.tensor_maps.push_back(form_of(needed));
   const bool is_plain = !form.stays && form.teams == 0 && form.cluster_blocks == 0 && form.step_parts == 0 &&
                         !form.waits_for_earlier_launch && !emitted.tile_memory.sized_at_launch();
-  making.recorded->add({&variant, architecture, part,
-                        is_plain && emitted.tensor_maps.empty() && !emitted.uses_channel && variant.summed.empty()});
+  making.recorded->add(
+      {&variant, architecture, std::move(part), is_plain && !emitted.uses_channel && variant.summed.empty()});
 }
 
 void compile_for_cuda(const ir::Kernel &lowered, Variant &variant, const Making &making) {

@@ -3,11 +3,15 @@
 
 #include "samite/driver/tensor_map_cache.h"
 #include "samite/jit/variant.h"
+#include "samite/shipped/launch_form.h"
 
 #include <cstddef>
 #include <vector>
 
 namespace samite::jit {
+
+// As a launch form has it.
+shipped::FormTensorMap form_of(const passes::TensorMapNeeded &needed);
 
 // In the order of `variant.tensor_maps`, for the arrays in `arguments`, a block with the variant's layout; reuses
 // cached maps. Only bits: the launcher keeps the arrays alive, as it does for its arguments. DeviceError if the driver

@@ -9,6 +9,7 @@
 #include "samite/passes/threads/march.h"
 #include "samite/runtime/cuda_memory.h"
 #include "samite/runtime/task_pool.h"
+#include "samite/shipped/tensor_maps.h"
 
 #include <algorithm>
 #include <array>
@@ -220,20 +221,6 @@ bool is_gathered(const KernelDefinition &definition, const KernelDefinition::Der
   });
 }
 
-// Whether these elements, whose rows are aligned, can have a tensor map (samite/driver/tensor_map_rules.h) and i32
-// indices.
-bool has_tensor_map(const AnyBuffer &buffer) {
-  constexpr std::int64_t most_stride = std::int64_t{1} << 40;
-  const auto bytes = static_cast<std::int64_t>(size_of(buffer.type()));
-  if (buffer.strides().back() != 1) return false;
-  for (int d = 0; d < buffer.rank(); ++d) {
-    const std::int64_t stride = buffer.strides()[static_cast<std::size_t>(d)];
-    if (buffer.extents()[d] < 1 || buffer.extents()[d] > narrow) return false;
-    if (d + 1 < buffer.rank() && (stride < 0 || stride >= most_stride / bytes)) return false;
-  }
-  return true;
-}
-
 // Whether an array can be copied, to fewer than 2^31 elements, so that the copy, possibly transposed, can have a tensor
 // map: one of its last two dimensions is contiguous.
 bool can_be_copied(const AnyBuffer &buffer, bool by_rows) {
@@ -342,8 +329,9 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
   set_parts(definition, extents, options, arguments, cuda, key);
   if (!Target::of(key.cuda).has_warp_groups()) return;
   for_each(key.aligned, [&](std::size_t i) {
-    const bool has_map = has_tensor_map(*arguments[i].buffer);
-    if (has_map && (!arguments[i].values || has_tensor_map(*arguments[i].values))) key.tensor_maps |= bit(i);
+    const AnyBuffer *const values = arguments[i].values;
+    const bool has_map = shipped::can_have_tensor_map(*arguments[i].buffer);
+    if (has_map && (!values || shipped::can_have_tensor_map(*values))) key.tensor_maps |= bit(i);
   });
   set_worth_copying(definition, extents, arguments, key);
   const bool multiplies = !key.debug && !definition.factor_reads(key.cuda).empty();

@@ -5,6 +5,7 @@
 #include "samite/runtime/cuda_memory.h"
 #include "samite/shipped/forms.h"
 #include "samite/shipped/run.h"
+#include "samite/shipped/tensor_maps.h"
 #include "samite/toolchain/archives.h"
 #include "samite/toolchain/cuda_target.h"
 #include "samite/toolchain/host_target.h"
@@ -27,7 +28,7 @@ std::uint64_t bit_of(std::size_t index) { return std::uint64_t{1} << index; }
 
 // What a launch's arguments are, as bits.
 struct Facts {
-  std::uint64_t active = 0, unit_stride = 0, wide = 0, aligned = 0, whole_rows = 0, unaliased = 0;
+  std::uint64_t active = 0, unit_stride = 0, wide = 0, aligned = 0, whole_rows = 0, tensor_maps = 0, unaliased = 0;
   bool gradients_overlap = false;
 };
 
@@ -55,6 +56,8 @@ Facts facts_of(std::span<const LaunchArgument> arguments) {
     if (!buffer.valid()) continue;
     add_layout(buffer, bit_of(i), facts);
     facts.unaliased |= bit_of(i);
+    if (gradient.valid() && std::bit_cast<std::uintptr_t>(gradient.data()) % unit != 0) facts.aligned &= ~bit_of(i);
+    if ((facts.aligned & bit_of(i)) != 0 && can_have_tensor_map(buffer)) facts.tensor_maps |= bit_of(i);
     if (!gradient.valid()) continue;
     facts.active |= bit_of(i);
     if (gradient.is_broadcast()) facts.gradients_overlap = true;
@@ -84,9 +87,9 @@ bool is_within(std::uint64_t part, std::uint64_t whole) { return (part & ~whole)
 
 bool serves(const LaunchForm &form, const Facts &facts) {
   return form.active == facts.active && is_within(form.unit_stride, facts.unit_stride) &&
-         is_within(form.unaliased, facts.unaliased) && is_within(form.aligned, facts.aligned) &&
-         is_within(form.whole_rows, facts.whole_rows) && is_within(facts.wide, form.wide_index) &&
-         (form.may_alias || !facts.gradients_overlap);
+         is_within(form.unaliased, facts.unaliased) && is_within(form.rows.aligned, facts.aligned) &&
+         is_within(form.rows.whole, facts.whole_rows) && is_within(form.rows.tensor_maps, facts.tensor_maps) &&
+         is_within(facts.wide, form.wide_index) && (form.may_alias || !facts.gradients_overlap);
 }
 
 [[noreturn]] void refuse(const std::string &kernel, const std::string &why) {
@@ -229,8 +232,9 @@ class Targets {
 
 // How many facts the code relies on.
 int facts_of(const LaunchForm &form) {
-  return std::popcount(form.unit_stride) + std::popcount(form.unaliased) + std::popcount(form.aligned) +
-         std::popcount(form.whole_rows) + static_cast<int>(!form.covers.empty()) - std::popcount(form.wide_index);
+  return std::popcount(form.unit_stride) + std::popcount(form.unaliased) + std::popcount(form.rows.aligned) +
+         std::popcount(form.rows.whole) + std::popcount(form.rows.tensor_maps) +
+         static_cast<int>(!form.covers.empty()) - std::popcount(form.wide_index);
 }
 
 // The variant that serves the launch best; part of the forms of the open archives.

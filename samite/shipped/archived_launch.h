@@ -2,8 +2,8 @@
 //
 // A launch names the kernel, its direction and its arguments; of the archived variants whose facts hold of them, the
 // one that relies on most runs. On the CPU it has completed when the call returns, on CUDA it is queued in the stream.
-// Results are those of Kernel::launch. Kernels that print or check, and those of CUDA that use tensor maps, copies of
-// factors or split sums, are launched by the whole library alone. Thread-safe.
+// Results are those of Kernel::launch. Kernels that print or check, and those of CUDA that use copies of factors,
+// split sums or clusters, are launched by the whole library alone. Thread-safe.
 #pragma once
 
 #include "samite/runtime/any_buffer.h"

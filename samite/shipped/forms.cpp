@@ -77,8 +77,9 @@ std::string describe(const LaunchForm &form) {
   text += " for " + form.target;
   add(form.unit_stride, " contiguous");
   add(form.unaliased, " apart");
-  add(form.aligned, " aligned");
-  add(form.whole_rows, " in rows of a multiple of 16 bytes");
+  add(form.rows.aligned, " aligned");
+  add(form.rows.whole, " in rows of a multiple of 16 bytes");
+  add(form.rows.tensor_maps, " with tensor maps");
   add(form.wide_index, " of 2^31 elements or more");
   if (!form.covers.empty()) text += "; the launch covers the arrays";
   if (form.may_alias) text += "; gradients may overlap";

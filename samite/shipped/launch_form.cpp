@@ -12,7 +12,7 @@
 namespace samite::shipped {
 namespace {
 
-constexpr std::string_view first_line = "samite launch 2";
+constexpr std::string_view first_line = "samite launch 3";
 constexpr std::size_t most_parameters = 128, most_parts = 64, most_bytes = std::size_t{1} << 16;
 constexpr int most_rank = 4;
 
@@ -88,8 +88,9 @@ constexpr auto see_form = [](auto &line, auto &form) {
   line.read(form.argument_bytes), line.read(form.active), line.read(form.written), line.read(form.adjoint.values_read);
   line.read(form.adjoint.values_after), line.read(form.adjoint.changed);
   line.read(form.narrow), line.read(form.distinct), line.read(form.unit_stride), line.read(form.unaliased),
-      line.read(form.aligned);
-  line.read(form.whole_rows), line.read(form.wide_index), line.read(form.may_alias), line.read(form.workspace_bytes);
+      line.read(form.rows.aligned);
+  line.read(form.rows.whole), line.read(form.rows.tensor_maps), line.read(form.wide_index), line.read(form.may_alias),
+      line.read(form.workspace_bytes);
 };
 constexpr auto see_parameter = [](auto &line, auto &parameter) {
   line.read(parameter.name), line.read(parameter.type), line.read(parameter.rank), line.read(parameter.offset);
@@ -105,6 +106,11 @@ constexpr auto see_part = [](auto &line, auto &part) {
   line.read(part.threads_per_block), line.read(part.instances_per_thread), line.read(part.march);
   line.read(part.tile_threads), line.read(part.shared_bytes);
 };
+// Each follows its part.
+constexpr auto see_map = [](auto &line, auto &map) {
+  line.read(map.array), line.read(map.type), line.read(map.rank), line.read(map.rows), line.read(map.columns);
+  line.read(map.values);
+};
 
 bool is_sound(const FormParameter &parameter, const LaunchForm &form) {
   if (parameter.rank < 0 || parameter.rank > most_rank || parameter.offset % 8 != 0) return false;
@@ -116,13 +122,25 @@ bool is_sound(const FormParameter &parameter, const LaunchForm &form) {
   return primal.primal < 0 && primal.rank == parameter.rank && primal.type == parameter.type;
 }
 
-bool is_sound(const FormPart &part) {
+bool is_sound(const FormTensorMap &map, const LaunchForm &form) {
+  constexpr std::int64_t most_in_box = 256;
+  const auto is_side = [](std::int64_t side) { return side >= 1 && side <= most_in_box; };
+  if (map.array < 0 || static_cast<std::size_t>(map.array) >= form.parameters.size()) return false;
+  const FormParameter &array = form.parameters[static_cast<std::size_t>(map.array)];
+  const bool is_copied = size_of(map.type) == 1 || map.type == ScalarType::Float16 ||
+                         map.type == ScalarType::BFloat16 || map.type == ScalarType::Float32;
+  return map.rank >= 2 && map.rank == array.rank && map.type == array.type && is_copied && is_side(map.rows) &&
+         is_side(map.columns);
+}
+
+bool is_sound(const FormPart &part, const LaunchForm &form) {
   constexpr int most_threads = 1024;
   const auto is_count = [](int number) { return number >= 1 && number <= most_threads; };
   return part.cost >= 0 && is_count(part.lanes) && is_count(part.threads_per_block) &&
          is_count(part.instances_per_thread) && is_count(part.march) && part.tile_threads >= 0 &&
          part.tile_threads <= most_threads && part.shared_bytes >= 0 &&
-         part.shared_bytes <= std::numeric_limits<std::int32_t>::max();
+         part.shared_bytes <= std::numeric_limits<std::int32_t>::max() && part.tensor_maps.size() <= most_parameters &&
+         std::ranges::all_of(part.tensor_maps, [&](const FormTensorMap &map) { return is_sound(map, form); });
 }
 
 bool is_sound(const LaunchForm &form) {
@@ -135,7 +153,7 @@ bool is_sound(const LaunchForm &form) {
            cover.launch_dimension >= 0 && cover.launch_dimension < form.rank;
   };
   return std::ranges::all_of(form.parameters, [&](const auto &parameter) { return is_sound(parameter, form); }) &&
-         std::ranges::all_of(form.parts, [](const FormPart &part) { return is_sound(part); }) &&
+         std::ranges::all_of(form.parts, [&](const FormPart &part) { return is_sound(part, form); }) &&
          std::ranges::all_of(form.covers, is_covered);
 }
 
@@ -161,7 +179,10 @@ std::string to_text(const LaunchForm &form) {
   add("form", form, see_form);
   for (const FormParameter &parameter : form.parameters) add("parameter", parameter, see_parameter);
   for (const CoveredDimension &cover : form.covers) add("covers", cover, see_cover);
-  for (const FormPart &part : form.parts) add("part", part, see_part);
+  for (const FormPart &part : form.parts) {
+    add("part", part, see_part);
+    for (const FormTensorMap &map : part.tensor_maps) add("map", map, see_map);
+  }
   return text;
 }
 
@@ -187,6 +208,8 @@ std::optional<LaunchForm> form_from(std::string_view text) {
       read = read_into(form.covers, words, see_cover);
     } else if (kind == "part") {
       read = read_into(form.parts, words, see_part);
+    } else if (kind == "map" && !form.parts.empty()) {
+      read = read_into(form.parts.back().tensor_maps, words, see_map);
     }
     if (!read) return std::nullopt;
   }

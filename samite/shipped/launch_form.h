@@ -36,6 +36,16 @@ struct CoveredDimension {
   friend bool operator==(const CoveredDimension &, const CoveredDimension &) = default;
 };
 
+// CUDA: a kernel's bulk copies read boxes of rows × columns elements of an array.
+struct FormTensorMap {
+  int array = 0;  // the parameter
+  ScalarType type = ScalarType::Float32;
+  int rank = 2;
+  std::int64_t rows = 1, columns = 1;
+  bool values = false;  // row by row, for loads of elements; else in panels, for products
+  friend bool operator==(const FormTensorMap &, const FormTensorMap &) = default;
+};
+
 // The kernels of a launch, which run one after another with the same arguments.
 struct FormPart {
   Hash128 image = {};      // its key in the archive
@@ -48,6 +58,7 @@ struct FormPart {
   bool grid_stride = false, grid_axes = false;
   int threads_per_block = 256, instances_per_thread = 1, march = 1, tile_threads = 0;
   std::int64_t shared_bytes = 0;
+  std::vector<FormTensorMap> tensor_maps = {};  // in the order of the kernel's parameter
   friend bool operator==(const FormPart &, const FormPart &) = default;
 };
 
@@ -57,6 +68,12 @@ struct AdjointArrays {
   // An adjoint by the user: arrays whose elements it reads as the forward launch left them, and those that it writes.
   std::uint64_t values_after = 0, changed = 0;
   friend bool operator==(const AdjointArrays &, const AdjointArrays &) = default;
+};
+
+// CUDA: arrays by their rows, as bits. `tensor_maps`: those that can have one, see shipped/tensor_maps.h.
+struct RowsOfArrays {
+  std::uint64_t aligned = 0, whole = 0, tensor_maps = 0;
+  friend bool operator==(const RowsOfArrays &, const RowsOfArrays &) = default;
 };
 
 struct LaunchForm {
@@ -70,7 +87,8 @@ struct LaunchForm {
   std::uint64_t narrow = 0;    // dimensions of the launch whose extents must be below 2^31
   std::uint64_t distinct = 0;  // arrays that share memory with no other
   // What the code relies on, as in jit/variant.h's VariantKey.
-  std::uint64_t unit_stride = 0, unaliased = 0, aligned = 0, whole_rows = 0;
+  std::uint64_t unit_stride = 0, unaliased = 0;
+  RowsOfArrays rows = {};
   std::uint64_t wide_index = 0;  // arrays that may have 2^31 elements or more
   bool may_alias = false;        // gradients may share elements
   std::vector<CoveredDimension> covers = {};

@@ -6,6 +6,7 @@
 #include "samite/runtime/cuda_device.h"
 #include "samite/runtime/forgotten_devices.h"
 #include "samite/shipped/run.h"
+#include "samite/shipped/tensor_maps.h"
 #include "samite/toolchain/archives.h"
 #include "samite/toolchain/packed_cuda_image.h"
 
@@ -85,6 +86,16 @@ std::int64_t threads_of(const driver::LaunchShape &shape) {
   return threads;
 }
 
+std::vector<driver::TensorMapBits> maps_of(const LaunchForm &form, const FormPart &part, const std::byte *arguments,
+                                           const driver::Context &context) {
+  std::vector<driver::TensorMapBits> maps;
+  for (const FormTensorMap &map : part.tensor_maps) {
+    const std::byte *array = arguments + form.parameters[static_cast<std::size_t>(map.array)].offset;
+    maps.push_back(CudaDevice::of(context.device())->tensor_maps().encode(tensor_of(map, array), {}));
+  }
+  return maps;
+}
+
 void put_in_stream(const LaunchForm &form, const FormPart &part, const Extents &extents, const std::byte *arguments,
                    const driver::Stream &queue) {
   const driver::Kernel kernel = cuda_kernel_of(form, part, queue.context());
@@ -100,9 +111,10 @@ void put_in_stream(const LaunchForm &form, const FormPart &part, const Extents &
                                             {kernel.name(), {}});
     workspace.base = std::bit_cast<std::byte *>(memory->address());
   }
-  const void *channel = nullptr, *maps = nullptr;
+  const void *channel = nullptr;
+  std::vector<driver::TensorMapBits> maps = maps_of(form, part, arguments, queue.context());
   void *parameters[] = {const_cast<std::byte *>(arguments), &box, static_cast<void *>(&channel), &workspace,
-                        static_cast<void *>(&maps)};
+                        maps.data()};
   driver::launch(queue, kernel, shape, parameters);
 }
 

@@ -9,6 +9,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <deque>
 #include <filesystem>
 
@@ -22,6 +23,10 @@ struct SquaresArguments {
 };
 struct SquaresAdjointArguments {
   ArrayArgument<double> sums, x, sums_gradient, x_gradient;
+};
+struct ProductArguments {
+  MatrixArgument<const half> a, b;
+  MatrixArgument<float> c;
 };
 
 DLTensor tensor_of(const Buffer<double> &buffer, void *data, std::int64_t *shape, std::int64_t *strides) {
@@ -47,12 +52,13 @@ class CudaShipped : public CudaKernelTest {
   }
 
   // In the place of what was recorded before.
-  void record(const std::string &targets) {
+  void record(const std::string &targets, const char *what = "name", const char *assumptions = "") {
     const std::string path = (folder_.path() / "kernels.samite").string();
     std::filesystem::remove(path);
-    ChildProcess child("sum_squares", {"name"},
+    ChildProcess child("sum_squares", {what},
                        {{"SAMITE_AOT_RECORD", path},
                         {"SAMITE_AOT_TARGETS", targets},
+                        {"SAMITE_AOT_ASSUME", assumptions},
                         {"SAMITE_CACHE_DIR", (folder_.path() / "cache").string()}});
     ASSERT_EQ(child.wait(), 0) << child.output();
     // Under one name, so that it replaces those of other tests; it stays open.
@@ -94,6 +100,58 @@ TEST_P(CudaShipped, LaunchesForwardAndAdjoint) {
 
   EXPECT_EQ(sums.to_vector(), std::vector<double>(4, n / 4 * 9));
   EXPECT_EQ(every_other.gradient().at(n - 1), 6);
+}
+
+// A product from bulk copies, which read the arrays through tensor maps. On the fake driver a map's first word is its
+// array's address.
+TEST_P(CudaShipped, HandsOverTensorMaps) {
+  constexpr std::int64_t n = 128;
+  if (CudaDevice::of(0)->context().limits().compute_capability != 90) GTEST_SKIP() << "no warp groups";
+  record("sm_90a", "product", "aligned apart");
+  int with_maps = 0;
+  const auto multiply = [](const ProductArguments &arguments, const half *a, const half *b) {
+    for (std::int64_t i = 0; i < n; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        float sum = 0;
+        for (std::int64_t k = 0; k < n; ++k)
+          sum += static_cast<float>(a[i * arguments.a.stride[0] + k]) * static_cast<float>(b[k * n + j]);
+        arguments.c.data[i * n + j] = sum;
+      }
+  };
+  // Both variants have this name, and the second one's parameters have the maps.
+  driver::fake::KernelCode code;
+  code.name = "samite_product";
+  code.parameter_bytes = {sizeof(ProductArguments), sizeof(LaunchBox), 8, 16, 2 * sizeof(driver::TensorMapBits)};
+  code.run = [&](void **parameters) {
+    ProductArguments arguments;
+    std::array<driver::TensorMapBits, 2> maps;
+    std::memcpy(&arguments, parameters[0], sizeof arguments);
+    std::memcpy(maps.data(), parameters[4], sizeof maps);
+    const auto at = [](const driver::TensorMapBits &map) { return reinterpret_cast<const half *>(map.words[0]); };
+    multiply(arguments, at(maps[0]), at(maps[1]));
+    ++with_maps;
+  };
+  if (fake()) fake()->understand(code);
+
+  std::vector<half> shifted(n * n, half(0.0f)), twice(n * n, half(0.0f));
+  for (std::int64_t i = 0; i < n; ++i) twice[static_cast<std::size_t>(i * n + i)] = half(2.0f);
+  for (std::int64_t i = 1; i < n; ++i) shifted[static_cast<std::size_t>(i * n + i - 1)] = half(3.0f);
+  const Buffer<half> a{device(), {n, n}, shifted}, b{device(), {n, n}, twice};
+  Buffer<float> c{device(), {n, n}};
+  std::int64_t shape[2] = {n, n}, strides[2] = {n, 1};
+  const DLTensor first = {const_cast<half *>(a.data()), {2, 0}, 2, {2, 16, 1}, shape, strides, 0};
+  const DLTensor second = {const_cast<half *>(b.data()), {2, 0}, 2, {2, 16, 1}, shape, strides, 0};
+  const DLTensor result = {c.data(), {2, 0}, 2, {2, 32, 1}, shape, strides, 0};
+  const SamiteArgument arguments[] = {{&first, nullptr, 0}, {&second, nullptr, 0}, {&result, nullptr, 0}};
+  const std::int64_t extents[] = {2, 2};
+  const Stream stream = Stream::standard(device());
+  ASSERT_EQ(samite_launch("product", SAMITE_FORWARD, extents, 2, arguments, 3, stream.native(), text_, sizeof text_),
+            SAMITE_OK)
+      << text_;
+  stream.synchronize();
+  EXPECT_EQ(c.at(100, 99), 6.0f);
+  EXPECT_EQ(c.at(99, 99), 0.0f);
+  if (fake()) EXPECT_EQ(with_maps, 1);
 }
 
 // Arrays of both kinds of memory in one launch, and a device that the archive has nothing for.

@@ -24,7 +24,10 @@ LaunchForm some_form() {
   form.unit_stride = 3;
   form.may_alias = true;
   form.covers = {{1, 1, 0}};
-  form.parts = {{hash_of({"image"}), "entry", 2.5, 8, true, true, true, false, 128, 4, 2, 64, 1000}};
+  form.rows.tensor_maps = 1;
+  form.parts = {{hash_of({"image"}), "entry", 2.5, 8, true, true, true, false, 128, 4, 2, 64, 1000},
+                {hash_of({"other"}), "second"}};
+  form.parts[0].tensor_maps = {{0, ScalarType::Float32, 2, 64, 32, true}, {3, ScalarType::Float32, 2, 1, 8}};
   return form;
 }
 
@@ -67,12 +70,17 @@ TEST(LaunchForms, WithPlacesOutsideOfTheirBlockAreRefused) {
   EXPECT_TRUE(refused([](LaunchForm &form) { form.covers[0].array = -1; }));
   EXPECT_TRUE(refused([](LaunchForm &form) { form.parts[0].lanes = 0; }));
   EXPECT_TRUE(refused([](LaunchForm &form) { form.parts[0].threads_per_block = 4096; }));
+  EXPECT_TRUE(refused([](LaunchForm &form) { form.parts[0].tensor_maps[1].array = 4; }));
+  EXPECT_TRUE(refused([](LaunchForm &form) { form.parts[0].tensor_maps[1].array = 2; })) << "a scalar";
+  EXPECT_TRUE(refused([](LaunchForm &form) { form.parts[0].tensor_maps[1].rank = 3; }));
+  EXPECT_TRUE(refused([](LaunchForm &form) { form.parts[0].tensor_maps[1].type = ScalarType::Float16; }));
+  EXPECT_TRUE(refused([](LaunchForm &form) { form.parts[0].tensor_maps[0].rows = 257; }));
   EXPECT_FALSE(refused([](LaunchForm &) {}));
 }
 
 TEST(LaunchForms, OfAnotherVersionAreRefused) {
   std::string text = to_text(some_form());
-  text.replace(text.find("launch 2"), 8, "launch 3");
+  text.replace(text.find("launch 3"), 8, "launch 4");
   EXPECT_FALSE(form_from(text));
 }
 

@@ -3,6 +3,7 @@
 //   sum_squares forward <instances> <stride of x>    the sum alone
 //   sum_squares name                                 no launch: variants by their names
 //   sum_squares chain                                no launch: kernels for tapes, and their adjoints
+//   sum_squares product                              no launch: a product of tiles
 //   sum_squares construct                            no launch: those of SAMITE_AOT_ADJOINTS
 #include <samite/samite.h>
 #include <samite/toolchain/host_compiler.h>
@@ -69,6 +70,20 @@ void name_chain() {
   add_to_archive(in_place, {.direction = Direction::adjoint, .active = {"x"}});
 }
 
+void name_product() {
+  TileKernel product{"product",
+                     {"a", "b", "c"},
+                     [](Array<const half, 2> a, Array<const half, 2> b, Array<float, 2> c) {
+                       auto [i, j] = block_index<2>();
+                       Tile<float> sum = tile::zeros<float>({64, 64});
+                       for (Int k : range(tile::ceil_div(a.extent(1), 64), pipelined(2)))
+                         tile::matmul(tile::load(a, {i, k}, {64, 64}), tile::load(b, {k, j}, {64, 64}), sum);
+                       tile::store(c, {i, j}, sum);
+                     },
+                     TileOptions{.threads = 128}};
+  add_to_archive(product, {});
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -80,6 +95,8 @@ int main(int argc, char **argv) {
       add_to_archive(kernel, {.direction = Direction::adjoint, .active = {"sums", "x"}, .any_strides = {"x"}});
     } else if (mode == "chain") {
       name_chain();
+    } else if (mode == "product") {
+      name_product();
     } else if (mode == "construct") {
       squares();
     } else if (argc > 3) {
