@@ -220,12 +220,10 @@ jit::VariantKey key_of(const jit::KernelDefinition &definition, int cuda) {
   std::uint64_t arrays = 0;
   for (std::size_t i = 0; i < definition.parameters().size(); ++i)
     arrays |= std::uint64_t{definition.parameters()[i].is_array()} << i;
-  return {.unit_stride = arrays,
-          .cuda = cuda,
-          .unaliased = arrays,
-          .aligned = arrays,
-          .whole_rows = arrays,
-          .tensor_maps = arrays};
+  return {
+      .cuda = cuda,
+      .arrays = {
+          .unit_stride = arrays, .unaliased = arrays, .aligned = arrays, .whole_rows = arrays, .tensor_maps = arrays}};
 }
 
 // Compiles; the forward variant.
@@ -240,10 +238,10 @@ std::shared_ptr<const jit::Variant> child(const std::function<Definition()> &mak
     const jit::VariantKey key = key_of(*definition, cuda);
     jit::VariantKey adjoint = key;
     adjoint.direction = Direction::adjoint;
-    adjoint.gather = adjoint.wide_windows = gathered;
+    adjoint.derivative.gather = adjoint.derivative.wide_windows = gathered;
     for (std::size_t i = 0; i < definition->parameters().size(); ++i)
       if (const ir::Parameter &parameter = definition->parameters()[i]; parameter.is_array())
-        adjoint.active |= std::uint64_t{is_floating(parameter.type)} << i;
+        adjoint.derivative.active |= std::uint64_t{is_floating(parameter.type)} << i;
     std::vector<std::function<void()>> compiles{[&] { forward = definition->variant(key); }};
     const std::vector<Definition> kernels = adjoints && own_adjoint ? own_adjoint() : std::vector<Definition>();
     for (const Definition &kernel : kernels)

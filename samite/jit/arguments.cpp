@@ -197,13 +197,14 @@ void check_arguments(const KernelDefinition &definition, std::span<const Argumen
 const KernelDefinition::Derived &checked_adjoint(KernelDefinition &definition, const VariantKey &key,
                                                  std::span<const Argument> arguments) {
   const auto &parameters = definition.parameters();
-  if (key.active == 0)
+  if (key.derivative.active == 0)
     fail(definition,
          "an adjoint launch needs buffers that track gradients, and none of the arguments does; construct "
          "inputs and outputs with Gradient::tracked");
-  const KernelDefinition::Derived &derived = definition.derived(key.active, key.may_alias, key.memory_limit);
+  const KernelDefinition::Derived &derived =
+      definition.derived(key.derivative.active, key.derivative.may_alias, key.derivative.memory_limit);
   const autodiff::Adjoint &adjoint = derived.adjoint;
-  if (!(key.active & definition.written()))
+  if (!(key.derivative.active & definition.written()))
     fail(definition,
          "the adjoint is empty: no array that the kernel writes tracks its gradient, so none flows back; "
          "construct the outputs with Gradient::tracked");
@@ -230,7 +231,7 @@ const KernelDefinition::Derived &checked_adjoint(KernelDefinition &definition, c
 }
 
 void check_tangent(const KernelDefinition &definition, const VariantKey &key) {
-  if (key.active == 0)
+  if (key.derivative.active == 0)
     fail(definition,
          "a tangent launch needs buffers that track gradients, whose memory holds the tangents, and none of the "
          "arguments does; construct inputs and outputs with Gradient::tracked");

@@ -44,7 +44,7 @@ class Compiles {
     if (kernel.body.empty()) return nullptr;
     auto variant = std::make_shared<Variant>();
     variant->key = gather.key;
-    variant->key.summed = 0;
+    variant->key.arrays.summed = 0;
     variant->gradient_of = gather.gradient_of;
     variant->copies = std::move(copies);
     variant->sums = gather.sums;
@@ -63,7 +63,7 @@ class Compiles {
 // has its own parameters, gradients, and the variant's copies of casts.
 std::vector<passes::FactorCopy> factor_copies(std::span<const ir::Kernel *const> kernels, Variant &variant) {
   const VariantKey &key = variant.key;
-  if ((key.worth_padding | key.worth_swapping) == 0) return {};
+  if ((key.arrays.worth_padding | key.arrays.worth_swapping) == 0) return {};
   const passes::Architecture &architecture = Target::of(key.cuda).architecture();
   Variant trial;
   trial.key = key;
@@ -76,7 +76,7 @@ std::vector<passes::FactorCopy> factor_copies(std::span<const ir::Kernel *const>
     for (const passes::FactorRead &read : passes::factor_reads(*kernel, architecture)) {
       if (read.array >= trial.parameters.size()) continue;  // a copy already
       const std::uint64_t own = bit_in_key(parameters[read.array], read.array);
-      const bool worth = ((read.swapped ? key.worth_swapping : key.worth_padding) & own) != 0;
+      const bool worth = ((read.swapped ? key.arrays.worth_swapping : key.arrays.worth_padding) & own) != 0;
       const bool known = std::ranges::any_of(copies, [&](const passes::FactorCopy &copy) {
         return copy.array == read.array && copy.swapped == read.swapped;
       });
@@ -101,7 +101,7 @@ std::vector<passes::FactorCopy> factor_copies(std::span<const ir::Kernel *const>
 void add_factor_copies(const std::vector<passes::FactorCopy> &factors, const ir::Kernel &kernel, Variant &variant) {
   for (const passes::FactorCopy &copy : factors) {
     const ir::Parameter &array = kernel.parameters[copy.array];
-    const bool rows_together = (variant.key.unit_stride & bit_in_key(array, copy.array)) != 0;
+    const bool rows_together = (variant.key.arrays.unit_stride & bit_in_key(array, copy.array)) != 0;
     variant.factor_copies.push_back(array_copy(copy, array.type, rows_together != copy.swapped, variant.key.cuda));
   }
 }
@@ -110,7 +110,7 @@ void add_factor_copies(const std::vector<passes::FactorCopy> &factors, const ir:
 // parts. Empty if they do not share them.
 std::optional<std::vector<passes::FactorCopy>> copies_for_shared_steps(const ir::Kernel &kernel, const VariantKey &key,
                                                                        int &trials) {
-  if (key.step_parts == 1 || (key.deterministic && order_shows(kernel))) return std::nullopt;
+  if (key.shape.step_parts == 1 || (key.deterministic && order_shows(kernel))) return std::nullopt;
   Variant trial;
   trial.key = key;
   const ir::Kernel *const kernels[] = {&kernel};
@@ -120,11 +120,51 @@ std::optional<std::vector<passes::FactorCopy>> copies_for_shared_steps(const ir:
   const ir::Kernel planned =
       plan(lower(passes::with_copies(kernel, factors), trial), {Target::of(key.cuda).architecture(),
                                                                 emit_options(trial).arrays,
-                                                                {.step_parts = key.step_parts},
+                                                                {.step_parts = key.shape.step_parts},
                                                                 /*trial=*/false,
                                                                 &trial.trials});
   trials += trial.trials + 1;
   return planned.step_parts != 0 ? std::optional(std::move(factors)) : std::nullopt;
+}
+
+// A kernel in structured form; for a gathered adjoint, also what runs in its place, and the kernel that zeroes.
+struct KernelToRun {
+  const ir::Kernel *kernel;
+  const ir::Kernel *clear = nullptr;
+  std::optional<RunGathered> run = {};
+};
+
+// The adjoint as the variant's device runs it.
+KernelToRun adjoint_to_run(KernelDefinition &definition, Variant &variant) {
+  const VariantKey &key = variant.key;
+  const KernelDefinition::Derived &derived =
+      definition.derived(key.derivative.active, key.derivative.may_alias, key.derivative.memory_limit);
+  const autodiff::Adjoint &adjoint = derived.adjoint;
+  KernelToRun found{&adjoint.kernel};
+  variant.gradient_of = adjoint.gradient_of;
+  variant.values_read = adjoint.values_read;
+  variant.values_after = adjoint.values_after;
+  variant.written = adjoint.written;
+  variant.times.derive = derived.milliseconds;
+  // Tried for every adjoint that might be gathered, used or not.
+  if (!key.derivative.may_alias && !key.debug && !key.derivative.memory_limit)
+    variant.times.derive += derived.gathered(key.gathering()).milliseconds;
+  if (key.derivative.gather) {
+    const passes::GatheredAdjoint *gathered = &*derived.gathered(key.gathering()).adjoint;
+    found.run = gathered_to_run(*gathered, key.cuda);
+    // Wide windows need more memory.
+    if (!found.run && key.derivative.wide_windows) {
+      gathered = &*derived.gathered(passes::Gathering::even_if_slower).adjoint;
+      found.run = gathered_to_run(*gathered, key.cuda);
+    }
+    if (found.run) {
+      found.clear = &gathered->clear;
+      if (found.run->copies) variant.copies = found.run->copies->copies;
+    }
+  }
+  if (!found.run && Target::of(key.cuda).is_gpu() && is_tile_kernel(adjoint.kernel))
+    if (const auto &scattered = derived.scattered(key.cuda)) found.kernel = &*scattered;
+  return found;
 }
 
 std::shared_ptr<const Variant> make_variant(KernelDefinition &definition, const VariantKey &key, const Making &making) {
@@ -135,51 +175,24 @@ std::shared_ptr<const Variant> make_variant(KernelDefinition &definition, const 
 
   const TraceSpan traced("compile", fmt::format("compile {} ({})", definition.name(), name(key.direction)));
 
-  const ir::Kernel *kernel = &definition.forward();
-  const ir::Kernel *clear = nullptr;
-  std::optional<RunGathered> run;
-  if (key.direction == Direction::adjoint) {
-    const KernelDefinition::Derived &derived = definition.derived(key.active, key.may_alias, key.memory_limit);
-    const autodiff::Adjoint &adjoint = derived.adjoint;
-    kernel = &adjoint.kernel;
-    variant->gradient_of = adjoint.gradient_of;
-    variant->values_read = adjoint.values_read;
-    variant->values_after = adjoint.values_after;
-    variant->written = adjoint.written;
-    variant->times.derive = derived.milliseconds;
-    // Tried for every adjoint that might be gathered, used or not.
-    if (!key.may_alias && !key.debug && !key.memory_limit)
-      variant->times.derive += derived.gathered(key.gathering()).milliseconds;
-    if (key.gather) {
-      const passes::GatheredAdjoint *gathered = &*derived.gathered(key.gathering()).adjoint;
-      run = gathered_to_run(*gathered, key.cuda);
-      // Wide windows need more memory.
-      if (!run && key.wide_windows) {
-        gathered = &*derived.gathered(passes::Gathering::even_if_slower).adjoint;
-        run = gathered_to_run(*gathered, key.cuda);
-      }
-      if (run) {
-        kernel = &run->kernel;
-        clear = &gathered->clear;
-        if (run->copies) variant->copies = run->copies->copies;
-      }
-    }
-    if (!run && Target::of(key.cuda).is_gpu() && is_tile_kernel(*kernel))
-      if (const auto &scattered = derived.scattered(key.cuda)) kernel = &*scattered;
-  } else if (key.direction == Direction::tangent) {
-    const autodiff::Tangent &tangent = definition.tangent(key.active);
+  KernelToRun adjoint{&definition.forward()};
+  if (key.direction == Direction::adjoint) adjoint = adjoint_to_run(definition, *variant);
+  const std::optional<RunGathered> &run = adjoint.run;
+  const ir::Kernel *kernel = run ? &run->kernel : adjoint.kernel;
+  if (key.direction == Direction::tangent) {
+    const autodiff::Tangent &tangent = definition.tangent(key.derivative.active);
     kernel = &tangent.kernel;
     variant->gradient_of = tangent.gradient_of;
-    variant->times.derive = definition.tangent_milliseconds(key.active);
+    variant->times.derive = definition.tangent_milliseconds(key.derivative.active);
   }
   const passes::SplitSums *split = nullptr;
   std::vector<passes::FactorCopy> factors;
   if (auto copies = copies_for_shared_steps(*kernel, key, variant->trials)) {
-    variant->step_parts = key.step_parts;
+    variant->step_parts = key.shape.step_parts;
     factors = std::move(*copies);
   } else {
-    if (key.sum_parts > 1) {
-      split = &definition.split_sums(key.sum_parts).value();
+    if (key.shape.sum_parts > 1) {
+      split = &definition.split_sums(key.shape.sum_parts).value();
       kernel = &split->rest;
       variant->sums = split->sums;
     }
@@ -195,7 +208,7 @@ std::shared_ptr<const Variant> make_variant(KernelDefinition &definition, const 
   Compiles compiles(making);
   compiles.add(passes::with_copies(*kernel, factors), *variant);
   if (run) {
-    std::shared_ptr<Variant> next = compiles.add_beside(*variant, *clear);
+    std::shared_ptr<Variant> next = compiles.add_beside(*variant, *adjoint.clear);
     for (const ir::Kernel &further : std::views::reverse(run->further)) {
       std::shared_ptr<Variant> own =
           compiles.add_beside(*variant, passes::with_copies(further, factors), variant->copies, variant->factor_copies);
@@ -223,15 +236,15 @@ shipped::LaunchForm launch_form(const KernelDefinition &definition, const Varian
                            .target = target,
                            .rank = definition.launch_rank(),
                            .argument_bytes = variant.layout.bytes,
-                           .active = key.active,
+                           .active = key.derivative.active,
                            .written = definition.written(),
                            .narrow = definition.narrow_dimensions(),
                            .distinct = definition.distinct(),
-                           .unit_stride = key.unit_stride,
-                           .unaliased = key.unaliased,
-                           .rows = {key.aligned, key.whole_rows, key.tensor_maps},
-                           .wide_index = key.wide_index,
-                           .may_alias = key.may_alias,
+                            .unit_stride = key.arrays.unit_stride,
+                            .unaliased = key.arrays.unaliased,
+                            .rows = {key.arrays.aligned, key.arrays.whole_rows, key.arrays.tensor_maps},
+                            .wide_index = key.arrays.wide_index,
+                            .may_alias = key.derivative.may_alias,
                            .workspace_bytes = key.workspace_bytes};
   if (definition.read_elsewhere()) form.distinct |= definition.written();
   for (const std::uint32_t read : variant.values_read) form.adjoint.values_read |= std::uint64_t{1} << read;
@@ -267,9 +280,11 @@ void record_launch_forms(KernelDefinition &definition, const Variant &variant, c
   for (const Recorded &recorded : making.recorded->all()) {
     if (recorded.variant != &variant) continue;
     shipped::LaunchForm form = launch_form(definition, variant, recorded.target);
-    if (key.gather)
+    if (key.derivative.gather)
       for (const auto &cover :
-           definition.derived(key.active, key.may_alias, key.memory_limit).gathered(key.gathering()).adjoint->covers)
+           definition.derived(key.derivative.active, key.derivative.may_alias, key.derivative.memory_limit)
+               .gathered(key.gathering())
+               .adjoint->covers)
         form.covers.push_back({static_cast<int>(cover.array.array), cover.array.dimension, cover.launch_dimension});
     for (const Variant *kernel : kernels)
       for (const Recorded &part : making.recorded->all())

@@ -65,7 +65,7 @@ const std::string &prelude(const codegen::EmittedSource &emitted, int vector_byt
 std::vector<bool> wide_arrays(const Variant &variant) {
   std::vector<bool> wide;
   for (std::uint32_t i = 0; i < variant.parameters.size(); ++i)
-    wide.push_back((variant.key.wide_index & bit_in_key(variant.parameters[i], i)) != 0);
+    wide.push_back((variant.key.arrays.wide_index & bit_in_key(variant.parameters[i], i)) != 0);
   for (const passes::CotangentCopy &copy : variant.copies) wide.push_back(wide[copy.array]);
   wide.resize(wide.size() + variant.sums.size() + variant.factor_copies.size());
   return wide;
@@ -75,7 +75,7 @@ std::vector<bool> wide_arrays(const Variant &variant) {
 std::vector<bool> may_share(const Variant &variant) {
   std::vector<bool> may;
   for (std::uint32_t i = 0; i < variant.parameters.size(); ++i)
-    may.push_back((variant.key.overlapping & bit_in_key(variant.parameters[i], i)) != 0);
+    may.push_back((variant.key.arrays.overlapping & bit_in_key(variant.parameters[i], i)) != 0);
   return may;
 }
 
@@ -286,19 +286,19 @@ void note_recorded(const codegen::EmittedSource &emitted, const std::string &nam
 void compile_for_cuda(const ir::Kernel &lowered, Variant &variant, const Making &making) {
   Clock::time_point start = Clock::now();
   codegen::EmitOptions options = emit_options(variant);
-  options.cuda.grid_stride = variant.key.grid_stride || variant.one_thread;
-  options.cuda.waits_for_earlier_launch = variant.key.programmatic;
+  options.cuda.grid_stride = variant.key.shape.grid_stride || variant.one_thread;
+  options.cuda.waits_for_earlier_launch = variant.key.shape.programmatic;
   options.cuda.tile_threads = lowered.block_threads;
-  options.cuda.wide_launch = variant.key.grid_stride;
+  options.cuda.wide_launch = variant.key.shape.grid_stride;
   const bool by_threads = !variant.key.debug && !is_tile_kernel(lowered);
   if (by_threads)
     options.cuda.instances_per_thread =
-        std::min(variant.key.neighbours, passes::worthwhile_instances_per_thread(lowered));
+        std::min(variant.key.shape.neighbours, passes::worthwhile_instances_per_thread(lowered));
   const PlanChoices choices{.debug = variant.key.debug,
                             .instances_per_thread = options.cuda.instances_per_thread,
-                            .outgrows_caches = variant.key.outgrows_caches && !options.cuda.grid_stride,
-                            .in_rounds = variant.key.in_rounds && !variant.one_thread,
-                            .paired = variant.one_thread ? 0 : variant.key.paired,
+                            .outgrows_caches = variant.key.shape.outgrows_caches && !options.cuda.grid_stride,
+                            .in_rounds = variant.key.shape.in_rounds && !variant.one_thread,
+                            .paired = variant.one_thread ? 0 : variant.key.shape.paired,
                             .step_parts = variant.step_parts};
   const ir::Kernel planned = plan(lowered, {Target::of(variant.key.cuda).architecture(), options.arrays, choices,
                                             /*trial=*/false, &variant.trials});
@@ -313,7 +313,7 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant, const Making 
   if (two) {
     // Needs the fewest registers. Other kernels use one row of blocks: on an H100 a stencil of 512³ takes 6% longer on
     // a grid with an axis for each dimension.
-    options.cuda.grid_axes = variant.key.grid_axes && !options.cuda.grid_stride;
+    options.cuda.grid_axes = variant.key.shape.grid_axes && !options.cuda.grid_stride;
   }
   codegen::EmittedSource emitted = codegen::emit_cuda(planned, options);
   variant.times.emit = milliseconds_since(start);
@@ -348,15 +348,15 @@ codegen::EmitOptions emit_options(const Variant &variant) {
   options.comments = false;
   for (std::uint32_t i = 0; i < variant.parameters.size(); ++i) {
     const std::uint64_t bit = bit_in_key(variant.parameters[i], i);
-    options.arrays.push_back({.unit_stride = (variant.key.unit_stride & bit) != 0,
-                              .wide_index = (variant.key.wide_index & bit) != 0,
+    options.arrays.push_back({.unit_stride = (variant.key.arrays.unit_stride & bit) != 0,
+                              .wide_index = (variant.key.arrays.wide_index & bit) != 0,
                               .worker_private = false,
-                              .unaliased = (variant.key.unaliased & bit) != 0,
-                              .aligned_rows = (variant.key.aligned & bit) != 0,
-                              .row_divisor = (variant.key.whole_rows & bit) != 0
+                              .unaliased = (variant.key.arrays.unaliased & bit) != 0,
+                              .aligned_rows = (variant.key.arrays.aligned & bit) != 0,
+                              .row_divisor = (variant.key.arrays.whole_rows & bit) != 0
                                                  ? 16 / static_cast<std::int64_t>(size_of(variant.parameters[i].type))
                                                  : 1,
-                              .has_tensor_map = (variant.key.tensor_maps & bit) != 0});
+                              .has_tensor_map = (variant.key.arrays.tensor_maps & bit) != 0});
   }
   for (std::uint32_t parameter : variant.summed) options.arrays[parameter].worker_private = true;
   // A shadow has its array's layout.
@@ -367,7 +367,8 @@ codegen::EmitOptions emit_options(const Variant &variant) {
   }
   // Laid out as in jit/launch_copies.h.
   for (const passes::CotangentCopy &copy : variant.copies) {
-    const bool could_have = (variant.key.worth_padding & bit_in_key(variant.parameters[copy.array], copy.array)) != 0;
+    const bool could_have =
+        (variant.key.arrays.worth_padding & bit_in_key(variant.parameters[copy.array], copy.array)) != 0;
     options.arrays.push_back({.unit_stride = true,
                               .wide_index = options.arrays[copy.array].wide_index,
                               .unaliased = true,
@@ -429,7 +430,7 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant, const Making &ma
     const ir::Parameter &parameter = variant.parameters[i];
     bool is_gradient = parameter.role == ir::Role::Gradient;
     if (is_gradient != (variant.key.direction == Direction::adjoint)) continue;
-    if (variant.key.summed >> (is_gradient ? parameter.primal : i) & 1) variant.summed.push_back(i);
+    if (variant.key.arrays.summed >> (is_gradient ? parameter.primal : i) & 1) variant.summed.push_back(i);
   }
   if (kernel.body.empty()) return;  // nothing to compile, nothing to run
 

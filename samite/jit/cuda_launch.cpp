@@ -95,7 +95,7 @@ std::int64_t tile_bytes(const KernelDefinition &definition, const Variant &varia
 // Split sums have a leading dimension for the parts.
 Extents extents_of_first(const Variant &variant, const Extents &extents) {
   if (variant.sums.empty()) return extents;
-  std::vector<std::int64_t> in_parts{variant.key.sum_parts};
+  std::vector<std::int64_t> in_parts{variant.key.shape.sum_parts};
   in_parts.insert(in_parts.end(), extents.begin(), extents.begin() + extents.rank());
   return Extents(in_parts);
 }

@@ -53,7 +53,7 @@ void throw_failure(const Variant &variant, const std::string &kernel, const std:
     const std::string array =
         (adjoint ? "the local array, or what the adjoint keeps of the loop, at " : "the local array at ") +
         variant.sites[failure.array].to_string();
-    const std::int64_t limit = variant.key.memory_limit.value_or(autodiff::usual_memory_limit);
+    const std::int64_t limit = variant.key.derivative.memory_limit.value_or(autodiff::usual_memory_limit);
     const std::string mend = adjoint && limit > 0
                                  ? "; with a LaunchOptions::memory_limit of less than " + std::to_string(limit) +
                                        " bytes loops keep fewer values, and run once more for the rest"

@@ -73,7 +73,7 @@ namespace {
 // Arrays whose elements or gradients a launch accesses, as bits; an adjoint reads the elements of only some.
 std::uint64_t arrays_touched(const VariantKey &key, std::span<const std::uint32_t> values_read) {
   if (key.direction != Direction::adjoint) return ~std::uint64_t{0};
-  std::uint64_t arrays = key.active;
+  std::uint64_t arrays = key.derivative.active;
   for (const std::uint32_t array : values_read) arrays |= std::uint64_t{1} << array;
   return arrays;
 }
@@ -534,7 +534,9 @@ autodiff::AdjointReport Launch::adjoint_report() const {
   if (options_.direction != Direction::adjoint)
     throw UserError(definition_->where(), to_string() + " has no adjoint report; record it with Direction::adjoint");
   const jit::VariantKey &key = variant().key;
-  return autodiff::report(definition_->structured(), definition_->adjoint(key.active, key.may_alias, key.memory_limit));
+  return autodiff::report(
+      definition_->structured(),
+      definition_->adjoint(key.derivative.active, key.derivative.may_alias, key.derivative.memory_limit));
 }
 
 std::string Launch::to_string() const {

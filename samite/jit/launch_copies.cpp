@@ -68,7 +68,7 @@ std::size_t place_copies(const Variant &variant, const Extents &launch, std::byt
     places.add(copy.parameter, copy.array, size_of(copy.type), /*swapped=*/false);
   const std::span extents(launch.begin(), static_cast<std::size_t>(launch.rank()));
   for (const passes::PartialSums &sums : variant.sums)
-    places.add(sums.parameter, passes::extents_of(sums, extents, variant.key.sum_parts), size_of(sums.type));
+    places.add(sums.parameter, passes::extents_of(sums, extents, variant.key.shape.sum_parts), size_of(sums.type));
   for (const ArrayCopy &copy : variant.factor_copies)
     places.add(copy.parameter, copy.array, size_of(variant.parameters[copy.array].type), copy.swapped);
   return static_cast<std::size_t>(places.bytes());

@@ -28,7 +28,7 @@ class Gradients {
  public:
   Gradients(const VariantKey &key, std::span<const Argument> arguments) {
     for (std::size_t i = 0; i < arguments.size(); ++i)
-      if (key.active >> i & 1) views_.push_back({i, arguments[i].buffer->gradient()});
+      if (key.derivative.active >> i & 1) views_.push_back({i, arguments[i].buffer->gradient()});
     for (const View &view : views_) {
       const Storage &storage = *view.gradient.storage();
       if (copy_of(storage)) continue;
@@ -161,7 +161,7 @@ void run_checking_finite(KernelDefinition &definition, const VariantKey &key, co
   for (const Gradients::View &view : gradients.views()) {
     auto element = first_non_finite(view.gradient);
     if (!element) continue;
-    const KernelDefinition::Noting noting = definition.noting_adjoint(key.active, key.may_alias);
+    const KernelDefinition::Noting noting = definition.noting_adjoint(key.derivative.active, key.derivative.may_alias);
     if (auto note = find(*noting.kernel, gradients, extents, arguments))
       report(definition, noting.notes, *note, extents);
     throw UserError(

@@ -36,8 +36,8 @@ VariantKey usual_key(const KernelDefinition &kernel, int capability) {
   VariantKey key;
   key.cuda = capability;
   for (std::size_t i = 0; i < kernel.parameters().size(); ++i)
-    if (kernel.parameters()[i].is_array()) key.unit_stride |= std::uint64_t{1} << i;
-  if (Target::of(capability).is_gpu()) key.unaliased = key.aligned = key.unit_stride;
+    if (kernel.parameters()[i].is_array()) key.arrays.unit_stride |= std::uint64_t{1} << i;
+  if (Target::of(capability).is_gpu()) key.arrays.unaliased = key.arrays.aligned = key.arrays.unit_stride;
   return key;
 }
 
@@ -46,10 +46,10 @@ ir::Kernel planned(const KernelDefinition &kernel, const VariantKey &key) {
   passes::FactsOfArrays arrays;
   for (std::size_t i = 0; i < kernel.parameters().size(); ++i) {
     const std::uint64_t bit = std::uint64_t{1} << i;
-    arrays.push_back({.unit_stride = (key.unit_stride & bit) != 0,
-                      .wide_index = (key.wide_index & bit) != 0,
-                      .unaliased = (key.unaliased & bit) != 0,
-                      .aligned_rows = (key.aligned & bit) != 0});
+    arrays.push_back({.unit_stride = (key.arrays.unit_stride & bit) != 0,
+                      .wide_index = (key.arrays.wide_index & bit) != 0,
+                      .unaliased = (key.arrays.unaliased & bit) != 0,
+                      .aligned_rows = (key.arrays.aligned & bit) != 0});
   }
   ir::Kernel lowered = lower(kernel.forward(), {.cuda = key.cuda}).kernel;
   return plan(std::move(lowered), {Target::of(key.cuda).architecture(), arrays});

@@ -98,7 +98,7 @@ ReportedVariant jit::report(const Variant &variant, const std::vector<ir::Parame
   report.direction = variant.key.direction;
   report.target = jit::Target::of(variant.key.cuda).name();
   for (std::size_t i = 0; i < parameters.size(); ++i)
-    if (variant.key.active >> i & 1) report.active.push_back(parameters[i].name);
+    if (variant.key.derivative.active >> i & 1) report.active.push_back(parameters[i].name);
   if (jit::Target::of(variant.key.cuda).is_gpu())
     add_image(variant.cuda_compile, report);
   else

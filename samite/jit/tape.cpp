@@ -285,7 +285,9 @@ void Tape::find_values_read(Entry &entry) const {
   try {
     const jit::VariantKey key =
         jit::variant_key(*entry.definition, entry.extents, entry.options, jit::views(entry.arguments));
-    entry.values_read = entry.definition->adjoint(key.active, key.may_alias, key.memory_limit).values_read;
+    entry.values_read =
+        entry.definition->adjoint(key.derivative.active, key.derivative.may_alias, key.derivative.memory_limit)
+            .values_read;
   } catch (const UserError &) {
     entry.values_read.clear();
   }

@@ -232,7 +232,8 @@ void Tape::compile_adjoints() const {
     const std::vector<jit::OwnedArgument> owned = adjoint_arguments(entry);
     const std::vector<jit::Argument> arguments = jit::views(owned);
     Wanted one{entry.definition.get(), jit::variant_key(*entry.definition, entry.extents, entry.options, arguments)};
-    const auto &derived = one.definition->derived(one.key.active, one.key.may_alias, one.key.memory_limit);
+    const auto &derived = one.definition->derived(one.key.derivative.active, one.key.derivative.may_alias,
+                                                  one.key.derivative.memory_limit);
     jit::add_adjoint_facts(one.key, *entry.definition, derived, entry.extents, arguments);
     want(one);
   }

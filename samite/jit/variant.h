@@ -29,42 +29,61 @@ namespace samite::jit {
 inline constexpr std::size_t maximum_parameters = 64;
 
 struct VariantKey {
+  // For an adjoint; a tangent has `active`, too.
+  struct Derivative {
+    bool may_alias = false;                         // gradient arrays may share elements
+    std::optional<std::int64_t> memory_limit = {};  // LaunchOptions::memory_limit
+    std::uint64_t active = 0;                       // the parameters that track gradients
+    bool gather = false;                            // passes/adjoint/gather.h
+    bool wide_windows = false;                      // gather: passes/adjoint/wide_windows.h
+
+    friend bool operator==(const Derivative &, const Derivative &) = default;
+  };
+  // Sets of array parameters.
+  struct Arrays {
+    std::uint64_t overlapping = 0;  // races: those that share memory with another one
+    std::uint64_t unit_stride = 0;  // whose last dimension is contiguous
+    std::uint64_t wide_index = 0;   // whose elements are 2^31 or more apart
+    std::uint64_t summed = 0;       // that each worker may sum privately; in an adjoint, those whose gradients
+    std::uint64_t unaliased = 0;    // that share no memory with another that is written
+    std::uint64_t aligned = 0;      // CUDA: whose rows begin at multiples of 16 bytes
+    std::uint64_t whole_rows = 0;   // CUDA, tile kernels: whose rows take a multiple of 16 bytes
+    std::uint64_t tensor_maps = 0;  // CUDA, tile kernels: that can have a tensor map
+    // CUDA, tile kernels: that cannot have one, and those whose layout may not suit products, if a copy fixes that and
+    // pays (passes/tiles/factor_copies.h).
+    std::uint64_t worth_padding = 0, worth_swapping = 0;
+
+    friend bool operator==(const Arrays &, const Arrays &) = default;
+  };
+  // CUDA: what follows from the extents of a launch and from its options.
+  struct Shape {
+    bool programmatic = false;     // LaunchOptions::programmatic
+    bool grid_stride = false;      // the launch exceeds a grid with a thread for each instance
+    bool grid_axes = false;        // scheduled kernels: codegen/emit.h
+    int neighbours = 1;            // instances per thread that leave enough threads for the device
+    bool outgrows_caches = false;  // passes/threads/march.h
+    bool in_rounds = false;        // tile kernels with loops of products: passes/sm90/form_teams.h
+    std::uint64_t paired = 0;      // tile kernels with loops of products: passes/sm90/form_clusters.h
+    // Forward, tile kernels with loops of products: the split-K parts for clusters (passes/sm90/share_steps.h), and the
+    // parts if clusters are impossible (passes/tiles/split_sums.h).
+    int step_parts = 1, sum_parts = 1;
+
+    friend bool operator==(const Shape &, const Shape &) = default;
+  };
+
   Direction direction = Direction::forward;
   bool debug = false;
-  bool races = false;                             // debug: look for races between instances
-  std::uint64_t overlapping = 0;                  // races: arrays that share memory with another one
-  bool may_alias = false;                         // adjoint: gradient arrays may share elements
-  std::optional<std::int64_t> memory_limit = {};  // adjoint: LaunchOptions::memory_limit
-  std::uint64_t active = 0;                       // adjoint, tangent: the parameters that track gradients
-  std::uint64_t unit_stride = 0;                  // arrays whose last dimension is contiguous
-  std::uint64_t wide_index = 0;                   // arrays whose elements are 2^31 or more apart
-  std::uint64_t summed = 0;      // arrays that each worker may sum privately; in an adjoint, those whose gradients
-  int cuda = 0;                  // the device's compute capability, 90 for 9.0; 0: the CPU
-  bool programmatic = false;     // CUDA: LaunchOptions::programmatic
-  bool grid_stride = false;      // CUDA: the launch exceeds a grid with a thread for each instance
-  bool grid_axes = false;        // CUDA, scheduled kernels: codegen/emit.h
-  int neighbours = 1;            // CUDA: instances per thread that leave enough threads for the device
-  bool outgrows_caches = false;  // CUDA: passes/threads/march.h
-  bool in_rounds = false;        // CUDA, tile kernels with loops of products: passes/sm90/form_teams.h
-  std::uint64_t paired = 0;      // CUDA, tile kernels with loops of products: passes/sm90/form_clusters.h
-  // CUDA, forward, tile kernels with loops of products: the split-K parts for clusters (passes/sm90/share_steps.h), and
-  // the parts if clusters are impossible (passes/tiles/split_sums.h).
-  int step_parts = 1, sum_parts = 1;
-  std::uint64_t unaliased = 0;    // arrays that share no memory with another that is written
-  std::uint64_t aligned = 0;      // CUDA: arrays whose rows begin at multiples of 16 bytes
-  std::uint64_t whole_rows = 0;   // CUDA, tile kernels: arrays whose rows take a multiple of 16 bytes
-  std::uint64_t tensor_maps = 0;  // CUDA, tile kernels: arrays that can have a tensor map
-  // CUDA, tile kernels: arrays that cannot have one, and those whose layout may not suit products, if a copy fixes that
-  // and pays (passes/tiles/factor_copies.h).
-  std::uint64_t worth_padding = 0, worth_swapping = 0;
-  std::int64_t workspace_bytes = 0;  // CUDA: LaunchOptions::workspace_bytes
-  bool gather = false;               // adjoint: passes/adjoint/gather.h
-  bool wide_windows = false;         // gather: passes/adjoint/wide_windows.h
+  bool races = false;                // debug: look for races between instances
+  int cuda = 0;                      // the device's compute capability, 90 for 9.0; 0: the CPU
   bool deterministic = false;        // the same bits on every run
+  std::int64_t workspace_bytes = 0;  // CUDA: LaunchOptions::workspace_bytes
+  Derivative derivative = {};
+  Arrays arrays = {};
+  Shape shape = {};
 
   // On a GPU an atomic addition costs more than repeating a neighbour's reads.
   passes::Gathering gathering() const {
-    return wide_windows                 ? passes::Gathering::wide
+    return derivative.wide_windows      ? passes::Gathering::wide
            : deterministic || cuda != 0 ? passes::Gathering::even_if_slower
                                         : passes::Gathering::if_not_slower;
   }
@@ -131,7 +150,7 @@ struct Variant {
   CompileReport compile;
   std::size_t peak_compiler_bytes = 0;  // as in ReportedVariant
 
-  int parts() const { return sums.empty() ? step_parts : key.sum_parts; }
+  int parts() const { return sums.empty() ? step_parts : key.shape.sum_parts; }
 };
 
 }  // namespace samite::jit

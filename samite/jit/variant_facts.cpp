@@ -23,31 +23,31 @@ template <class Key, class See>
 void for_each_fact(Key &key, const See &see) {
   see("debug", key.debug);
   see("races", key.races);
-  see("overlapping", key.overlapping);
-  see("may_alias", key.may_alias);
-  see("active", key.active);
-  see("unit_stride", key.unit_stride);
-  see("wide_index", key.wide_index);
-  see("summed", key.summed);
+  see("overlapping", key.arrays.overlapping);
+  see("may_alias", key.derivative.may_alias);
+  see("active", key.derivative.active);
+  see("unit_stride", key.arrays.unit_stride);
+  see("wide_index", key.arrays.wide_index);
+  see("summed", key.arrays.summed);
   see("cuda", key.cuda);
-  see("programmatic", key.programmatic);
-  see("grid_stride", key.grid_stride);
-  see("grid_axes", key.grid_axes);
-  see("neighbours", key.neighbours);
-  see("outgrows_caches", key.outgrows_caches);
-  see("in_rounds", key.in_rounds);
-  see("paired", key.paired);
-  see("step_parts", key.step_parts);
-  see("sum_parts", key.sum_parts);
-  see("unaliased", key.unaliased);
-  see("aligned", key.aligned);
-  see("whole_rows", key.whole_rows);
-  see("tensor_maps", key.tensor_maps);
-  see("worth_padding", key.worth_padding);
-  see("worth_swapping", key.worth_swapping);
+  see("programmatic", key.shape.programmatic);
+  see("grid_stride", key.shape.grid_stride);
+  see("grid_axes", key.shape.grid_axes);
+  see("neighbours", key.shape.neighbours);
+  see("outgrows_caches", key.shape.outgrows_caches);
+  see("in_rounds", key.shape.in_rounds);
+  see("paired", key.shape.paired);
+  see("step_parts", key.shape.step_parts);
+  see("sum_parts", key.shape.sum_parts);
+  see("unaliased", key.arrays.unaliased);
+  see("aligned", key.arrays.aligned);
+  see("whole_rows", key.arrays.whole_rows);
+  see("tensor_maps", key.arrays.tensor_maps);
+  see("worth_padding", key.arrays.worth_padding);
+  see("worth_swapping", key.arrays.worth_swapping);
   see("workspace_bytes", key.workspace_bytes);
-  see("gather", key.gather);
-  see("wide_windows", key.wide_windows);
+  see("gather", key.derivative.gather);
+  see("wide_windows", key.derivative.wide_windows);
   see("deterministic", key.deterministic);
 }
 
@@ -67,7 +67,8 @@ bool read_fact(std::string_view word, VariantKey &key) {
       if (word == name(direction)) return key.direction = direction, true;
     return false;
   }
-  if (word.starts_with(limit_fact)) return read_number(word.substr(limit_fact.size()), key.memory_limit.emplace());
+  if (word.starts_with(limit_fact))
+    return read_number(word.substr(limit_fact.size()), key.derivative.memory_limit.emplace());
   const std::size_t equals = word.find('=');
   if (equals == std::string_view::npos) return false;
   bool read = false;
@@ -87,11 +88,13 @@ bool is_part_of(std::uint64_t part, std::uint64_t whole) { return (part & ~whole
 
 // How many facts the code relies on: roughly how fast it is.
 int facts(const VariantKey &key) {
-  int count = key.neighbours + key.gather + key.wide_windows + key.outgrows_caches + key.in_rounds;
-  for (const std::uint64_t bits : {key.unit_stride, key.unaliased, key.aligned, key.whole_rows, key.tensor_maps,
-                                   key.summed, key.worth_padding, key.worth_swapping, key.paired})
+  int count = key.shape.neighbours + key.derivative.gather + key.derivative.wide_windows + key.shape.outgrows_caches +
+              key.shape.in_rounds;
+  for (const std::uint64_t bits :
+       {key.arrays.unit_stride, key.arrays.unaliased, key.arrays.aligned, key.arrays.whole_rows, key.arrays.tensor_maps,
+        key.arrays.summed, key.arrays.worth_padding, key.arrays.worth_swapping, key.shape.paired})
     count += std::popcount(bits);
-  return count - key.grid_stride - key.may_alias - std::popcount(key.wide_index);
+  return count - key.shape.grid_stride - key.derivative.may_alias - std::popcount(key.arrays.wide_index);
 }
 
 std::uint64_t arrays_of(const KernelDefinition &definition) {
@@ -103,13 +106,13 @@ std::uint64_t arrays_of(const KernelDefinition &definition) {
 
 // What holds of every launch with the same direction, arguments and options.
 VariantKey conservative(const VariantKey &key) {
+  const VariantKey::Derivative &derivative = key.derivative;
   return {.direction = key.direction,
-          .may_alias = key.may_alias,
-          .memory_limit = key.memory_limit,
-          .active = key.active,
-          .unit_stride = key.unit_stride,
-          .wide_index = key.wide_index,
-          .deterministic = key.deterministic};
+          .deterministic = key.deterministic,
+          .derivative = {.may_alias = derivative.may_alias,
+                         .memory_limit = derivative.memory_limit,
+                         .active = derivative.active},
+          .arrays = {.unit_stride = key.arrays.unit_stride, .wide_index = key.arrays.wide_index}};
 }
 
 VariantKey for_cuda(KernelDefinition &definition, const VariantKey &key, const CudaTarget &target,
@@ -119,20 +122,21 @@ VariantKey for_cuda(KernelDefinition &definition, const VariantKey &key, const C
   const bool of_tiles = ir::is_tile_kernel(definition.forward());
   VariantKey result = conservative(key);
   const int capability = result.cuda = target.capability;
-  if (assume.apart && !key.may_alias) result.unaliased = arrays;
+  if (assume.apart && !key.derivative.may_alias) result.arrays.unaliased = arrays;
   if (assume.aligned) {
-    result.aligned = arrays;
-    if (of_tiles) result.whole_rows = arrays;
+    result.arrays.aligned = arrays;
+    if (of_tiles) result.arrays.whole_rows = arrays;
     // Products by warp groups are instructions of one capability: sm_90a has them, sm_90 and PTX do not.
     const bool of_groups = target.one_device && Target::of(capability).has_warp_groups();
-    if (of_tiles && of_groups) result.tensor_maps = key.unit_stride;
+    if (of_tiles && of_groups) result.arrays.tensor_maps = key.arrays.unit_stride;
   }
-  if (assume.large && !of_tiles) result.neighbours = most_neighbours;
-  if (key.direction != Direction::adjoint || key.may_alias || key.memory_limit) return result;
+  if (assume.large && !of_tiles) result.shape.neighbours = most_neighbours;
+  if (key.direction != Direction::adjoint || key.derivative.may_alias || key.derivative.memory_limit) return result;
   // A tile kernel whose scattering adjoint exceeds a block's memory has to gather.
-  const KernelDefinition::Derived &derived = definition.derived(key.active, key.may_alias, key.memory_limit);
+  const KernelDefinition::Derived &derived =
+      definition.derived(key.derivative.active, key.derivative.may_alias, key.derivative.memory_limit);
   const bool must = of_tiles && !derived.scattered(capability);
-  if (must || assume.covering) result.gather = derived.gathered(result.gathering()).adjoint.has_value();
+  if (must || assume.covering) result.derivative.gather = derived.gathered(result.gathering()).adjoint.has_value();
   return result;
 }
 
@@ -150,30 +154,31 @@ std::string description(const VariantKey &key, const std::vector<ir::Parameter> 
   const auto add = [&](bool holds, const std::string &more) {
     if (holds) text += "; " + more;
   };
-  if (key.active != 0) text += " of " + names(key.active);
+  if (key.derivative.active != 0) text += " of " + names(key.derivative.active);
   add(key.debug, key.races ? "debug with races" : "debug");
   add(key.deterministic, "deterministic");
-  add(key.may_alias, "gradients may overlap");
-  add(key.gather, key.wide_windows ? "gathered in wide windows" : "gathered: the launch covers the arrays");
-  if (key.memory_limit) add(true, fmt::format("memory limit {}", *key.memory_limit));
-  add(key.unit_stride != 0, names(key.unit_stride) + " contiguous");
-  add(key.wide_index != 0, names(key.wide_index) + " of 2^31 elements or more");
-  add(key.summed != 0, names(key.summed) + " summed by each thread");
-  add(key.unaliased != 0, names(key.unaliased) + " apart");
-  add(key.aligned != 0, names(key.aligned) + " aligned");
-  add(key.whole_rows != 0, names(key.whole_rows) + " in rows of a multiple of 16 bytes");
-  add(key.tensor_maps != 0, names(key.tensor_maps) + " with tensor maps");
-  add(key.worth_padding != 0, names(key.worth_padding) + " copied to aligned rows");
-  add(key.worth_swapping != 0, names(key.worth_swapping) + " copied transposed");
-  add(key.programmatic, "programmatic");
-  add(key.grid_stride, "of any number of instances");
-  add(key.grid_axes, "an axis for each dimension");
-  add(key.neighbours > 1, fmt::format("up to {} neighbours a thread", key.neighbours));
-  add(key.outgrows_caches, "outgrows caches");
-  add(key.in_rounds, "many blocks");
-  add(key.paired != 0, fmt::format("blocks in pairs {}", key.paired));
-  add(key.sum_parts > 1 || key.step_parts > 1,
-      fmt::format("sums in {} parts", std::max(key.sum_parts, key.step_parts)));
+  add(key.derivative.may_alias, "gradients may overlap");
+  add(key.derivative.gather,
+      key.derivative.wide_windows ? "gathered in wide windows" : "gathered: the launch covers the arrays");
+  if (key.derivative.memory_limit) add(true, fmt::format("memory limit {}", *key.derivative.memory_limit));
+  add(key.arrays.unit_stride != 0, names(key.arrays.unit_stride) + " contiguous");
+  add(key.arrays.wide_index != 0, names(key.arrays.wide_index) + " of 2^31 elements or more");
+  add(key.arrays.summed != 0, names(key.arrays.summed) + " summed by each thread");
+  add(key.arrays.unaliased != 0, names(key.arrays.unaliased) + " apart");
+  add(key.arrays.aligned != 0, names(key.arrays.aligned) + " aligned");
+  add(key.arrays.whole_rows != 0, names(key.arrays.whole_rows) + " in rows of a multiple of 16 bytes");
+  add(key.arrays.tensor_maps != 0, names(key.arrays.tensor_maps) + " with tensor maps");
+  add(key.arrays.worth_padding != 0, names(key.arrays.worth_padding) + " copied to aligned rows");
+  add(key.arrays.worth_swapping != 0, names(key.arrays.worth_swapping) + " copied transposed");
+  add(key.shape.programmatic, "programmatic");
+  add(key.shape.grid_stride, "of any number of instances");
+  add(key.shape.grid_axes, "an axis for each dimension");
+  add(key.shape.neighbours > 1, fmt::format("up to {} neighbours a thread", key.shape.neighbours));
+  add(key.shape.outgrows_caches, "outgrows caches");
+  add(key.shape.in_rounds, "many blocks");
+  add(key.shape.paired != 0, fmt::format("blocks in pairs {}", key.shape.paired));
+  add(key.shape.sum_parts > 1 || key.shape.step_parts > 1,
+      fmt::format("sums in {} parts", std::max(key.shape.sum_parts, key.shape.step_parts)));
   return text;
 }
 
@@ -181,7 +186,7 @@ std::string first_fact(const std::string &kernel) { return std::string(name_fact
 
 std::string facts_text(const std::string &kernel, const VariantKey &key) {
   std::string text = first_fact(kernel) + std::string(direction_fact) + std::string(name(key.direction));
-  if (key.memory_limit) text += fmt::format(" {}{}", limit_fact, *key.memory_limit);
+  if (key.derivative.memory_limit) text += fmt::format(" {}{}", limit_fact, *key.derivative.memory_limit);
   const VariantKey usual;
   std::vector<std::int64_t> defaults;
   for_each_fact(usual,
@@ -207,22 +212,30 @@ std::optional<VariantKey> facts_from(const std::string &text) {
 
 bool serves(const VariantKey &archived, const VariantKey &key) {
   const bool same_kind = archived.direction == key.direction && archived.debug == key.debug &&
-                         archived.races == key.races && archived.overlapping == key.overlapping &&
-                         archived.memory_limit == key.memory_limit && archived.active == key.active &&
-                         archived.programmatic == key.programmatic && archived.deterministic == key.deterministic;
+                         archived.races == key.races && archived.arrays.overlapping == key.arrays.overlapping &&
+                         archived.derivative.memory_limit == key.derivative.memory_limit &&
+                         archived.derivative.active == key.derivative.active &&
+                         archived.shape.programmatic == key.shape.programmatic &&
+                         archived.deterministic == key.deterministic;
   if (!same_kind || Target::of(archived.cuda).is_cpu() != Target::of(key.cuda).is_cpu()) return false;
   // The result's bits may depend on it.
-  if (key.deterministic && archived.gather != key.gather) return false;
-  if (archived.gather && !(key.gather && archived.wide_windows == key.wide_windows)) return false;
-  if (archived.grid_axes != key.grid_axes || (key.grid_stride && !archived.grid_stride)) return false;
-  if (archived.in_rounds && !key.in_rounds) return false;
-  for (const auto part : {&VariantKey::step_parts, &VariantKey::sum_parts})
-    if (archived.*part != 1 && archived.*part != key.*part) return false;
-  for (const auto bits : {&VariantKey::unit_stride, &VariantKey::summed, &VariantKey::unaliased, &VariantKey::aligned,
-                          &VariantKey::whole_rows, &VariantKey::tensor_maps, &VariantKey::worth_padding,
-                          &VariantKey::worth_swapping, &VariantKey::paired})
-    if (!is_part_of(archived.*bits, key.*bits)) return false;
-  return is_part_of(key.wide_index, archived.wide_index) && (archived.may_alias || !key.may_alias);
+  if (key.deterministic && archived.derivative.gather != key.derivative.gather) return false;
+  if (archived.derivative.gather &&
+      !(key.derivative.gather && archived.derivative.wide_windows == key.derivative.wide_windows))
+    return false;
+  if (archived.shape.grid_axes != key.shape.grid_axes || (key.shape.grid_stride && !archived.shape.grid_stride))
+    return false;
+  if (archived.shape.in_rounds && !key.shape.in_rounds) return false;
+  using Shape = VariantKey::Shape;
+  for (const auto part : {&Shape::step_parts, &Shape::sum_parts})
+    if (archived.shape.*part != 1 && archived.shape.*part != key.shape.*part) return false;
+  using Arrays = VariantKey::Arrays;
+  for (const auto bits : {&Arrays::unit_stride, &Arrays::summed, &Arrays::unaliased, &Arrays::aligned,
+                          &Arrays::whole_rows, &Arrays::tensor_maps, &Arrays::worth_padding, &Arrays::worth_swapping})
+    if (!is_part_of(archived.arrays.*bits, key.arrays.*bits)) return false;
+  if (!is_part_of(archived.shape.paired, key.shape.paired)) return false;
+  return is_part_of(key.arrays.wide_index, archived.arrays.wide_index) &&
+         (archived.derivative.may_alias || !key.derivative.may_alias);
 }
 
 std::vector<ArchivedKey> archived_keys(const std::string &kernel, const VariantKey &key) {
@@ -293,13 +306,14 @@ std::uint64_t arrays_named(const KernelDefinition &definition, const std::vector
 void add_to_archive(KernelDefinition &definition, const NamedVariant &variant, SourceLocation where) {
   at_call("added to the archive", where, [&] {
     const bool forward = variant.direction == Direction::forward;
-    const VariantKey key{.direction = variant.direction,
-                         .may_alias = variant.gradients_overlap,
-                         .active = arrays_named(definition, variant.active, true),
-                         .unit_stride = arrays_of(definition) & ~arrays_named(definition, variant.any_strides, false),
-                         .wide_index = arrays_named(definition, variant.large, false),
-                         .deterministic = variant.deterministic};
-    if (forward != (key.active == 0))
+    const VariantKey key{
+        .direction = variant.direction,
+        .deterministic = variant.deterministic,
+        .derivative = {.may_alias = variant.gradients_overlap,
+                       .active = arrays_named(definition, variant.active, true)},
+        .arrays = {.unit_stride = arrays_of(definition) & ~arrays_named(definition, variant.any_strides, false),
+                   .wide_index = arrays_named(definition, variant.large, false)}};
+    if (forward != (key.derivative.active == 0))
       throw UserError(definition.where(), "kernel '" + definition.name() + "': " +
                                               (forward ? "a forward variant has no active arrays"
                                                        : "a variant of its " + std::string(name(variant.direction)) +

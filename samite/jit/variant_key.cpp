@@ -204,17 +204,17 @@ bool keeps_blocks_busy(const passes::GatheredAdjoint &gathered, const Extents &e
 // Whether the adjoint should gather, and may: only now is it known that the launch covers the arrays.
 bool is_gathered(const KernelDefinition &definition, const KernelDefinition::Derived &derived, const VariantKey &key,
                  const Extents &extents, std::span<const Argument> arguments) {
-  if (key.may_alias || key.memory_limit) return false;
+  if (key.derivative.may_alias || key.derivative.memory_limit) return false;
   // On the CPU a launch is divided among threads, which a gathered tile kernel does not allow.
   const bool of_tiles = ir::is_tile_kernel(definition.forward());
   if (of_tiles && Target::of(key.cuda).is_cpu()) return false;
   // Debug mode names the original access, unless the scattering form exceeds memory.
-  if (key.debug && (!of_tiles || key.wide_windows || derived.scattered(key.cuda))) return false;
-  if (key.wide_windows && !of_tiles) return false;
+  if (key.debug && (!of_tiles || key.derivative.wide_windows || derived.scattered(key.cuda))) return false;
+  if (key.derivative.wide_windows && !of_tiles) return false;
   const auto &gathered = derived.gathered(key.gathering()).adjoint;
   if (!gathered) return false;
   // Required gathers ignore the number of blocks.
-  const auto must = [&] { return !key.wide_windows && (key.deterministic || !derived.scattered(key.cuda)); };
+  const auto must = [&] { return !key.derivative.wide_windows && (key.deterministic || !derived.scattered(key.cuda)); };
   if (of_tiles && !keeps_blocks_busy(*gathered, extents, arguments) && !must()) return false;
   return std::all_of(gathered->covers.begin(), gathered->covers.end(), [&](const auto &cover) {
     return arguments[cover.array.array].buffer->extent(cover.array.dimension) == extents[cover.launch_dimension];
@@ -258,15 +258,17 @@ void set_worth_copying(const KernelDefinition &definition, const Extents &extent
   // terms along another dimension.
   if (key.direction == Direction::adjoint) {
     for (std::size_t i = 0; i < arguments.size(); ++i)
-      if (definition.written() & key.active & bit(i)) multiplied[i] = all / std::max(elements(i), 1.0);
+      if (definition.written() & key.derivative.active & bit(i)) multiplied[i] = all / std::max(elements(i), 1.0);
     swapped = together;
   }
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (multiplied[i] == 0) continue;
-    const bool by_rows = (key.unit_stride & bit(i)) != 0;
+    const bool by_rows = (key.arrays.unit_stride & bit(i)) != 0;
     if (!can_be_copied(*arguments[i].buffer, by_rows) || !can_be_copied(arguments[i].elements(), by_rows)) continue;
-    if (!(key.tensor_maps & bit(i)) && passes::pays(elements(i), multiplied[i], false)) key.worth_padding |= bit(i);
-    if ((swapped & bit(i)) && by_rows && passes::pays(elements(i), multiplied[i], true)) key.worth_swapping |= bit(i);
+    if (!(key.arrays.tensor_maps & bit(i)) && passes::pays(elements(i), multiplied[i], false))
+      key.arrays.worth_padding |= bit(i);
+    if ((swapped & bit(i)) && by_rows && passes::pays(elements(i), multiplied[i], true))
+      key.arrays.worth_swapping |= bit(i);
   }
 }
 
@@ -294,7 +296,7 @@ void set_parts(const KernelDefinition &definition, const Extents &extents, const
   std::int64_t bytes = 0;
   for (const passes::PartialSums &sums : split->sums)
     bytes += sums.rows * sums.columns * static_cast<std::int64_t>(size_of(sums.type));
-  key.sum_parts = static_cast<int>(
+  key.shape.sum_parts = static_cast<int>(
       asked == 0 ? passes::parts_of_sums(blocks, iterations, bytes, limits.multiprocessors)
                  : std::clamp<std::int64_t>(std::min<std::int64_t>(iterations, most_blocks / blocks), 1, asked));
   if (!limits.clusters || options.cuda.cluster || definition.factor_reads(key.cuda).empty()) return;
@@ -302,7 +304,7 @@ void set_parts(const KernelDefinition &definition, const Extents &extents, const
       asked == 0 ? passes::parts_of_steps(blocks, iterations, limits.multiprocessors) : asked;
   // Otherwise another kernel reduces the parts.
   const bool has_room = in_clusters <= passes::most_step_parts && in_clusters <= device.largest_cluster();
-  if (has_room && blocks <= most_blocks / in_clusters) key.step_parts = static_cast<int>(in_clusters);
+  if (has_room && blocks <= most_blocks / in_clusters) key.shape.step_parts = static_cast<int>(in_clusters);
 }
 
 void set_for_cuda(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
@@ -317,29 +319,29 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
   key.cuda = limits.compute_capability;
   key.workspace_bytes = options.cuda.workspace_bytes;
   // An older device refuses the launch; it must not be compiled first.
-  key.programmatic = options.cuda.programmatic && Target::of(key.cuda).launches_early();
+  key.shape.programmatic = options.cuda.programmatic && Target::of(key.cuda).launches_early();
   if (count != 0) {
     const std::span counts(extents.begin(), static_cast<std::size_t>(extents.rank()));
-    key.grid_stride = !codegen::fits_exact_launch(counts, {.tile_threads = kernel.block_threads});
-    key.grid_axes = kernel.scheduled && codegen::fits_grid_axes(counts);
-    key.outgrows_caches = passes::outgrows_caches(counts);
-    key.neighbours = passes::instances_per_thread(most_neighbours, counts, limits.multiprocessors);
+    key.shape.grid_stride = !codegen::fits_exact_launch(counts, {.tile_threads = kernel.block_threads});
+    key.shape.grid_axes = kernel.scheduled && codegen::fits_grid_axes(counts);
+    key.shape.outgrows_caches = passes::outgrows_caches(counts);
+    key.shape.neighbours = passes::instances_per_thread(most_neighbours, counts, limits.multiprocessors);
   }
   if (!ir::is_tile_kernel(kernel) || kernel.scheduled) return;
   set_parts(definition, extents, options, arguments, cuda, key);
   if (!Target::of(key.cuda).has_warp_groups()) return;
-  for_each(key.aligned, [&](std::size_t i) {
+  for_each(key.arrays.aligned, [&](std::size_t i) {
     const AnyBuffer *const values = arguments[i].values;
     const bool has_map = shipped::can_have_tensor_map(*arguments[i].buffer);
-    if (has_map && (!values || shipped::can_have_tensor_map(*values))) key.tensor_maps |= bit(i);
+    if (has_map && (!values || shipped::can_have_tensor_map(*values))) key.arrays.tensor_maps |= bit(i);
   });
   set_worth_copying(definition, extents, arguments, key);
   const bool multiplies = !key.debug && !definition.factor_reads(key.cuda).empty();
-  key.in_rounds = multiplies && count >= std::int64_t{2} * limits.multiprocessors;
+  key.shape.in_rounds = multiplies && count >= std::int64_t{2} * limits.multiprocessors;
   // Clusters take about 3 µs longer to start, which one wave of blocks does not recover.
-  if (key.in_rounds && !options.cuda.cluster && limits.clusters && cuda.largest_cluster() > 1)
+  if (key.shape.in_rounds && !options.cuda.cluster && limits.clusters && cuda.largest_cluster() > 1)
     for (int d = std::max(extents.rank() - 2, 0); d < extents.rank(); ++d)
-      if (extents[d] % 2 == 0) key.paired |= bit(static_cast<std::size_t>(d));
+      if (extents[d] % 2 == 0) key.shape.paired |= bit(static_cast<std::size_t>(d));
 }
 
 }  // namespace
@@ -356,29 +358,31 @@ VariantKey variant_key(const KernelDefinition &definition, const Extents &extent
   key.debug = options.debug ? *options.debug : debug_mode();
   key.races = key.debug && !(in_graph && on_cuda) && !scheduled;
   key.deterministic = options.deterministic;
-  key.unit_stride = arrays.unit_stride;
-  key.wide_index = arrays.wide;
-  if (!forward) key.active = arrays.tracking;
+  key.arrays.unit_stride = arrays.unit_stride;
+  key.arrays.wide_index = arrays.wide;
+  if (!forward) key.derivative.active = arrays.tracking;
   // On the CPU only schedules' kernels use aliasing, to hoist invariant loads.
   const bool wants_unaliased = on_cuda || (scheduled && !key.debug);
   const bool asks = adjoint || wants_unaliased || key.races;
   const std::uint64_t written = forward ? definition.written() : arrays.all;
-  const Sharing sharing = asks && !lie_apart(arguments) ? sharing_of(arguments, written, key.active) : Sharing{};
+  const Sharing sharing =
+      asks && !lie_apart(arguments) ? sharing_of(arguments, written, key.derivative.active) : Sharing{};
   if (adjoint) {
-    key.memory_limit = options.memory_limit;
-    for_each(key.active & arrays.large, [&](std::size_t i) {
-      if (copy_elements(extents_of(*arguments[i].buffer), passes::copied_bytes) > narrow) key.wide_index |= bit(i);
+    key.derivative.memory_limit = options.memory_limit;
+    for_each(key.derivative.active & arrays.large, [&](std::size_t i) {
+      if (copy_elements(extents_of(*arguments[i].buffer), passes::copied_bytes) > narrow)
+        key.arrays.wide_index |= bit(i);
     });
-    key.may_alias = (key.active & arrays.broadcast) != 0 || sharing.among_active;
+    key.derivative.may_alias = (key.derivative.active & arrays.broadcast) != 0 || sharing.among_active;
   }
-  if (wants_unaliased && !key.may_alias) key.unaliased = arrays.all & ~sharing.with_written;
-  if (key.races) key.overlapping = sharing.with_any;
+  if (wants_unaliased && !key.derivative.may_alias) key.arrays.unaliased = arrays.all & ~sharing.with_written;
+  if (key.races) key.arrays.overlapping = sharing.with_any;
   if (on_cuda) {
-    key.aligned = arrays.aligned;
-    if (ir::is_tile_kernel(definition.forward()) && !scheduled) key.whole_rows = arrays.whole_rows;
+    key.arrays.aligned = arrays.aligned;
+    if (ir::is_tile_kernel(definition.forward()) && !scheduled) key.arrays.whole_rows = arrays.whole_rows;
     set_for_cuda(definition, extents, options, arguments, device, key);
   } else if (forward) {
-    key.summed = summed_apart(definition, extents, arguments, definition.summed(), false);
+    key.arrays.summed = summed_apart(definition, extents, arguments, definition.summed(), false);
   }
   return key;
 }
@@ -386,15 +390,15 @@ VariantKey variant_key(const KernelDefinition &definition, const Extents &extent
 void add_adjoint_facts(VariantKey &key, const KernelDefinition &definition, const KernelDefinition::Derived &derived,
                        const Extents &extents, std::span<const Argument> arguments) {
   for (const bool wide : {true, false}) {
-    key.wide_windows = wide;
-    key.gather = is_gathered(definition, derived, key, extents, arguments);
-    if (key.gather) break;
+    key.derivative.wide_windows = wide;
+    key.derivative.gather = is_gathered(definition, derived, key, extents, arguments);
+    if (key.derivative.gather) break;
   }
   // No two blocks of a gathered adjoint add to one element.
-  if (key.gather) key.races = false, key.overlapping = 0;
-  if (Target::of(key.cuda).is_cpu() && !key.may_alias) {
-    const std::uint64_t summed = key.gather ? derived.gathered(key.gathering()).summed : derived.summed;
-    key.summed = summed_apart(definition, extents, arguments, summed, true);
+  if (key.derivative.gather) key.races = false, key.arrays.overlapping = 0;
+  if (Target::of(key.cuda).is_cpu() && !key.derivative.may_alias) {
+    const std::uint64_t summed = key.derivative.gather ? derived.gathered(key.gathering()).summed : derived.summed;
+    key.arrays.summed = summed_apart(definition, extents, arguments, summed, true);
   }
 }
 

@@ -91,7 +91,7 @@ class CudaGatherTiles : public CudaKernelTest {
   }
 
   static bool gathers(std::int64_t rows, std::int64_t columns, std::int64_t terms, const LaunchOptions &options = {}) {
-    return Product<float>(device(), rows, columns, terms, options).adjoint->variant().key.gather;
+    return Product<float>(device(), rows, columns, terms, options).adjoint->variant().key.derivative.gather;
   }
 };
 SAMITE_CUDA_SUITE(CudaGatherTiles);
@@ -157,13 +157,13 @@ SAMITE_CUDA_SUITE(CudaRecomputedCotangents);
 
 // A block that scatters holds its sums, their cotangent and the windows of both gradients at one time.
 TEST_P(CudaRecomputedCotangents, AreGatheredWhereBlocksThatScatterHaveNoRoom) {
-  EXPECT_FALSE(SquaredProduct<32>(device()).variant().key.gather) << "a few blocks, which scatter sooner";
+  EXPECT_FALSE(SquaredProduct<32>(device()).variant().key.derivative.gather) << "a few blocks, which scatter sooner";
   const SquaredProduct<192> large(device());
-  EXPECT_TRUE(large.variant().key.gather);
-  EXPECT_FALSE(large.variant().key.wide_windows);
-  EXPECT_FALSE(SquaredProduct<32>(device(), 510, 256, {.debug = true}).variant().key.gather);
+  EXPECT_TRUE(large.variant().key.derivative.gather);
+  EXPECT_FALSE(large.variant().key.derivative.wide_windows);
+  EXPECT_FALSE(SquaredProduct<32>(device(), 510, 256, {.debug = true}).variant().key.derivative.gather);
   SquaredProduct<192> debugged(device(), 64, 64, {.debug = true});
-  EXPECT_TRUE(debugged.variant().key.gather && !debugged.variant().key.races);
+  EXPECT_TRUE(debugged.variant().key.derivative.gather && !debugged.variant().key.races);
   debugged.adjoint->launch();
   Stream::standard(device()).synchronize();
   if (fake()) EXPECT_EQ(ran.size(), 2u);
@@ -172,7 +172,7 @@ TEST_P(CudaRecomputedCotangents, AreGatheredWhereBlocksThatScatterHaveNoRoom) {
 // In memory of the launch's own, as large as the array.
 TEST_P(CudaRecomputedCotangents, ComeFirst) {
   SquaredProduct<32> product(device(), 510, 256);
-  ASSERT_TRUE(product.variant().key.gather);
+  ASSERT_TRUE(product.variant().key.derivative.gather);
   ASSERT_EQ(product.variant().copies.size(), 1u);
   EXPECT_EQ(product.variant().copies[0].type, ScalarType::Float32);
   ASSERT_TRUE(product.variant().first);
@@ -217,7 +217,7 @@ TEST_P(CudaRecomputedCotangents, GiveTheGradient) {
 
 TEST_P(CudaGatherTiles, WindowsAreWideWhereThereAreEnoughOfThem) {
   const auto wide = [](std::int64_t rows, std::int64_t columns, std::int64_t terms) {
-    return Product<float>(device(), rows, columns, terms).adjoint->variant().key.wide_windows;
+    return Product<float>(device(), rows, columns, terms).adjoint->variant().key.derivative.wide_windows;
   };
   EXPECT_TRUE(wide(128, 128, 128)) << "one for each block";
   EXPECT_TRUE(wide(133, 121, 133)) << "half of the last one is beyond the array";
@@ -230,19 +230,19 @@ TEST_P(CudaGatherTiles, FollowsTheLaunchsExtents) {
   Product<float> product(device(), 128, 128, 128);
   product.adjoint->set_dim(0, 2);
   product.adjoint->set_dim(1, 2);
-  EXPECT_FALSE(product.adjoint->variant().key.gather);
+  EXPECT_FALSE(product.adjoint->variant().key.derivative.gather);
 }
 
 TEST_P(CudaGatherTiles, IsTheGradientByWideWindows) {
   Product<float> product(device(), 133, 120, 135);
-  ASSERT_TRUE(product.adjoint->variant().key.wide_windows);
+  ASSERT_TRUE(product.adjoint->variant().key.derivative.wide_windows);
   if (fake()) GTEST_SKIP() << "the fake computes nothing";
   product.expect_gradients();
 }
 
 TEST_P(CudaGatherTiles, IsTheGradient) {
   Product<float> product(device(), 133, 120, 75);
-  ASSERT_TRUE(product.adjoint->variant().key.gather);
+  ASSERT_TRUE(product.adjoint->variant().key.derivative.gather);
   if (fake()) GTEST_SKIP() << "the fake computes nothing; tests/codegen/cuda_gather_tiles_test.cpp does";
   product.expect_gradients();
 }
@@ -307,7 +307,7 @@ SAMITE_CUDA_SUITE(CudaCastCopies);
 TEST_P(CudaCastCopies, AreTheLaunchsOwn) {
   if (!fake()) GTEST_SKIP() << "looks at what the fake was given";
   Product<half> product(device(), 133, 121, 75);
-  ASSERT_TRUE(product.adjoint->variant().key.gather);
+  ASSERT_TRUE(product.adjoint->variant().key.derivative.gather);
   const half *first = copy_of([&] { product.adjoint->launch(); });
   expect_ran(133, 121, 128);
   EXPECT_EQ(copy_of([&] { product.adjoint->launch(); }), first) << "recorded once";
@@ -332,7 +332,7 @@ TEST_P(CudaCastCopies, ServeEachKernelOfWideWindows) {
   if (!fake()) GTEST_SKIP() << "looks at what the fake was given";
   const Stream stream(device());
   Product<half> product(device(), 133, 121, 133, {.stream = stream});
-  ASSERT_TRUE(product.adjoint->variant().key.wide_windows);
+  ASSERT_TRUE(product.adjoint->variant().key.derivative.wide_windows);
   const auto expect_ran = [&](const std::function<void()> &launch) {
     ran.clear();
     launch();

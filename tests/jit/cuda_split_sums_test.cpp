@@ -265,9 +265,9 @@ TEST_P(CudaSplitSums, OfKernelsThatAddUpProductsAlone) {
 // By the launch, once, for the kernel that multiplies.
 TEST_P(CudaSplitSums, OfFactorsThatAreCopied) {
   jit::VariantKey key = record_apart(Matrices(1, 2, 70)).variant().key;
-  key.sum_parts = 2;
+  key.shape.sum_parts = 2;
   constexpr std::uint64_t factors = 3;
-  key.aligned &= ~factors, key.tensor_maps &= ~factors, key.worth_padding |= factors;
+  key.arrays.aligned &= ~factors, key.arrays.tensor_maps &= ~factors, key.arrays.worth_padding |= factors;
   const auto variant = product.definition()->variant(key);
   EXPECT_EQ(variant->factor_copies.size(), 2u);
   EXPECT_TRUE(variant->makes_copies);
@@ -283,20 +283,20 @@ TEST_P(CudaSplitSums, OfFactorsThatAreCopied) {
 // Copies are made for the kernel whose blocks share its steps.
 TEST_P(CudaSplitSums, OfFactorsThatAreCopiedForClusters) {
   jit::VariantKey key = record(Matrices(1, 2, 70)).variant().key;
-  ASSERT_GT(key.step_parts, 1);
+  ASSERT_GT(key.shape.step_parts, 1);
   constexpr std::uint64_t factors = 3;
-  key.aligned &= ~factors, key.tensor_maps &= ~factors, key.worth_padding |= factors;
+  key.arrays.aligned &= ~factors, key.arrays.tensor_maps &= ~factors, key.arrays.worth_padding |= factors;
   const auto variant = product.definition()->variant(key);
-  EXPECT_EQ(variant->parts(), key.step_parts);
+  EXPECT_EQ(variant->parts(), key.shape.step_parts);
   EXPECT_EQ(variant->factor_copies.size(), 2u);
   EXPECT_FALSE(variant->first);
   ASSERT_EQ(variant->tensor_maps.size(), 2u);
   for (const passes::TensorMapNeeded &map : variant->tensor_maps) EXPECT_GE(map.array, 3u) << "the copies";
   // Without them the loop is none of bulk copies, and its sums are added up by a further kernel.
-  key.worth_padding = 0;
+  key.arrays.worth_padding = 0;
   const auto apart = product.definition()->variant(key);
   EXPECT_TRUE(apart->first);
-  EXPECT_EQ(apart->parts(), key.sum_parts);
+  EXPECT_EQ(apart->parts(), key.shape.sum_parts);
 }
 
 // A launch that takes the place of another has as many kernels, and as many parts.

@@ -51,8 +51,8 @@ TEST(Gather, AStencilsAdjointIsAStencil) {
   const auto kernel = smoothing<double>();
   Launch gathered = kernel.record({23, 37}, {.direction = Direction::adjoint}, arrays.next, arrays.now);
   Launch scattered = kernel.record({23, 37}, {.direction = Direction::adjoint, .debug = true}, arrays.next, arrays.now);
-  EXPECT_TRUE(gathered.variant().key.gather);
-  EXPECT_FALSE(scattered.variant().key.gather);  // debug mode names accesses as they were written
+  EXPECT_TRUE(gathered.variant().key.derivative.gather);
+  EXPECT_FALSE(scattered.variant().key.derivative.gather);  // debug mode names accesses as they were written
   const std::vector<double> a = arrays.gradient(gathered), b = arrays.gradient(scattered);
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-14);
 }
@@ -69,9 +69,9 @@ TEST(Gather, ALaunchThatDoesNotCoverTheArraysScatters) {
   Pair arrays(8, 9);
   const auto kernel = smoothing<double>();
   Launch adjoint = kernel.record({8, 9}, {.direction = Direction::adjoint}, arrays.next, arrays.now);
-  EXPECT_TRUE(adjoint.variant().key.gather);
+  EXPECT_TRUE(adjoint.variant().key.derivative.gather);
   adjoint.set_dim(1, 7);
-  EXPECT_FALSE(adjoint.variant().key.gather);
+  EXPECT_FALSE(adjoint.variant().key.derivative.gather);
   const GradientReport report =
       gradcheck([&] { kernel.launch({8, 7}, arrays.next, arrays.now); }, {arrays.now}, {arrays.next});
   EXPECT_TRUE(report.passed) << report;
@@ -82,7 +82,7 @@ TEST(Gather, ViewsAreGatheredToo) {
   Pair arrays(7, 10);
   const Buffer<double> next = arrays.next.transpose(), now = arrays.now.transpose();
   Launch adjoint = kernel.record({10, 7}, {.direction = Direction::adjoint}, next, now);
-  EXPECT_TRUE(adjoint.variant().key.gather);
+  EXPECT_TRUE(adjoint.variant().key.derivative.gather);
   const GradientReport report = gradcheck([&] { kernel.launch({10, 7}, next, now); }, {now}, {next});
   EXPECT_TRUE(report.passed) << report;
 }

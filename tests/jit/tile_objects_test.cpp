@@ -30,9 +30,9 @@ constexpr std::uint64_t a = 1, b = 2, c = 4;  // parameters that track gradients
 // Without a launch, so that the code for CUDA is made where there is no GPU.
 std::shared_ptr<const jit::Variant> variant(const auto &kernel, std::uint64_t active = 0, int cuda = 0) {
   const jit::VariantKey key{.direction = active != 0 ? Direction::adjoint : Direction::forward,
-                            .active = active,
-                            .unit_stride = a | b | c,
-                            .cuda = cuda};
+                            .cuda = cuda,
+                            .derivative = {.active = active},
+                            .arrays = {.unit_stride = a | b | c}};
   return kernel.definition()->variant(key);
 }
 

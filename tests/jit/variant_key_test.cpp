@@ -149,14 +149,14 @@ TEST_P(VariantKeyOf, AnyArgumentsIsWhatEachPairSays) {
     const jit::VariantKey key = jit::variant_key(definition, {5}, options, arguments.given());
 
     const Facts facts = facts_of(definition, direction, arguments);
-    EXPECT_EQ(key.unit_stride, facts.unit_stride);
-    EXPECT_EQ(key.wide_index, 0u);
-    EXPECT_EQ(key.active, facts.active);
-    EXPECT_EQ(key.may_alias, facts.may_alias);
-    EXPECT_EQ(key.unaliased, cuda ? facts.unaliased : 0u);
-    EXPECT_EQ(key.aligned, cuda ? facts.aligned : 0u);
-    EXPECT_EQ(key.whole_rows, cuda && ir::is_tile_kernel(definition.forward()) ? facts.whole_rows : 0u);
-    EXPECT_EQ(key.overlapping, debug ? facts.overlapping : 0u);
+    EXPECT_EQ(key.arrays.unit_stride, facts.unit_stride);
+    EXPECT_EQ(key.arrays.wide_index, 0u);
+    EXPECT_EQ(key.derivative.active, facts.active);
+    EXPECT_EQ(key.derivative.may_alias, facts.may_alias);
+    EXPECT_EQ(key.arrays.unaliased, cuda ? facts.unaliased : 0u);
+    EXPECT_EQ(key.arrays.aligned, cuda ? facts.aligned : 0u);
+    EXPECT_EQ(key.arrays.whole_rows, cuda && ir::is_tile_kernel(definition.forward()) ? facts.whole_rows : 0u);
+    EXPECT_EQ(key.arrays.overlapping, debug ? facts.overlapping : 0u);
     (facts.unaliased == facts.arrays ? apart : aliased) += 1;
     if (HasFailure()) return;
   }
@@ -174,12 +174,12 @@ TEST_P(VariantKeyOf, ViewsOfOneStorageThatShareNoMemoryAreUnaliased) {
     return jit::variant_key(*copy.definition(), {2}, {.direction = direction}, arguments);
   };
 
-  EXPECT_EQ(key(Direction::forward, top, bottom).unaliased, 3u);
-  EXPECT_EQ(key(Direction::forward, whole, none).unaliased, 3u);
-  EXPECT_EQ(key(Direction::forward, whole, bottom).unaliased, 1u);  // what y shares is only read
-  EXPECT_EQ(key(Direction::tangent, whole, bottom).unaliased, 0u);
-  EXPECT_FALSE(key(Direction::adjoint, top, bottom).may_alias);
-  EXPECT_TRUE(key(Direction::adjoint, whole, whole).may_alias);
+  EXPECT_EQ(key(Direction::forward, top, bottom).arrays.unaliased, 3u);
+  EXPECT_EQ(key(Direction::forward, whole, none).arrays.unaliased, 3u);
+  EXPECT_EQ(key(Direction::forward, whole, bottom).arrays.unaliased, 1u);  // what y shares is only read
+  EXPECT_EQ(key(Direction::tangent, whole, bottom).arrays.unaliased, 0u);
+  EXPECT_FALSE(key(Direction::adjoint, top, bottom).derivative.may_alias);
+  EXPECT_TRUE(key(Direction::adjoint, whole, whole).derivative.may_alias);
 }
 
 // A storage that is freed leaves nothing behind: the next one may have its address.
@@ -191,8 +191,8 @@ TEST_P(VariantKeyOf, MemoryThatIsFreedAndTakenAgainIsAnotherArray) {
     const AnyBuffer x(device(), ScalarType::Float32, {4, 4}, tracked ? Gradient::tracked : Gradient::untracked);
     const std::vector<jit::Argument> arguments{{&y, 0, nullptr}, {&x, 0, nullptr}};
     const auto key = jit::variant_key(*copy.definition(), {4}, {.direction = Direction::tangent}, arguments);
-    EXPECT_EQ(key.active, tracked ? 2u : 0u);
-    EXPECT_EQ(key.unaliased, 3u);
+    EXPECT_EQ(key.derivative.active, tracked ? 2u : 0u);
+    EXPECT_EQ(key.arrays.unaliased, 3u);
   }
 }
 
@@ -202,7 +202,7 @@ TEST_P(VariantKeyOf, LargeArraysHaveWideIndices) {
   const AnyBuffer row(device(), ScalarType::Float32, {1, 2}, Gradient::tracked);
   const auto wide = [&](Direction direction, const AnyBuffer &x) {
     const std::vector<jit::Argument> arguments{{&y, 0, nullptr}, {&x, 0, nullptr}};
-    return jit::variant_key(*copy.definition(), {1}, {.direction = direction}, arguments).wide_index;
+    return jit::variant_key(*copy.definition(), {1}, {.direction = direction}, arguments).arrays.wide_index;
   };
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
 
