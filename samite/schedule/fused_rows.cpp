@@ -121,7 +121,10 @@ std::vector<const Nest::Fused *> fused_within(const Site &site, const Nest::Fuse
 }
 
 std::optional<FusedRows> fused_rows(const Lowering &lowering, const Site &site, std::size_t i) {
-  if (lowering.gpu || lowering.open.threads || lowering.open.lanes || !site.followers.empty()) return std::nullopt;
+  // A thread of a GPU loops over its own rows, and loops outside of threads are the block's. On the CPU threads are
+  // lanes, each of which would have to loop over the rows of all.
+  const bool in_threads = lowering.open.threads.has_value();
+  if (in_threads != lowering.gpu || lowering.open.lanes || !site.followers.empty()) return std::nullopt;
   const NestLoop &loop = site.nest.loops[i];
   for (const Nest::Fused &fused : site.nest.fused) {
     if (fused.inner.is_constant() || !fused.index.known() || !known_before(lowering, site, i, fused.inner)) continue;

@@ -1,5 +1,5 @@
-// Fused loops on the CPU whose inner iteration count is known only at launch. Their two indices would need a quotient
-// and a remainder in every iteration. Instead the fused loop runs row by row:
+// Fused loops of the CPU, and of a thread on a GPU, whose inner iteration count is known only at launch. Their two
+// indices would need a quotient and a remainder in every iteration. Instead the fused loop runs row by row:
 //
 //   for t in 0 .. count:               for y in first / n .. (first + count - 1) / n + 1:
 //     y = (first + t) / n        →       for x in max(first - y n, 0) .. min(first + count - y n, n):

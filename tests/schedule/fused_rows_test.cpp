@@ -21,18 +21,19 @@ ir::CapturedPipeline sums(const Schedule &schedule, bool update = false) {
     last(z, y, x) = in(z, y, x) * 2 + in(z, y, x + 1) + x * 100 + y * 10 + z;
     if (update) last(z, y, x) += in(z, y, x);
     schedule_cpu([&] { schedule(last); });
+    schedule_cuda([&] { schedule(last); });
   });
 }
 
 void expect_right(const ir::CapturedPipeline &pipeline, std::int64_t depth, std::int64_t rows, std::int64_t columns,
-                  bool update = false) {
+                  bool update = false, bool gpu = false) {
   std::vector<InterpretedArray> arguments{{{depth, rows, columns}, {}, {}}, {{depth, rows, columns + 1}, {}, {}}};
   arguments[0].values.resize(static_cast<std::size_t>(depth * rows * columns));
   arguments[0].known.resize(arguments[0].values.size());
   for (std::int64_t i = 0; i < depth * rows * (columns + 1); ++i) arguments[1].values.push_back(i * 7 % 31);
   arguments[1].known.assign(arguments[1].values.size(), 1);
-  const schedules::Program program = schedules::lower(pipeline, {});
-  run_program(program, arguments, false);
+  const schedules::Program program = schedules::lower(pipeline, {.gpu = gpu});
+  run_program(program, arguments, gpu);
   for (std::int64_t i = 0; i < depth * rows * columns; ++i) {
     const std::int64_t column = i % columns, row = i / columns % rows, plane = i / columns / rows,
                        at = (plane * rows + row) * (columns + 1) + column;
@@ -109,6 +110,27 @@ TEST(FusedRows, DivideNothingInside) {
   for (const Fused &fused : all) {
     const schedules::Program program = schedules::lower(sums(fused.schedule), {});
     if (!fused.divides_once_a_row) EXPECT_EQ(divisions_inside(program), 0) << fused.name << "\n" << to_string(program);
+  }
+}
+
+// Loops of a thread. The block divides once for each of its threads.
+const std::vector<Fused> of_threads{
+    {"pieces",
+     [](auto &out) { out.fuse(y, x, t).split(t, to, t, 32).split(t, xo, ti, 4).gpu_blocks(to).gpu_threads(xo); }},
+    {"three",
+     [](auto &out) {
+       out.fuse(y, x, t).fuse(z, t, t).split(t, to, t, 32).split(t, xo, ti, 4).gpu_blocks(to).gpu_threads(xo);
+     }},
+};
+
+TEST(FusedRows, AThreadOfAGpuDividesNothingInside) {
+  for (const Fused &fused : of_threads) {
+    const auto pipeline = sums(fused.schedule);
+    const schedules::Program program = schedules::lower(pipeline, {.gpu = true});
+    EXPECT_EQ(divisions_inside(program), 0) << fused.name << "\n" << to_string(program);
+    for (const auto &[depth, rows, columns] :
+         std::vector<std::array<std::int64_t, 3>>{{1, 1, 1}, {2, 9, 1}, {2, 3, 5}, {1, 4, 8}, {2, 0, 4}, {1, 3, 33}})
+      expect_right(pipeline, depth, rows, columns, /*update=*/false, /*gpu=*/true);
   }
 }
 
