@@ -58,8 +58,10 @@ std::uint64_t arrays_read_elsewhere(const ir::CapturedPipeline &captured) {
 // The schedule as it is written is lowered in any case, so that what is wrong with it is said in debug mode too.
 schedules::Program lowered(const ir::CapturedPipeline &captured, const PipelineDefinition::Target &target,
                            const std::string &schedule) {
-  schedules::Choice choice{
-      .gpu = target.device == DeviceKind::cuda, .name = schedule, .checks_promises = target.checks_promises};
+  schedules::Choice choice{.gpu = target.device == DeviceKind::cuda,
+                           .name = schedule,
+                           .checks_promises = target.checks_promises,
+                           .partitioned = !target.rolled};
   schedules::Program as_written = schedules::lower(captured, choice);
   if (!target.rolled) return as_written;
   choice.rolled = true;

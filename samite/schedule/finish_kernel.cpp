@@ -77,14 +77,14 @@ void number_locals_densely(Kernel &kernel) {
 
 }  // namespace
 
-std::vector<LoadAhead> order_kernel(Kernel &kernel, bool gpu, bool rolled) {
+std::vector<LoadAhead> order_kernel(Kernel &kernel, bool gpu, bool partitioned) {
   kernel.body = share_operations(kernel.body);
   if (gpu) {
     std::vector<LoadAhead> ahead = load_ahead(kernel);
     kernel.body = with_barriers(kernel);
     return ahead;
   }
-  if (rolled) return {};
+  if (!partitioned) return {};
   partition_loops(kernel);
   kernel.body = share_operations(kernel.body);
   return {};

@@ -16,9 +16,9 @@ struct TemporaryArray {
   int rank;
 };
 
-// Shares equal operations. On a GPU, inserts barriers and prefetches; on the CPU, partitions vector loops, unless
-// `rolled`, as in Choice. Returns what became of each memory that was to be prefetched.
-std::vector<LoadAhead> order_kernel(ir::Kernel &kernel, bool gpu, bool rolled);
+// Shares equal operations. On a GPU, inserts barriers and prefetches; on the CPU, partitions vector loops, if they
+// are to be `partitioned`. Returns what became of each memory that was to be prefetched.
+std::vector<LoadAhead> order_kernel(ir::Kernel &kernel, bool gpu, bool partitioned);
 
 // Numbers the parameters of a finished kernel. Before, `kernel` numbers arrays and scalars as the pipeline's
 // parameters, followed by its temporaries; locals that it does not define belong to the host. Afterwards its parameters

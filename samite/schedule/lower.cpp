@@ -110,7 +110,7 @@ Program lower(const CapturedPipeline &captured, const Choice &choice) {
 
   Lowering lowering(choice.gpu, std::move(algorithm), std::move(schedules));
   lowering.checks_promises = choice.checks_promises;
-  lowering.rolled = choice.rolled;
+  lowering.partitioned = choice.partitioned;
   Program &program = lowering.host.program;
   program.name = lowering.algorithm.name;
   program.parameters = lowering.algorithm.parameters;

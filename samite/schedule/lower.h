@@ -23,10 +23,11 @@ struct Choice {
   std::string name = {};
   // Kernels check what promise_clamped says, and fail where it does not hold.
   bool checks_promises = false;
-  // Each body is written once: loops that the schedule unrolls stay loops, what it keeps in registers is memory of the
-  // task, and vector loops are not partitioned into edges and middle. For debug mode on the CPU, where copies of a body
-  // that is full of checks would take long to compile.
+  // For debug mode on the CPU, where copies of a body that is full of checks would take long to compile. Loops that the
+  // schedule unrolls stay loops, and what it keeps in registers is memory of the task.
   bool rolled = false;
+  // Vector loops are partitioned into edges and middle.
+  bool partitioned = true;
 };
 
 // UserError if the algorithm or the schedule is invalid.

@@ -63,8 +63,8 @@ struct Lowering {
   Reductions reductions;
   Origins origins;
   bool checks_promises = false;
-  bool rolled = false;  // as in Choice
-  Boxes called;         // the box of each function that all its callers need
+  bool partitioned = true;  // as in Choice
+  Boxes called;             // the box of each function that all its callers need
   Storages storages;
   HostSteps host;
   OpenKernel kernel;

@@ -99,7 +99,7 @@ std::string interpreted_rolled(const RandomAlgorithm &algorithm, const ir::Captu
   };
   if (std::ranges::none_of(directives, is_rolled)) return {};
   try {
-    return interpreted(algorithm, pipeline, {.name = "random", .rolled = true}, expected);
+    return interpreted(algorithm, pipeline, {.name = "random", .rolled = true, .partitioned = false}, expected);
   } catch (const UserError &) {
     return {};  // it stays as it is written
   } catch (const RequirementFailure &failure) {

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 std::size_t statements_of(const ir::CapturedPipeline &pipeline, bool rolled) {
   std::size_t statements = 0;
-  for (const schedules::Step &step : schedules::lower(pipeline, {.rolled = rolled}).steps)
+  for (const schedules::Step &step : schedules::lower(pipeline, {.rolled = rolled, .partitioned = !rolled}).steps)
     if (const auto *launch = std::get_if<schedules::KernelLaunch>(&step.kind))
       ir::for_each_statement(launch->kernel.body, [&](const ir::Stmt &) { ++statements; });
   return statements;
