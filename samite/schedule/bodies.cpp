@@ -117,7 +117,7 @@ Value load_given(Lowering &lowering, const Site &site, Operation of, Made &made)
 Value promised(Lowering &lowering, const Site &site, const Operation &of, Made &made) {
   const auto integer = [&](std::size_t i) { return index_value(lowering, site, of.operands[i], made); };
   const Value index = integer(0);
-  if (!lowering.checks_promises) return index;
+  if (!lowering.choice.checks_promises) return index;
   const Value low = integer(1), high = integer(2);
   const Value above = lowering.write(Op::GreaterEqual, index, low), below = lowering.write(Op::LessEqual, index, high);
   Message message;

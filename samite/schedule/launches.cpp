@@ -176,7 +176,7 @@ KernelLaunch kernel_over(Lowering &lowering, const Site &site, std::size_t i, st
   kernel.local_array_count = lowering.kernel.next_array;
   lowering.nest.close(line);
   check_thread_memory(kernel, lowering.kernel.thread_memory);
-  describe(lowering, order_kernel(kernel, lowering.gpu, lowering.partitioned));
+  describe(lowering, order_kernel(kernel, lowering.gpu, lowering.choice.partitioned));
   lowering.write.next_local = std::max(lowering.write.next_local, kernel.local_count);
   if (lowering.gpu) place_at_launch(lowering, kernel);
   lowering.nest.add_barriers(kernel.body);

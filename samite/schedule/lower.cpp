@@ -109,8 +109,7 @@ Program lower(const CapturedPipeline &captured, const Choice &choice) {
   put_sharing_together(algorithm, schedules);
 
   Lowering lowering(choice.gpu, std::move(algorithm), std::move(schedules));
-  lowering.checks_promises = choice.checks_promises;
-  lowering.partitioned = choice.partitioned;
+  lowering.choice = choice;
   Program &program = lowering.host.program;
   program.name = lowering.algorithm.name;
   program.parameters = lowering.algorithm.parameters;

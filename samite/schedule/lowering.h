@@ -10,6 +10,7 @@
 #include "samite/schedule/finish_kernel.h"
 #include "samite/schedule/integers.h"
 #include "samite/schedule/loop_nest.h"
+#include "samite/schedule/lower.h"
 #include "samite/schedule/storage.h"
 #include "samite/schedule/thread_memory.h"
 
@@ -62,9 +63,8 @@ struct Lowering {
   Integers integers;
   Reductions reductions;
   Origins origins;
-  bool checks_promises = false;
-  bool partitioned = true;  // as in Choice
-  Boxes called;             // the box of each function that all its callers need
+  Choice choice = {};
+  Boxes called;  // the box of each function that all its callers need
   Storages storages;
   HostSteps host;
   OpenKernel kernel;
