@@ -68,6 +68,20 @@ TEST(Unsynchronised, CopiesAheadOfALoopAreSeen) {
       Contains(HasSubstr("is read, and $")));
 }
 
+// A barrier without a wait orders what the threads do, but not what a copy in flight still has to read.
+TEST(Unsynchronised, CopiesReadTheirArrayUntilTheyAreWaitedFor) {
+  const auto found = [](const std::string &wait) {
+    const ir::Kernel kernel = ir::parse_kernel(
+        "kernel @k(@x: array<f32, 2>) blocks 1 of 64 { %0: i32 = launch_begin 0 %1: i32 = launch_end 0 "
+        "for.block %2: i32 in %0 .. %1 step 1 { local shared $0: f32[64] offset 0 "
+        "tile_load $0: tile<f32, 8, 8> = @x[0, 0] commit_copies " +
+        wait + " barrier for.thread %3: i32 in 0 .. 8 step 1 { store @x[0, %3] = 1.0 } } }");
+    return unsynchronised(kernel, shares_nothing).missing;
+  };
+  EXPECT_THAT(found(""), Contains(HasSubstr("@x is read, and @x is written")));
+  EXPECT_THAT(found("wait_for_copies 0"), IsEmpty());
+}
+
 // What is missing between two stores to memory of the device: in a loop over 136 elements, and in another loop.
 std::vector<std::string> between_stores(const std::string &first_index, const std::string &end,
                                         const std::string &second_index) {

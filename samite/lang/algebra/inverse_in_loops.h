@@ -115,7 +115,7 @@ Matrix<Traced<T>, N, N> cotangent_of_inverted(const Matrix<Traced<T>, N, N> &inv
   return result.to_matrix();
 }
 
-// For elements of any magnitude, as long as those of the inverse are finite. Of 16 bits it is computed in 32.
+// For elements of any magnitude, as long as those of the inverse are finite. Elements of 16 bits are inverted in 32.
 template <Scalar T, int N>
 Matrix<Traced<T>, N, N> inverse_in_loops(const Matrix<Traced<T>, N, N> &matrix, SourceLocation where) {
   using M = Matrix<Traced<T>, N, N>;

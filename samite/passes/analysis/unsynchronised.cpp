@@ -168,11 +168,11 @@ class Checker {
   }
 
   void loaded(const TileLoad &load) {
-    if (!load.stream) touch(of_array(load.array, false));
-    if (!in_memory(load.result.array)) return;
-    Access copy = of_block(load.result.array, true);
-    copy.copy = Copy{};
-    touch(copy);
+    Access from = of_array(load.array, false), to = of_block(load.result.array, true);
+    // A copy reads the array until it has arrived.
+    if (in_memory(load.result.array)) from.copy = to.copy = Copy{};
+    if (!load.stream) touch(from);
+    if (to.copy) touch(to);
   }
 
   void called(const TileCall &call) {
