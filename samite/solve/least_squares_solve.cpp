@@ -272,7 +272,8 @@ class Minimisation {
     };
     if (region_.newton.empty()) {
       // Enough for a matrix that is singular.
-      for (double damping = 1e-14; region_.newton.empty() && damping < 1; damping *= 100) {
+      for (int power = -14; region_.newton.empty() && power < 0; power += 2) {
+        const double damping = std::pow(10.0, power);
         Numbers all = squares;
         for (double &number : all) number *= damping;
         region_.newton = solved(std::move(all));

@@ -377,8 +377,8 @@ void SchurComplement::Parts::reduce(const NormalEquations &equations, const Buff
     of.kernels.scale.launch({group.count(), group.columns}, of.scaled, group.values, diagonals[of.diagonal].inverses,
                             of.diagonals);
     const Gathering &columns = of.by_column;
-    const Buffer<double> y = right.slice(0, 0, kept), z = right;
-    of.kernels.reduce.launch({columns.count(), group.columns}, y, group.values, z.clone(), columns.targets,
+    const Buffer<double> y = right.slice(0, 0, kept);
+    of.kernels.reduce.launch({columns.count(), group.columns}, y, group.values, right.clone(), columns.targets,
                              columns.starts, columns.sources, of.row_offsets);
   }
   for (BlockGroup &group : reduced) group.values.fill(0);
