@@ -240,11 +240,11 @@ shipped::LaunchForm launch_form(const KernelDefinition &definition, const Varian
                            .written = definition.written(),
                            .narrow = definition.narrow_dimensions(),
                            .distinct = definition.distinct(),
-                            .unit_stride = key.arrays.unit_stride,
-                            .unaliased = key.arrays.unaliased,
-                            .rows = {key.arrays.aligned, key.arrays.whole_rows, key.arrays.tensor_maps},
-                            .wide_index = key.arrays.wide_index,
-                            .may_alias = key.derivative.may_alias,
+                           .unit_stride = key.arrays.unit_stride,
+                           .unaliased = key.arrays.unaliased,
+                           .rows = {key.arrays.aligned, key.arrays.whole_rows, key.arrays.tensor_maps},
+                           .wide_index = key.arrays.wide_index,
+                           .may_alias = key.derivative.may_alias,
                            .workspace_bytes = key.workspace_bytes};
   if (definition.read_elsewhere()) form.distinct |= definition.written();
   for (const std::uint32_t read : variant.values_read) form.adjoint.values_read |= std::uint64_t{1} << read;

@@ -126,7 +126,7 @@ class CudaReport : public CudaCompilerTest {};
 
 TEST_F(CudaReport, TellsWhatThreadsNeed) {
   const auto kernel = product(16);
-  kernel.definition()->variant({.unit_stride = 7, .cuda = 80});
+  kernel.definition()->variant({.cuda = 80, .arrays = {.unit_stride = 7}});
   const ReportedVariant variant = report(kernel).variants.at(0);
   EXPECT_EQ(variant.target, "sm_80");
   EXPECT_GT(variant.registers, 0);
@@ -155,8 +155,8 @@ TEST_F(CudaReport, LargeBlocksLeaveRoomForAnother) {
                           tile::store(c, {0, 0}, sum);
                         },
                         TileOptions{.threads = 1024}};
-  few.definition()->variant({.unit_stride = 3, .cuda = 90, .unaliased = 3, .aligned = 3});
-  many.definition()->variant({.unit_stride = 7, .cuda = 90, .unaliased = 7, .aligned = 7});
+  few.definition()->variant({.cuda = 90, .arrays = {.unit_stride = 3, .unaliased = 3, .aligned = 3}});
+  many.definition()->variant({.cuda = 90, .arrays = {.unit_stride = 7, .unaliased = 7, .aligned = 7}});
   const ReportedVariant crowded = report(few).variants.at(0), alone = report(many).variants.at(0);
   EXPECT_LE(crowded.registers, room_for_two);
   EXPECT_GT(alone.registers, room_for_two) << "with half of the registers it would spill";
@@ -177,7 +177,9 @@ TEST_F(CudaReport, BlocksOfMuchMemoryLeaveNoRoomForOthers) {
                                tile::store(c, {0, 0}, sum);
                              },
                              TileOptions{.threads = 128}};
-    return product.definition()->variant({.unit_stride = 7, .cuda = 90, .unaliased = 7, .aligned = 7})->source;
+    return product.definition()
+        ->variant({.cuda = 90, .arrays = {.unit_stride = 7, .unaliased = 7, .aligned = 7}})
+        ->source;
   };
   EXPECT_THAT(text(128), HasSubstr("__launch_bounds__(128, 1)")) << "128 KiB of 227";
   EXPECT_THAT(text(96), HasSubstr("__launch_bounds__(128, 2)")) << "96 KiB";
