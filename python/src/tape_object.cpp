@@ -87,11 +87,6 @@ void TapeObject::call(const Signature &signature, Bound bound, const std::vector
     }
     ArrayView &view = bound.arrays[array++];
     Array *known = find(view.key);
-    if (!known && signature.pipeline()) {  // which has no adjoint, so that its own arrays need no gradient
-      arguments.push_back({borrowed(view.key, bound.stream), 0});
-      refuse_overlap(arguments.back().buffer, parameter.what);
-      continue;
-    }
     if (!known) known = &add(std::move(view), given[i], bound.stream, parameter.what, false);
     arguments.push_back({known->buffer, 0});
     if (check_writes_ && !known->key.on_cuda) used.push_back(known);

@@ -268,24 +268,32 @@ void SchurComplement::Parts::find_couplings(const LeastSquaresProblem &problem, 
   }
 }
 
+namespace {
+
+using Pairs = std::vector<std::pair<std::int32_t, std::int32_t>>;
+
+// Products of the blocks of two couplings, which are added up from the pair `begin` on.
+struct PendingProducts {
+  std::size_t left, right, begin;
+  Pairs blocks;
+};
+// The blocks of the reduced matrix between two parameters: rows and columns, one for each term.
+struct FoundBlocks {
+  Pairs pairs;
+  std::optional<std::size_t> group;
+  std::vector<PendingProducts> parts;
+};
+
+}  // namespace
+
 void SchurComplement::Parts::find_reduced(const LeastSquaresProblem &problem, const Columns &columns,
                                           const NormalEquations &equations) {
-  using Pairs = std::vector<std::pair<std::int32_t, std::int32_t>>;
-  struct Pending {
-    std::size_t left, right, begin;
-    std::vector<std::pair<std::int32_t, std::int32_t>> blocks;
-  };
-  struct Found {
-    Pairs pairs;
-    std::optional<std::size_t> group;
-    std::vector<Pending> parts;
-  };
   const auto &groups = equations.groups();
-  std::map<std::pair<std::size_t, std::size_t>, Found> found;
+  std::map<std::pair<std::size_t, std::size_t>, FoundBlocks> found;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const BlockGroup &group = groups[g];
     if (problem.parameters[group.row_parameters].eliminated) continue;
-    Found &into = found[{group.row_parameters, group.column_parameters}];
+    FoundBlocks &into = found[{group.row_parameters, group.column_parameters}];
     into.group = g;
     for (std::size_t k = 0; k < group.row_blocks.size(); ++k)
       into.pairs.emplace_back(group.row_blocks[k], group.column_blocks[k]);
@@ -294,8 +302,8 @@ void SchurComplement::Parts::find_reduced(const LeastSquaresProblem &problem, co
     for (std::size_t b = 0; b < couplings.size(); ++b) {
       if (couplings[a].diagonal != couplings[b].diagonal) continue;
       const BlockGroup &left = groups[couplings[a].group], &right = groups[couplings[b].group];
-      Found &into = found[{left.column_parameters, right.column_parameters}];
-      Pending part{a, b, into.pairs.size(), {}};
+      FoundBlocks &into = found[{left.column_parameters, right.column_parameters}];
+      PendingProducts part{a, b, into.pairs.size(), {}};
       const auto &rows = couplings[a].host_rows, &others = couplings[b].host_rows;
       for (std::size_t i = 0, j = 0; i < rows.size(); ++i) {
         while (j < others.size() && others[j] < rows[i]) ++j;
@@ -337,7 +345,7 @@ void SchurComplement::Parts::find_reduced(const LeastSquaresProblem &problem, co
       copies.push_back(
           {*of.group, reduced.size(), numbers_on(device, {places.place.begin(), places.place.begin() + count})});
     }
-    for (const Pending &part : of.parts) {
+    for (const PendingProducts &part : of.parts) {
       std::vector<Gathering::Item> items;
       for (std::size_t i = 0; i < part.blocks.size(); ++i)
         items.push_back({places.place[part.begin + i], part.blocks[i].first, part.blocks[i].second});
