@@ -1,5 +1,5 @@
 // Bundle adjustment of made pictures to the same cost, beside Ceres, with cameras of nine numbers. In seconds of
-// processors, set-up and compilation included. Arguments: cameras, points, pictures of each point.
+// processors, set-up included, kernels from the cache. Arguments: cameras, points, pictures of each point.
 #include "bench/ceres/bundle_adjustment.h"
 #include "bench/support/report.h"
 #include "samite/samite.h"

@@ -22,10 +22,11 @@ class Tape(_samite.Tape):
         tape.gradient(now)
 
     All floating arrays of the recorded calls have a gradient, but those that constant() names. The tape keeps the
-    arrays, and copies values before a later call overwrites them, unless `keep_values` is false; backward() is then refused. It
-    sees calls of kernels, pipelines and ready operations alone: nothing else may write to an array between the calls that use it
-    and backward(). On the CPU hashes of the arrays find out, unless `check_writes` is false, and backward() is refused
-    if it needs what was overwritten. `check_finite` names the first cause of a gradient that is infinite or not a number.
+    arrays, and copies values before a later call overwrites them, unless `keep_values` is false; backward() is then
+    refused. It sees calls of kernels, pipelines and ready operations alone: nothing else may write to an array between
+    the calls that use it and backward(). On the CPU hashes of the arrays find out, unless `check_writes` is false, and
+    backward() is refused if it needs what was overwritten. `check_finite` names the first cause of a gradient that is
+    infinite or not a number.
     """
 
     def gradient(self, array: Any, *, out: Any = None) -> Any:
