@@ -105,12 +105,10 @@ struct DistributedMatrix::Exchange {
   Buffer<std::int32_t> indices;  // of the own elements that are sent, rank by rank
   std::int64_t ghosts = 0;
 
-  // y = A x, of a matrix `local` of own rows, whose columns are own elements and ghosts.
-  void product(const solvers::SparseMatrix &local, const AnyBuffer &x, const AnyBuffer &y, SourceLocation where) const {
-    solvers::multiply(local, extended(x, where), y, {}, where);
-  }
-  void transposed_product(const solvers::SparseMatrix &local, const AnyBuffer &x, const AnyBuffer &y,
-                          SourceLocation where) const {
+  // y = A x, or transpose(A) x, of a matrix `local` of own rows, whose columns are own elements and ghosts.
+  void apply(const solvers::SparseMatrix &local, const AnyBuffer &x, const AnyBuffer &y, bool transposed,
+             SourceLocation where) const {
+    if (!transposed) return solvers::multiply(local, extended(x, where), y, {}, where);
     const AnyBuffer all(ranks.device(), x.type(), {own + ghosts});
     solvers::multiply_transposed(local, x, all, {}, where);
     AnyBuffer(y).copy_from(all.slice(0, 0, own));
@@ -282,42 +280,33 @@ void DistributedMatrix::check(const AnyBuffer &x, const AnyBuffer &y, SourceLoca
   if (share_elements(x, y)) throw UserError(where, "a distributed matrix: y shares elements with x");
 }
 
-void multiply(const DistributedMatrix &a, const AnyBuffer &x, const AnyBuffer &y, SourceLocation where) {
-  a.check(x, y, where);
-  const auto exchange = a.exchange_;
-  const solvers::SparseMatrix local = a.local_;
+void DistributedMatrix::apply(const AnyBuffer &x, const AnyBuffer &y, bool transposed, SourceLocation where) const {
+  check(x, y, where);
+  const auto exchange = exchange_;
+  const solvers::SparseMatrix local = local_;
   distributed::run_on_tapes(
       exchange->ranks,
       {{y},
        {x, local.values()},
-       [=] { exchange->product(local, x, y, where); },
+       [=] { exchange->apply(local, x, y, transposed, where); },
        [=](const FunctionGradients &of) {
          const AnyBuffer y_gradient = of.outputs[0].valid() ? of.outputs[0] : zeros_like(y), sum = zeros_like(x);
-         exchange->transposed_product(local.with_values(of.input_values[1], where), y_gradient, sum, where);
+         exchange->apply(local.with_values(of.input_values[1], where), y_gradient, sum, !transposed, where);
          if (of.inputs[0].valid()) distributed::add_to(of.inputs[0], sum, exchange->ranks.stream());
-         exchange->add_outer_product(local, 1, y_gradient, of.input_values[0], of.inputs[1], where);
+         const AnyBuffer &rows = transposed ? of.input_values[0] : y_gradient,
+                         &columns = transposed ? y_gradient : of.input_values[0];
+         exchange->add_outer_product(local, 1, rows, columns, of.inputs[1], where);
        },
-       {.name = "product with a distributed matrix", .reads_outputs = false}},
+       {.name = transposed ? "product with the transpose of a distributed matrix" : "product with a distributed matrix",
+        .reads_outputs = false}},
       where);
 }
 
+void multiply(const DistributedMatrix &a, const AnyBuffer &x, const AnyBuffer &y, SourceLocation where) {
+  a.apply(x, y, false, where);
+}
 void multiply_transposed(const DistributedMatrix &a, const AnyBuffer &x, const AnyBuffer &y, SourceLocation where) {
-  a.check(x, y, where);
-  const auto exchange = a.exchange_;
-  const solvers::SparseMatrix local = a.local_;
-  distributed::run_on_tapes(
-      exchange->ranks,
-      {{y},
-       {x, local.values()},
-       [=] { exchange->transposed_product(local, x, y, where); },
-       [=](const FunctionGradients &of) {
-         const AnyBuffer y_gradient = of.outputs[0].valid() ? of.outputs[0] : zeros_like(y), sum = zeros_like(x);
-         exchange->product(local.with_values(of.input_values[1], where), y_gradient, sum, where);
-         if (of.inputs[0].valid()) distributed::add_to(of.inputs[0], sum, exchange->ranks.stream());
-         exchange->add_outer_product(local, 1, of.input_values[0], y_gradient, of.inputs[1], where);
-       },
-       {.name = "product with the transpose of a distributed matrix", .reads_outputs = false}},
-      where);
+  a.apply(x, y, true, where);
 }
 
 std::function<void(std::span<double>)> sum_over(const Communicator &ranks, SourceLocation where) {

@@ -55,6 +55,7 @@ class DistributedMatrix {
   friend void multiply_transposed(const DistributedMatrix &a, const AnyBuffer &x, const AnyBuffer &y,
                                   SourceLocation where);
   void check(const AnyBuffer &x, const AnyBuffer &y, SourceLocation where) const;
+  void apply(const AnyBuffer &x, const AnyBuffer &y, bool transposed, SourceLocation where) const;
 
   std::shared_ptr<const Exchange> exchange_;
   std::optional<solvers::Assembly> assembly_;
