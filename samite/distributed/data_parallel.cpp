@@ -20,8 +20,7 @@ void order(const Stream &earlier, const Stream &later) {
   later.wait(event);
 }
 
-const std::vector<AnyBuffer> &checked(const Communicator &ranks, const std::vector<AnyBuffer> &parameters,
-                                      SourceLocation where) {
+std::vector<AnyBuffer> checked(const Communicator &ranks, std::vector<AnyBuffer> parameters, SourceLocation where) {
   for (const AnyBuffer &parameter : parameters)
     if (parameter.valid() && parameter.device() != ranks.device())
       throw UserError(where, fmt::format("data-parallel training: {} is not on the communicator's device, {}",

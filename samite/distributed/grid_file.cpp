@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <stdexcept>
 #include <string_view>
 
 namespace samite {
@@ -60,10 +61,10 @@ std::string error_text(const std::string &path) { return fmt::format("{}: {}", p
 // A file's bytes in memory.
 class Mapping {
  public:
-  // std::string: what has failed.
+  // Throws a std::runtime_error.
   Mapping(const std::string &path, bool writes) {
     const int file = ::open(path.c_str(), (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-    if (file < 0) throw error_text(path);
+    if (file < 0) throw std::runtime_error(error_text(path));
     struct stat status{};
     ::fstat(file, &status);
     size_ = static_cast<std::size_t>(status.st_size);
@@ -71,7 +72,7 @@ class Mapping {
         size_ == 0 ? nullptr : ::mmap(nullptr, size_, writes ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, file, 0);
     const std::string failed = data_ == MAP_FAILED ? error_text(path) : "";
     ::close(file);
-    if (!failed.empty()) throw failed;
+    if (!failed.empty()) throw std::runtime_error(failed);
   }
   Mapping(const Mapping &) = delete;
   Mapping &operator=(const Mapping &) = delete;
@@ -87,14 +88,14 @@ class Mapping {
   void *data_ = nullptr;
 };
 
-// Runs `work` on this rank, and refuses together with the others if it throws a std::string.
+// Runs `work` on this rank, and refuses together with the others if it throws an exception.
 template <class Work>
 void together(const Grid &grid, const char *operation, SourceLocation where, const Work &work) {
   std::string failed;
   try {
     work();
-  } catch (const std::string &reason) {
-    failed = reason;
+  } catch (const std::exception &error) {
+    failed = error.what();
   }
   distributed::refuse_together(grid.ranks(), operation, failed, where);
 }
@@ -118,34 +119,35 @@ std::byte *block_in(const Grid &grid, std::byte *elements, std::size_t element_b
 
 void create(const std::string &path, const std::string &header, std::size_t bytes) {
   const int file = ::open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
-  if (file < 0) throw error_text(path);
+  if (file < 0) throw std::runtime_error(error_text(path));
   const bool written = ::write(file, header.data(), header.size()) == static_cast<ssize_t>(header.size()) &&
                        ::ftruncate(file, static_cast<off_t>(header.size() + bytes)) == 0;
   const std::string failed = written ? "" : error_text(path);
   ::close(file);
-  if (!failed.empty()) throw failed;
+  if (!failed.empty()) throw std::runtime_error(failed);
 }
 
-// The address of the elements in the file. Throws a std::string.
+// The address of the elements in the file. Throws a std::runtime_error.
 std::byte *elements_in(const Mapping &mapping, const Grid &grid, const AnyBuffer &array, const std::string &path) {
   const std::string expected = header_of(grid.extents(), array.type());
   const auto text = std::string_view(reinterpret_cast<const char *>(mapping.data()), mapping.size());
-  if (text.size() < header_at || !text.starts_with("\x93NUMPY")) throw path + ": no file of NumPy's";
+  if (text.size() < header_at || !text.starts_with("\x93NUMPY"))
+    throw std::runtime_error(path + ": no file of NumPy's");
   const auto byte = [&](std::size_t at) { return static_cast<std::size_t>(static_cast<unsigned char>(text[at])); };
   const bool is_long = byte(6) > 1;  // versions 2 and 3 have a length of 4 bytes
   const std::size_t begin = is_long ? 12 : header_at;
-  if (text.size() < begin) throw path + ": the file ends in its header";
+  if (text.size() < begin) throw std::runtime_error(path + ": the file ends in its header");
   const std::size_t length = is_long ? byte(8) + (byte(9) << 8) + (byte(10) << 16) + (byte(11) << 24)
                                      : byte(header_length_at) + (byte(9) << 8);
-  if (text.size() < begin + length) throw path + ": the file ends in its header";
+  if (text.size() < begin + length) throw std::runtime_error(path + ": the file ends in its header");
   const auto trimmed = [](std::string_view header) { return header.substr(0, header.rfind('}') + 1); };
   const std::string_view given = trimmed(text.substr(begin, length));
   if (given != trimmed(std::string_view(expected).substr(header_at)))
-    throw fmt::format("{} has {}, and the array of the grid has {}", path, given,
-                      trimmed(std::string_view(expected).substr(header_at)));
+    throw std::runtime_error(fmt::format("{} has {}, and the array of the grid has {}", path, given,
+                                         trimmed(std::string_view(expected).substr(header_at))));
   const std::size_t bytes = static_cast<std::size_t>(grid.extents().count()) * size_of(array.type());
   if (text.size() < begin + length + bytes)
-    throw fmt::format("{} ends after {} bytes, of {}", path, text.size(), begin + length + bytes);
+    throw std::runtime_error(fmt::format("{} ends after {} bytes, of {}", path, text.size(), begin + length + bytes));
   return mapping.data() + begin + length;
 }
 
@@ -169,7 +171,8 @@ void write_npy(const Grid &grid, const AnyBuffer &array, const std::string &path
                  row_major_strides(grid.extents()), static_cast<const std::byte *>(own.data()), strides);
   });
   together(grid, operation, where, [&] {
-    if (grid.ranks().rank() == 0 && std::rename(part.c_str(), path.c_str()) != 0) throw error_text(path);
+    if (grid.ranks().rank() == 0 && std::rename(part.c_str(), path.c_str()) != 0)
+      throw std::runtime_error(error_text(path));
   });
 }
 
