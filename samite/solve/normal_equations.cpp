@@ -266,18 +266,23 @@ void NormalEquations::compute_matrix(const Linearisation &of) {
   }
 }
 
-void NormalEquations::transposed_product(const Linearisation &of, const std::vector<Buffer<double>> &residuals,
-                                         const Buffer<double> &product) const {
-  Buffer<double>(product).fill(0);
+void NormalEquations::sum_columns(const Linearisation &of, const std::vector<Buffer<double>> &residuals, bool squares,
+                                  const Buffer<double> &into) const {
+  Buffer<double>(into).fill(0);
   for (const GradientSum &sum : gradients_) {
     const Residuals &all = problem_.residuals[sum.residuals];
     const Residuals::Block &block = all.blocks[sum.block];
     const GradientSizes sizes{all.rows, all.columns, block.column,
-                              problem_.parameters[block.parameters].manifold.tangent(), false};
+                              problem_.parameters[block.parameters].manifold.tangent(), squares};
     kernel_for(sizes, gradient_sum)
-        .launch({sum.gathering.count(), sizes.width}, product, of.jacobians[sum.residuals], residuals[sum.residuals],
+        .launch({sum.gathering.count(), sizes.width}, into, of.jacobians[sum.residuals], residuals[sum.residuals],
                 sum.gathering.targets, sum.gathering.starts, sum.gathering.sources, sum.columns);
   }
+}
+
+void NormalEquations::transposed_product(const Linearisation &of, const std::vector<Buffer<double>> &residuals,
+                                         const Buffer<double> &product) const {
+  sum_columns(of, residuals, false, product);
 }
 
 void NormalEquations::diagonal(const Linearisation &of, const Buffer<double> &into) const {
@@ -289,16 +294,7 @@ void NormalEquations::diagonal(const Linearisation &of, const Buffer<double> &in
                                     group.columns_at);
     return;
   }
-  Buffer<double>(into).fill(0);
-  for (const GradientSum &sum : gradients_) {
-    const Residuals &all = problem_.residuals[sum.residuals];
-    const Residuals::Block &block = all.blocks[sum.block];
-    const GradientSizes sizes{all.rows, all.columns, block.column,
-                              problem_.parameters[block.parameters].manifold.tangent(), true};
-    kernel_for(sizes, gradient_sum)
-        .launch({sum.gathering.count(), sizes.width}, into, of.jacobians[sum.residuals], of.residuals[sum.residuals],
-                sum.gathering.targets, sum.gathering.starts, sum.gathering.sources, sum.columns);
-  }
+  sum_columns(of, of.residuals, true, into);
 }
 
 void NormalEquations::product(const Linearisation &of, const Buffer<double> &v,

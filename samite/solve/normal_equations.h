@@ -54,6 +54,10 @@ class NormalEquations {
   void diagonal(const Linearisation &of, const Buffer<double> &into) const;
 
  private:
+  // Sums over the rows of each column of J: of its products with the residuals, or of its squares.
+  void sum_columns(const Linearisation &of, const std::vector<Buffer<double>> &residuals, bool squares,
+                   const Buffer<double> &into) const;
+
   struct BlockSum {
     std::size_t residuals, first, second, group;  // the places of two of the residuals' blocks
     Gathering gathering;
