@@ -24,15 +24,20 @@ foreach(path IN LISTS files)
   if(literal STREQUAL "")
     set(literal "\"\"")
   endif()
-  string(APPEND entries "    EmbeddedFile{\"${path}\", ${literal}},\n")
+  string(SHA256 hash "${text}")
+  string(APPEND entries "    EmbeddedFile{\"${path}\", \"${hash}\"sv, ${literal}sv},\n")
 endforeach()
 
 list(LENGTH files count)
 file(WRITE "${output}" "#include \"${header}\"
 
 #include <array>
+#include <string_view>
 
 namespace samite {
+
+// With their lengths, which a compiler would otherwise count at each of the many characters.
+using namespace std::string_view_literals;
 
 std::span<const EmbeddedFile> ${function}() {
   static constexpr std::array<EmbeddedFile, ${count}> files{{

@@ -25,9 +25,6 @@ class Declarations {
   // name, overloads and specialisations, come together.
   std::string needed_by(std::string_view text) const;
 
-  // Whether any of their names is in `text`.
-  bool any_named_in(std::string_view text) const { return !named_in(text).empty(); }
-
   // All names, sorted.
   std::vector<std::string> names() const;
 

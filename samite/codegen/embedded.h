@@ -9,6 +9,7 @@ namespace samite {
 
 struct EmbeddedFile {
   std::string_view path;  // as it is included: "samite/device/cpu/math.h"
+  std::string_view hash;  // of the text, made by the build
   std::string_view text;
 };
 

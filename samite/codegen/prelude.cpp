@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/base/lines.h"
 #include "samite/codegen/embedded.h"
+#include "samite/ir/visit.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -16,9 +17,9 @@ bool has_device_header(std::string_view path) {
   return std::ranges::any_of(embedded_device_headers(), [&](const EmbeddedFile &file) { return file.path == path; });
 }
 
-std::string_view device_header(std::string_view path) {
+const EmbeddedFile &embedded_file(std::string_view path) {
   for (const EmbeddedFile &file : embedded_device_headers())
-    if (file.path == path) return file.text;
+    if (file.path == path) return file;
   throw InternalError(fmt::format("the library holds no device header {}", path));
 }
 
@@ -41,7 +42,7 @@ class CudaHeaders {
   void add(const std::string &path) {
     if (std::ranges::find(added_, path) != added_.end()) return;
     added_.push_back(path);
-    const std::string_view header = device_header(path);
+    const std::string_view header = embedded_file(path).text;
     for (std::string_view rest = header; !rest.empty();) {
       if (const std::string_view line = take_line(rest); is_include(line)) add(included(line));
     }
@@ -80,44 +81,59 @@ constexpr std::string_view of_cuda_tiles[] = {
     "cuda_scan",    "cuda_matmul",      "cuda_multiply",     "cuda_cholesky", "cuda_triangular_solve", "cuda_sort",
     "cuda_fourier", "cuda_store_quads", "sm90_product_loop", "sm90_parts",    "sm90_prefetch"};
 
-}  // namespace
-
-namespace {
-
-std::string cpu_tile_headers() {
-  std::string text;
-  for (std::string_view name : {"steps", "cpu_matmul", "cpu_reduce", "scan_steps", "cpu_scan", "cpu_cholesky",
-                                "cpu_triangular_solve", "sort_steps", "cpu_sort", "fourier_steps", "cpu_fourier"})
-    append(text, device_header(fmt::format("samite/device/tile/{}.h", name)));
-  return text;
-}
-
-}  // namespace
-
-// This order replaces the headers' own #include lines, since some headers are included once for each lane count.
-std::string cpu_prelude(int vector_bytes, bool with_tiles, int lanes) {
-  std::string text;
+// What the CPU's prelude is made of, in this order, which replaces the headers' own #include lines: some headers are
+// included once for each lane count.
+template <class Header, class Line>
+void for_each_part(int vector_bytes, bool with_tiles, int lanes, const Header &header, const Line &line) {
   for (std::string_view name :
        {"scalar", "float8", "half", "failure", "workspace", "math", "digamma", "libmvec", "atomic"})
-    append(text, device_header(fmt::format("samite/device/cpu/{}.h", name)));
-  text += fmt::format("#define SAMITE_VECTOR_BYTES {}\n", vector_bytes);
+    header("cpu", name);
+  line(fmt::format("#define SAMITE_VECTOR_BYTES {}\n", vector_bytes));
   std::vector<int> lane_counts{vector_bytes / 4, vector_bytes / 8};
   if (4 * lanes > vector_bytes) lane_counts = {lanes};
   for (const int count : lane_counts) {
-    text += fmt::format("#define SAMITE_LANES {0}\n#define SAMITE_LANES_NAMESPACE lanes{0}\n", count);
+    line(fmt::format("#define SAMITE_LANES {0}\n#define SAMITE_LANES_NAMESPACE lanes{0}\n", count));
     for (std::string_view name :
          {"types", "mask", "memory", "half", "atomic", "sum_rows", "integer", "math", "check", "local_array"})
-      append(text, device_header(fmt::format("samite/device/cpu/lanes/{}.h", name)));
-    text +=
+      header("cpu/lanes", name);
+    line(
         "#undef SAMITE_LANES\n#undef SAMITE_LANES_NAMESPACE\n#undef SAMITE_EACH_LANE\n"
-        "#undef SAMITE_FOR_EACH_ACTIVE\n";
+        "#undef SAMITE_FOR_EACH_ACTIVE\n");
   }
-  return with_tiles ? text + cpu_tile_headers() : text;
+  if (!with_tiles) return;
+  for (std::string_view name : {"steps", "cpu_matmul", "cpu_reduce", "scan_steps", "cpu_scan", "cpu_cholesky",
+                                "cpu_triangular_solve", "sort_steps", "cpu_sort", "fourier_steps", "cpu_fourier"})
+    header("tile", name);
 }
 
-bool needs_tiles_of_cpu(std::string_view text) {
-  static const Declarations tiles(cpu_tile_headers());
-  return tiles.any_named_in(text);
+const EmbeddedFile &device_file(std::string_view folder, std::string_view name) {
+  return embedded_file(fmt::format("samite/device/{}/{}.h", folder, name));
+}
+
+}  // namespace
+
+std::string cpu_prelude(int vector_bytes, bool with_tiles, int lanes) {
+  std::string text;
+  for_each_part(
+      vector_bytes, with_tiles, lanes,
+      [&](std::string_view folder, std::string_view name) { append(text, device_file(folder, name).text); },
+      [&](std::string_view line) { text += line; });
+  return text;
+}
+
+bool calls_tiles(const ir::Kernel &planned) {
+  bool calls = false;
+  ir::for_each_statement(planned.body, [&](const ir::Stmt &stmt) { calls = calls || stmt.as<ir::TileCall>(); });
+  return calls;
+}
+
+Hash128 cpu_prelude_key(int vector_bytes, bool with_tiles, int lanes) {
+  Hasher hasher;
+  for_each_part(
+      vector_bytes, with_tiles, lanes,
+      [&](std::string_view folder, std::string_view name) { hasher.add(device_file(folder, name).hash); },
+      [&](std::string_view line) { hasher.add(line); });
+  return hasher.result();
 }
 
 const Declarations &cuda_declarations() {

@@ -4,7 +4,9 @@
 // that the kernel needs.
 #pragma once
 
+#include "samite/base/hash.h"
 #include "samite/codegen/declarations.h"
+#include "samite/ir/kernel.h"
 
 #include <string>
 #include <string_view>
@@ -16,8 +18,13 @@ namespace samite::codegen {
 // fill a register, they come in that one alone.
 std::string cpu_prelude(int vector_bytes, bool with_tiles = true, int lanes = 0);
 
-// Whether the text of a kernel or an object for the CPU calls functions of the headers for tiles. Thread-safe.
-bool needs_tiles_of_cpu(std::string_view text);
+// Whether the CPU's text of a kernel, in the form that is emitted, or one of its objects calls functions of the headers
+// for tiles.
+bool calls_tiles(const ir::Kernel &planned);
+
+// Equal for equal texts. Making the text takes longer than reading a cached image, so a program whose kernels are all
+// cached makes only the key.
+Hash128 cpu_prelude_key(int vector_bytes, bool with_tiles = true, int lanes = 0);
 
 // The part of the prelude that the text of a kernel or an object needs, in CUDA C++20 without CUDA headers, for NVRTC.
 // Thread-safe.

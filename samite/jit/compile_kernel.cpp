@@ -36,29 +36,30 @@ void dump_text(const codegen::EmittedSource &emitted, const std::string &kernel,
   for (const codegen::EmittedObject &object : emitted.objects) dump(object.name, "emit", extension, object.text);
 }
 
-template <int vector_bytes>
-const std::string &prelude_of_width(bool with_tiles, int lanes) {
-  if (lanes == vector_bytes / 2) {
-    static const std::string of_two_bytes = codegen::cpu_prelude(vector_bytes, /*with_tiles=*/false, vector_bytes / 2);
-    return of_two_bytes;
-  }
-  if (lanes == vector_bytes) {
-    static const std::string of_bytes = codegen::cpu_prelude(vector_bytes, /*with_tiles=*/false, vector_bytes);
-    return of_bytes;
-  }
-  static const std::string without = codegen::cpu_prelude(vector_bytes, /*with_tiles=*/false);
-  static const std::string with = codegen::cpu_prelude(vector_bytes);
-  return with_tiles ? with : without;
+// The text is made at the first compile that needs it, and kept.
+template <int vector_bytes, bool with_tiles, int lanes>
+HostPrelude kept_prelude() {
+  static const Hash128 key = codegen::cpu_prelude_key(vector_bytes, with_tiles, lanes);
+  return {key, []() -> std::string_view {
+            static const std::string text = codegen::cpu_prelude(vector_bytes, with_tiles, lanes);
+            return text;
+          }};
 }
 
-// One of a few texts for all kernels of a target, so that each is precompiled once. An object, which is a whole-tile
-// operation, always uses the longest one. Kernels with vectors of narrow numbers call no objects.
-const std::string &prelude(const codegen::EmittedSource &emitted, int vector_bytes) {
-  const bool with_tiles = !emitted.objects.empty() || codegen::needs_tiles_of_cpu(emitted.text);
+template <int vector_bytes>
+HostPrelude prelude_of_width(bool with_tiles, int lanes) {
+  if (lanes == vector_bytes / 2) return kept_prelude<vector_bytes, false, vector_bytes / 2>();
+  if (lanes == vector_bytes) return kept_prelude<vector_bytes, false, vector_bytes>();
+  return with_tiles ? kept_prelude<vector_bytes, true, 0>() : kept_prelude<vector_bytes, false, 0>();
+}
+
+// One of a few texts for all kernels of a target, so that each is precompiled once. Kernels with vectors of narrow
+// numbers call no functions for tiles.
+HostPrelude prelude(bool with_tiles, int lanes, int vector_bytes) {
   switch (vector_bytes) {
-    case 64: return prelude_of_width<64>(with_tiles, emitted.vector_lanes);
-    case 32: return prelude_of_width<32>(with_tiles, emitted.vector_lanes);
-    default: return prelude_of_width<16>(with_tiles, emitted.vector_lanes);
+    case 64: return prelude_of_width<64>(with_tiles, lanes);
+    case 32: return prelude_of_width<32>(with_tiles, lanes);
+    default: return prelude_of_width<16>(with_tiles, lanes);
   }
 }
 
@@ -122,14 +123,14 @@ struct HostText {
   codegen::EmittedSource emitted;
   HostSource source;
   std::vector<HostSource> objects;
-  const std::string &prelude;
+  HostPrelude prelude;
 };
 
 HostText host_text(const ir::Kernel &lowered, const Variant &variant, const Making &making, int vector_bytes) {
   codegen::EmitOptions options = emit_options(variant);
   options.vector_bytes = vector_bytes;
-  codegen::EmittedSource emitted =
-      codegen::emit_cpu(plan(lowered, {passes::cpu_architecture(), options.arrays, {.debug = options.debug}}), options);
+  const ir::Kernel planned = plan(lowered, {passes::cpu_architecture(), options.arrays, {.debug = options.debug}});
+  codegen::EmittedSource emitted = codegen::emit_cpu(planned, options);
   HostSource source;
   source.name = lowered.name;
   source.text = emitted.text;
@@ -140,8 +141,8 @@ HostText host_text(const ir::Kernel &lowered, const Variant &variant, const Maki
   std::vector<HostSource> objects;
   for (const codegen::EmittedObject &object : emitted.objects)
     objects.push_back({object.name, object.text, source.debug_info, host_optimization()});
-  const std::string &before = prelude(emitted, vector_bytes);
-  return {std::move(emitted), std::move(source), std::move(objects), before};
+  HostPrelude before = prelude(codegen::calls_tiles(planned), emitted.vector_lanes, vector_bytes);
+  return {std::move(emitted), std::move(source), std::move(objects), std::move(before)};
 }
 
 // From the open archives, for the best level that they have and this machine can run.

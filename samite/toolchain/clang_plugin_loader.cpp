@@ -99,6 +99,10 @@ const SamiteClangPlugin *open_plugin() {
                       path.string() + " has interface version " + std::to_string(plugin->version) +
                           ", this library needs " + std::to_string(samite_clang_version) +
                           ". Install both from one build of Samite.");
+  if (std::string_view(plugin->sources) != SAMITE_CLANG_PLUGIN_HASH)
+    throw DeviceError(
+        "opening the CPU compiler plug-in",
+        path.string() + " was built from other sources than this library. Install both from one build of Samite.");
   // Kept for the life of the process: LLVM's threads and exit handlers outlive any orderly unloading.
   static const DynamicLibrary kept_open = std::move(library);
   return plugin;
@@ -122,20 +126,11 @@ bool clang_plugin_is_open() { return is_open(); }
 std::string clang_plugin_file() { return plugin_path().string(); }
 
 std::string clang_plugin_version() {
-  static std::mutex mutex;
-  static fs::path known_path;
-  static std::string version;
-  fs::path path = plugin_path();
-  const std::lock_guard lock(mutex);
-  if (version.empty() || path != known_path) {
-    version = "plug-in " + build_identifier(path) + ", " + std::string(packages[1].library);
-    known_path = std::move(path);
-  }
-  return version;
+  return "plug-in " SAMITE_CLANG_PLUGIN_HASH ", " + std::string(packages[1].library);
 }
 
 std::string clang_plugin_identity() {
-  std::string identity = clang_plugin_version();
+  std::string identity = clang_plugin_version() + "\n" + build_identifier(plugin_path());
   for (const Package &row : packages) {
     if (!row.library.ends_with(".22.1")) continue;
     for (const char *folder : llvm_folders) {

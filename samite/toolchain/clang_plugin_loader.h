@@ -19,12 +19,12 @@ bool clang_plugin_is_open();
 // The path of the file, open or not; empty if there is none.
 std::string clang_plugin_file();
 
-// The compiler in the keys of compiled code, without opening it: the build identifier of the plug-in, and the version
-// of LLVM, so that a cache serves machines whose LLVM was built elsewhere.
+// The compiler in the keys of compiled code, without opening it: a hash of the plug-in's sources, and the version of
+// LLVM. Neither depends on where they were built, nor on whether this machine has them.
 std::string clang_plugin_version();
 
 // The same in the keys of precompiled headers, which only the very build that wrote them reads: with the build
-// identifiers of the LLVM libraries in the usual folders.
+// identifiers of the plug-in and of the LLVM libraries in the usual folders.
 std::string clang_plugin_identity();
 
 }  // namespace samite

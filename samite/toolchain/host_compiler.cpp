@@ -65,7 +65,7 @@ std::string file_name(std::string name) {
 
 struct HostJob {
   const HostSource &source;
-  std::string_view prelude;
+  const HostPrelude &prelude;
   std::string name = file_name(source.name);
   HostTarget target = host_target();
   std::shared_ptr<ObjectCache> cache = object_cache();
@@ -74,7 +74,8 @@ struct HostJob {
     Hasher hasher;
     hasher.add(kind).add(samite_clang_version).add(compiler).add(target.fingerprint);
     hasher.add(static_cast<std::uint64_t>(target.vector_bytes)).add(static_cast<std::uint64_t>(source.optimization));
-    hasher.add(target.architecture).add(target.contraction ? 1 : 0).add(source.debug_info ? 1 : 0).add(prelude);
+    hasher.add(target.architecture).add(target.contraction ? 1 : 0).add(source.debug_info ? 1 : 0);
+    hasher.add(prelude.key().high).add(prelude.key().low);
     return hasher;
   }
   // Of what the image is made from: not who compiles it, nor where.
@@ -82,7 +83,7 @@ struct HostJob {
     Hasher hasher;
     hasher.add("archived host image").add(target.architecture).add(static_cast<std::uint64_t>(target.vector_bytes));
     hasher.add(target.contraction ? 1 : 0).add(static_cast<std::uint64_t>(source.optimization));
-    hasher.add(source.debug_info ? 1 : 0).add(prelude).add(name).add(source.text);
+    hasher.add(source.debug_info ? 1 : 0).add(prelude.key().high).add(prelude.key().low).add(name).add(source.text);
     for (const HostSource &object : objects) hasher.add(object.name).add(object.text);
     return hasher.result();
   }
@@ -102,7 +103,7 @@ struct HostJob {
   SamiteClangInput input(std::string_view precompiled) const {
     return {.name = borrowed(name),
             .source = borrowed(source.text),
-            .prelude = borrowed(prelude),
+            .prelude = borrowed(prelude.text()),
             .precompiled_prelude = borrowed(precompiled),
             .architecture = borrowed(target.architecture),
             .vector_bytes = target.vector_bytes,
@@ -237,7 +238,7 @@ std::shared_ptr<const HostImage> compile(const HostJob &job, std::span<const Hos
 
 }  // namespace
 
-CompiledHost compile_host(const HostSource &source, std::string_view prelude, std::span<const HostSource> objects) {
+CompiledHost compile_host(const HostSource &source, const HostPrelude &prelude, std::span<const HostSource> objects) {
   const Stopwatch watch;
   const HostJob job{source, prelude};
   std::vector<HostJob> object_jobs;
@@ -258,7 +259,7 @@ CompiledHost compile_host(const HostSource &source, std::string_view prelude, st
   return result;
 }
 
-std::optional<CompiledHost> find_host(const HostSource &source, std::string_view prelude,
+std::optional<CompiledHost> find_host(const HostSource &source, const HostPrelude &prelude,
                                       std::span<const HostSource> objects, const std::string &level) {
   const Stopwatch watch;
   const HostJob job{source, prelude, file_name(source.name), host_target_of_level(level)};
@@ -280,7 +281,7 @@ std::optional<CompiledHost> find_host(const HostSource &source, std::string_view
   return result;
 }
 
-Hash128 record_host(const HostSource &source, std::string_view prelude, std::span<const HostSource> objects,
+Hash128 record_host(const HostSource &source, const HostPrelude &prelude, std::span<const HostSource> objects,
                     const std::string &level) {
   const HostTarget target = host_target_of_level(level);
   const HostJob job{source, prelude, file_name(source.name), target};
@@ -296,6 +297,10 @@ Hash128 record_host(const HostSource &source, std::string_view prelude, std::spa
   const Hash128 archive_key = job.archive_key(objects);
   record_archived({archive_key, level, source.name, source.variant, std::move(*bytes), source.facts});
   return archive_key;
+}
+
+Hash128 host_image_key(const HostSource &source, const HostPrelude &prelude, const HostTarget &target) {
+  return HostJob{source, prelude, file_name(source.name), target}.image_key({});
 }
 
 int host_compile_count() { return host_compile_counter(); }

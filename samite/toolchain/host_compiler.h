@@ -2,7 +2,8 @@
 //
 // An image comes from the first of: this process, if one with the same content is still loaded; the disk cache; the
 // compiler. Only the last opens the plug-in with Clang, so a program with only cached kernels never maps LLVM. The key
-// is a hash of source, prelude, options, target machine and the compiler's build.
+// is a hash of source, prelude, options, the target's instructions, and the compiler's version and settings: a cache
+// serves any machine whose processor has the same instructions.
 //
 // The prelude is one header text that precedes the source. It is parsed once into a precompiled header, kept in memory
 // and in the disk cache; a compile then costs only the kernel's own text.
@@ -15,17 +16,39 @@
 
 #include "samite/base/hash.h"
 #include "samite/toolchain/host_image.h"
+#include "samite/toolchain/host_target.h"
 #include "samite/toolchain/object_report.h"
 
+#include <concepts>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace samite {
+
+// The header text that precedes a source. A cached image needs only its key, so a long text can be made when it is
+// first compiled. Views into the text must live as long as the prelude and its copies.
+class HostPrelude {
+ public:
+  template <std::convertible_to<std::string_view> Text>
+  HostPrelude(const Text &text) : HostPrelude(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
+  explicit HostPrelude(std::string_view text) : key_(hash_of({text})), text_([text] { return text; }) {}
+  // `key` is equal for equal texts alone.
+  HostPrelude(Hash128 key, std::function<std::string_view()> text) : key_(key), text_(std::move(text)) {}
+
+  Hash128 key() const { return key_; }
+  std::string_view text() const { return text_(); }
+
+ private:
+  Hash128 key_;
+  std::function<std::string_view()> text_;
+};
 
 struct HostSource {
   std::string name;  // of the kernel, for diagnostics, debuggers and profilers
@@ -60,16 +83,20 @@ struct CompiledHost {
 
 // Throws InternalError with the diagnostics and the lines at fault if the text does not compile or link, DeviceError if
 // the compiler is missing or the image does not load.
-CompiledHost compile_host(const HostSource &source, std::string_view prelude, std::span<const HostSource> objects = {});
+CompiledHost compile_host(const HostSource &source, const HostPrelude &prelude,
+                          std::span<const HostSource> objects = {});
 
 // The image of an open archive that was made of these texts for this level of x86-64, if there is one. UserError if it
 // is damaged, DeviceError if it does not load.
-std::optional<CompiledHost> find_host(const HostSource &source, std::string_view prelude,
+std::optional<CompiledHost> find_host(const HostSource &source, const HostPrelude &prelude,
                                       std::span<const HostSource> objects, const std::string &level);
 
 // Compiles for this level of x86-64 into the archive that this run records. Returns the image's key there.
-Hash128 record_host(const HostSource &source, std::string_view prelude, std::span<const HostSource> objects,
+Hash128 record_host(const HostSource &source, const HostPrelude &prelude, std::span<const HostSource> objects,
                     const std::string &level);
+
+// The key in the disk cache of an image without objects. It depends on nothing of this machine but what is in `target`.
+Hash128 host_image_key(const HostSource &source, const HostPrelude &prelude, const HostTarget &target);
 
 int host_compile_count();     // runs of the compiler on a source by this process, without cache hits
 bool host_compiler_loaded();  // whether this process has opened the plug-in

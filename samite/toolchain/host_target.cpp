@@ -1,15 +1,15 @@
 #include "samite/toolchain/host_target.h"
 
-#include "samite/base/atomic_file.h"
 #include "samite/base/error.h"
 #include "samite/base/hash.h"
+#include "samite/toolchain/processor_features.h"
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -26,41 +26,29 @@ namespace {
 
 constexpr const char *architecture = "x86-64";
 
-// The leaves that describe the model and its features, without words and bits that differ between machines, or cores of
-// a machine, that run the same code: the stepping, hypervisors, defences against speculation, widths of addresses, and
-// the number of the core that runs the instruction. Each is queried once: in a virtual machine that takes microseconds.
-Hash128 processor() {
-  struct Leaf {
-    unsigned number, sub, eax, ebx, ecx, edx;  // what counts
-  };
-  constexpr unsigned all = ~0u, stepping = 0xf, hypervisor = 1u << 31, defences = 0xfc000400;
-  static constexpr Leaf leaves[] = {{0x0, 0, 0, all, all, all},
-                                    {0x1, 0, all & ~stepping, 0, all & ~hypervisor, all},
-                                    {0x7, 0, 0, all, all, all & ~defences},
-                                    {0x7, 1, all, all, 0, all},
-                                    {0x19, 0, all, all, all, all},
-                                    {0x24, 0, all, all, all, all},
-                                    {0x80000001, 0, 0, 0, all, all},
-                                    {0x80000008, 0, 0, all, 0, 0}};
-  constexpr unsigned extended = 0x80000000;
-  const unsigned last = __get_cpuid_max(0, nullptr), last_extended = __get_cpuid_max(extended, nullptr);
-  Hasher hasher;
-  bool saves_registers = false;
-  for (const Leaf &leaf : leaves) {
-    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-    if (leaf.number > (leaf.number >= extended ? last_extended : last)) continue;
-    __cpuid_count(leaf.number, leaf.sub, eax, ebx, ecx, edx);
-    hasher.add(eax & leaf.eax).add(ebx & leaf.ebx).add(ecx & leaf.ecx).add(edx & leaf.edx);
-    if (leaf.number == 1) saves_registers = (ecx & bit_OSXSAVE) != 0;
+class OwnProcessor : public Processor {
+ public:
+  CpuidRegisters cpuid(std::uint32_t leaf, std::uint32_t subleaf) const override {
+    constexpr std::uint32_t extended = 0x80000000;
+    CpuidRegisters found;
+    if (leaf <= (leaf >= extended ? last_extended_ : last_))
+      __cpuid_count(leaf, subleaf, found.eax, found.ebx, found.ecx, found.edx);
+    return found;
   }
-  // Wide registers are usable only if the operating system saves them at context switches.
-  if (saves_registers) {
-    unsigned low = 0, high = 0;
+
+  std::uint64_t saved_registers() const override {
+    if ((cpuid(1, 0).ecx & bit_OSXSAVE) == 0) return 0;
+    std::uint32_t low = 0, high = 0;
     asm("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    hasher.add(low).add(high);
+    return std::uint64_t{high} << 32 | low;
   }
-  return hasher.result();
-}
+
+ private:
+  // In a virtual machine each query takes microseconds.
+  std::uint32_t last_ = __get_cpuid_max(0, nullptr), last_extended_ = __get_cpuid_max(0x80000000, nullptr);
+};
+
+Hash128 features() { return features_of(OwnProcessor()); }
 
 int widest_vector() {
   const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
@@ -77,23 +65,14 @@ constexpr const char *architecture = "aarch64";
 constexpr const char *architecture = "other";
 #endif
 
-Hash128 processor() {
-  Hasher hasher;
-  hasher.add(getauxval(AT_HWCAP)).add(getauxval(AT_HWCAP2));
-  try {
-    hasher.add(read_file("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1"));
-  } catch (const std::system_error &) {
-    hasher.add("unknown model");  // the feature words above still distinguish machines that must not share code
-  }
-  return hasher.result();
-}
+Hash128 features() { return Hasher().add(getauxval(AT_HWCAP)).add(getauxval(AT_HWCAP2)).result(); }
 
 int widest_vector() { return 16; }
 
 #endif
 
 const HostTarget &machine() {
-  static const HostTarget target{.fingerprint = std::string(architecture) + " " + processor().hex(),
+  static const HostTarget target{.fingerprint = std::string(architecture) + " " + features().hex(),
                                  .architecture = "",
                                  .vector_bytes = widest_vector()};
   return target;

@@ -21,9 +21,9 @@
 namespace samite {
 
 struct HostTarget {
-  // Equal on two machines if their code is the same: the architecture, and for this machine's model also the vendor,
-  // family, model and features. Not the stepping, the number of cores or the C library's version: an image that needs
-  // a newer C library does not load.
+  // Equal on two machines that run the same code: the architecture, and for this machine's processor also the
+  // instructions that it has. Not its model, the number of cores or the C library's version: an image that needs a
+  // newer C library does not load.
   std::string fingerprint;
   std::string architecture;  // as in SAMITE_CPU_ARCHITECTURE; empty: this machine's model
   int vector_bytes = 16;     // 64 with AVX-512 F, VL, DQ and BW; 32 with AVX2 and FMA; else 16

@@ -71,15 +71,19 @@ class CompiledKernel {
     ir::verify(structured, ir::Form::lowered, "lower_tiles");
     ir::Kernel lowered = passes::lower_threads(std::move(structured));
     ir::verify(lowered, ir::Form::lowered, "lower_threads");
-    source_ = codegen::emit_cpu(
-        jit::plan(lowered, {passes::cpu_architecture(), options.arrays, {.debug = options.debug}}), options);
+    const ir::Kernel planned =
+        jit::plan(lowered, {passes::cpu_architecture(), options.arrays, {.debug = options.debug}});
+    source_ = codegen::emit_cpu(planned, options);
     HostSource source;
     source.name = "test";
     source.text = source_.text;
     std::vector<HostSource> objects;
     for (const codegen::EmittedObject &object : source_.objects) objects.push_back({object.name, object.text});
     image_ =
-        compile_host(source, codegen::cpu_prelude(options.vector_bytes, true, source_.vector_lanes), objects).image;
+        compile_host(source,
+                     codegen::cpu_prelude(options.vector_bytes, codegen::calls_tiles(planned), source_.vector_lanes),
+                     objects)
+            .image;
   }
   explicit CompiledKernel(std::string_view text, const codegen::EmitOptions &options = test::options())
       : CompiledKernel(ir::parse_kernel(text), options) {}

@@ -6,6 +6,9 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+#include <string>
+
 namespace samite::test {
 namespace {
 
@@ -130,18 +133,25 @@ TEST_F(DeclarationsCompile, EachByItself) {
   EXPECT_NO_THROW(compile(all, "sm_80"));
 }
 
-TEST(CpuPrelude, HasWhatTilesCallWhereATextCallsIt) {
-  EXPECT_TRUE(codegen::needs_tiles_of_cpu("tile_matmul<8, 8, 4, 1, false, false, f32, f32>(c, a, b);"));
-  EXPECT_TRUE(codegen::needs_tiles_of_cpu("StepAdd step;"));
-  EXPECT_FALSE(codegen::needs_tiles_of_cpu("f32x8 x = load(p); // tile_matmul"));
-  EXPECT_FALSE(codegen::needs_tiles_of_cpu("[&](const i32 v5, const Mask m1) __attribute__((always_inline)) {};"));
-  for (const char *call : {"tile_multiply", "tile_cholesky", "tile_triangular_solve", "tile_reduce", "tile_position",
-                           "tile_scan", "tile_sort_order", "tile_put_add", "tile_fourier"})
-    EXPECT_TRUE(codegen::needs_tiles_of_cpu(call)) << call;
+TEST(CpuPrelude, HasWhatTilesCallIfItIsAsked) {
   const std::string all = codegen::cpu_prelude(32), without = codegen::cpu_prelude(32, /*with_tiles=*/false);
   EXPECT_TRUE(all.starts_with(without));
   EXPECT_THAT(all, testing::HasSubstr("void tile_fourier("));
   EXPECT_THAT(without, testing::Not(testing::HasSubstr("tile_")));
+}
+
+TEST(CpuPrelude, HasAKeyForEachText) {
+  std::set<std::string> texts;
+  std::set<Hash128> keys;
+  for (const int bytes : {16, 32, 64})
+    for (const bool with_tiles : {false, true})
+      for (const int lanes : {0, bytes / 4, bytes / 2, bytes}) {
+        texts.insert(codegen::cpu_prelude(bytes, with_tiles, lanes));
+        keys.insert(codegen::cpu_prelude_key(bytes, with_tiles, lanes));
+      }
+  EXPECT_EQ(texts.size(), 18u);
+  EXPECT_EQ(keys.size(), texts.size());
+  EXPECT_EQ(codegen::cpu_prelude_key(32), codegen::cpu_prelude_key(32));
 }
 
 }  // namespace

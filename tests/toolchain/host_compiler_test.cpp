@@ -2,9 +2,12 @@
 
 #include "samite/base/error.h"
 #include "samite/toolchain/host_target.h"
+#include "samite/toolchain/image_archive.h"
+#include "samite/toolchain/object_cache.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/runtime/message_of.h"
 #include "tests/toolchain/environment.h"
+#include "tests/toolchain/pretended_processor.h"
 #include "tests/toolchain/sample_kernel.h"
 
 #include <gtest/gtest.h>
@@ -64,6 +67,55 @@ TEST_F(HostCompiler, AnyChangeOfSourcePreludeOrOptionsIsAnotherImage) {
   EXPECT_EQ(compiles_of(source, test::sample_prelude), 1);
   source.debug_info = true;
   EXPECT_EQ(compiles_of(source, test::sample_prelude), 1);
+}
+
+HostTarget with(const Processor &processor) {
+  HostTarget target = host_target();
+  target.fingerprint = features_of(processor).hex();
+  return target;
+}
+
+// A cache is filled on one machine, exported, and read on another.
+TEST_F(HostCompiler, ACacheServesProcessorsOfTheSameInstructions) {
+  const HostSource source = test::adding("23.");
+  test::PretendedProcessor narrower;
+  narrower.extended.ebx &= ~(1u << 16);  // without AVX-512
+  const auto key = [&](const Processor &processor) {
+    return host_image_key(source, test::sample_prelude, with(processor));
+  };
+  object_cache()->publish(key(test::PretendedProcessor()), "the image");
+  std::vector<ArchivedImage> exported;
+  for (const ObjectCache::Listed &entry : object_cache()->list())
+    exported.push_back({entry.key, "cache", "", "", object_cache()->find(entry.key).value()});
+  const test::TemporaryFolder elsewhere;
+  const test::EnvironmentVariable cache("SAMITE_CACHE_DIR", elsewhere.path() / "cache");
+  const ImageArchive archive("export", ImageArchive::packed(std::move(exported)));
+  for (const ImageArchive::Entry &entry : archive.entries()) object_cache()->publish(entry.key, entry.content);
+  EXPECT_EQ(object_cache()->find(key(test::of_another_maker())), "the image");
+  EXPECT_FALSE(object_cache()->find(key(narrower)).has_value());
+}
+
+// The key that a compile uses, too.
+TEST_F(HostCompiler, TheKeyOfAnImageFindsItOnTheDisk) {
+  const HostSource source = test::adding("25.");
+  const Hash128 key = host_image_key(source, test::sample_prelude, host_target());
+  EXPECT_FALSE(object_cache()->find(key).has_value());
+  compile_host(source, test::sample_prelude);
+  EXPECT_TRUE(object_cache()->find(key).has_value());
+}
+
+TEST_F(HostCompiler, APreludeIsMadeOnlyToCompile) {
+  const HostSource source = test::adding("24.");
+  int made = 0;
+  const HostPrelude prelude(hash_of({"a prelude of this test"}), [&]() -> std::string_view {
+    ++made;
+    return test::sample_prelude;
+  });
+  compile_host(source, prelude);
+  EXPECT_GT(made, 0);
+  made = 0;
+  EXPECT_TRUE(compile_host(source, prelude).report.from_cache);
+  EXPECT_EQ(made, 0);
 }
 
 TEST_F(HostCompiler, ThePreludeIsParsedOnceForAllKernels) {

@@ -3,11 +3,13 @@
 #include "samite/base/error.h"
 #include "tests/runtime/message_of.h"
 #include "tests/toolchain/environment.h"
+#include "tests/toolchain/pretended_processor.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 
 namespace samite {
 namespace {
@@ -54,6 +56,26 @@ TEST(HostTarget, AWidthThatIsNoneIsRefused) {
     EXPECT_THAT(message, HasSubstr("SAMITE_CPU_VECTOR_BYTES is \"" + std::string(width) + "\""));
     EXPECT_THAT(message, HasSubstr("it can be 16, 32 or 64"));
   }
+}
+
+TEST(HostTarget, ProcessorsOfTheSameInstructionsShareCode) {
+  EXPECT_EQ(features_of(test::of_another_maker()), features_of(test::PretendedProcessor()));
+}
+
+TEST(HostTarget, AnyInstructionOfCompilersIsAnotherTarget) {
+  const test::PretendedProcessor one;
+  std::set<Hash128> all{features_of(one)};
+  const auto is_new = [&](const auto &change) {
+    test::PretendedProcessor other = one;
+    change(other);
+    return all.insert(features_of(other)).second;
+  };
+  EXPECT_TRUE(is_new([](test::PretendedProcessor &other) { other.extended.ebx ^= 1u << 16; }));  // AVX-512 F
+  EXPECT_TRUE(is_new([](test::PretendedProcessor &other) { other.extended.ebx ^= 1u << 5; }));   // AVX2
+  EXPECT_TRUE(is_new([](test::PretendedProcessor &other) { other.basic.ecx ^= 1u << 12; }));     // FMA
+  EXPECT_TRUE(is_new([](test::PretendedProcessor &other) { other.extended.edx ^= 1u << 23; }));  // AVX-512 FP16
+  EXPECT_TRUE(
+      is_new([](test::PretendedProcessor &other) { other.saved = 0x7; }));  // registers of 64 bytes are not saved
 }
 
 #ifdef __x86_64__

@@ -93,6 +93,7 @@ void release(const SamiteClangOutput *output) {
 
 extern "C" __attribute__((visibility("default"))) const SamiteClangPlugin *samite_clang_plugin(void) {
   using namespace samite::clang_plugin;
-  static constexpr SamiteClangPlugin plugin{samite_clang_version, precompile, compile, link_objects, release};
+  static constexpr SamiteClangPlugin plugin{samite_clang_version, precompile, compile,
+                                            link_objects,         release,    SAMITE_CLANG_PLUGIN_HASH};
   return &plugin;
 }

@@ -2,7 +2,7 @@
 //
 // Only the plug-in uses LLVM. It is opened at the first real compile, so that a program with only cached kernels never
 // maps LLVM, and a process that already holds another LLVM never conflicts with ours. Only plain data crosses: no
-// exceptions, no C++ library types. Both sides are built from one tree; `version` rejects a mixture.
+// exceptions, no C++ library types. Both sides are built from one tree; `version` and `sources` reject a mixture.
 //
 // Ownership: inputs are borrowed for the call. An output belongs to the caller, who returns it to `release`. Threads:
 // every function is thread-safe.
@@ -13,7 +13,7 @@
 
 extern "C" {
 
-enum { samite_clang_version = 3 };
+enum { samite_clang_version = 4 };
 
 struct SamiteText {
   const char *data;
@@ -45,6 +45,7 @@ struct SamiteClangPlugin {
   const SamiteClangOutput *(*compile)(const SamiteClangInput *);              // to an object
   const SamiteClangOutput *(*link)(const SamiteText *objects, size_t count);  // to a shared object
   void (*release)(const SamiteClangOutput *);
+  const char *sources;  // a hash of the plug-in's sources, which is in the keys of what it compiles
 };
 
 // The plug-in's only symbol. The table lives as long as the plug-in stays open.
