@@ -13,12 +13,13 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char *debugger = "/usr/bin/gdb";
+constexpr const char *gnu_debugger = "/usr/bin/gdb";
+constexpr const char *llvm_debugger = "/usr/bin/lldb-22";
 
 TEST(Debugger, StopsInAKernelAndShowsItsCallers) {
-  if (access(debugger, X_OK) != 0) GTEST_SKIP() << "there is no " << debugger;
+  if (access(gnu_debugger, X_OK) != 0) GTEST_SKIP() << "there is no " << gnu_debugger;
   const test::TemporaryFolder folder;
-  test::ChildProcess gdb(debugger,
+  test::ChildProcess gdb(gnu_debugger,
                          {"-nx", "-q", "-batch",                //
                           "-ex", "set debuginfod enabled off",  //
                           "-ex", "set breakpoint pending on",   //
@@ -34,6 +35,27 @@ TEST(Debugger, StopsInAKernelAndShowsItsCallers) {
   EXPECT_THAT(gdb.output(), HasSubstr("in add () from /proc/"));
   EXPECT_THAT(gdb.output(), HasSubstr("in main ()"));
   EXPECT_THAT(gdb.output(), HasSubstr("sum 65"));
+}
+
+// `add` by its whole name, since the library has many functions of that name in classes.
+TEST(Debugger, OfLlvmStopsInAKernelAndShowsItsCallers) {
+  if (access(llvm_debugger, X_OK) != 0) GTEST_SKIP() << "there is no " << llvm_debugger;
+  const test::TemporaryFolder folder;
+  test::ChildProcess lldb(llvm_debugger,
+                          {"--no-lldbinit", "--batch",                                         //
+                           "--one-line", "settings set symbols.enable-external-lookup false",  //
+                           "--one-line", "breakpoint set --fullname add",                      //
+                           "--one-line", "run",                                                //
+                           "--one-line", "thread backtrace",                                   //
+                           "--one-line", "continue",                                           //
+                           std::string(SAMITE_TEST_PROGRAMS) + "/compile_sample"},
+                          {{"SAMITE_CACHE_DIR", folder.path() / "cache"}});
+  lldb.wait();
+  EXPECT_THAT(lldb.output(), HasSubstr("1 location added to breakpoint 1"));
+  EXPECT_THAT(lldb.output(), HasSubstr("stop reason = breakpoint 1.1"));
+  EXPECT_THAT(lldb.output(), HasSubstr("`add\n"));
+  EXPECT_THAT(lldb.output(), HasSubstr("`main + "));
+  EXPECT_THAT(lldb.output(), HasSubstr("sum 65"));
 }
 
 }  // namespace
