@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
-from ._samite import Kernel, UserError, called_at
+from ._samite import Parameter, UserError, called_at
 
 
 def user_error(message: str) -> UserError:
@@ -12,7 +13,16 @@ def user_error(message: str) -> UserError:
     return UserError(message if where == "unknown location" else f"{message}\ncalled at {where}")
 
 
-def check_outputs(function: str, kernel: Kernel, outputs: Iterable[str]) -> None:
+class _Described(Protocol):
+    """A kernel, of a module or of an archive."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def parameters(self) -> Sequence[Parameter]: ...
+
+
+def check_outputs(function: str, kernel: _Described, outputs: Iterable[str]) -> None:
     """UserError unless `outputs` names arrays that the kernel writes; `function` is what asked for it."""
     known = {each.name: each for each in kernel.parameters}
     for name in outputs:

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import Kernel
+from . import Kernel, aot
 from ._errors import check_outputs, user_error
 from ._samite import jax_kernel, jax_targets, scalar_bits, set_leak_warnings
 
@@ -59,9 +59,9 @@ class _Form(NamedTuple):
 class _Operation:
     """A kernel as XLA calls it. Its operands are arrays that are no outputs, and numbers that are traced, in order."""
 
-    def __init__(self, kernel: Kernel, outputs: frozenset[str]) -> None:
+    def __init__(self, kernel: Kernel | aot.Kernel, outputs: frozenset[str]) -> None:
         self.kernel = kernel
-        self.id = jax_kernel(kernel)
+        self.id = jax_kernel(kernel.archived if isinstance(kernel, aot.Kernel) else kernel)
         self.parameters = [_Parameter(i, each, each.name in outputs) for i, each in enumerate(kernel.parameters)]
         self.written = [each for each in self.parameters if each.is_written]
         self.adjoints: dict[tuple[str, ...], _Operation] = {}
@@ -145,6 +145,9 @@ class _Operation:
         active = [each for each in self.parameters if each.has_gradient and (each.is_written or each.name in wants)]
         if not any(each.is_written for each in active):
             return tuple(None for _ in owners)
+        if isinstance(self.kernel, aot.Kernel):
+            names = self.kernel.active_for([each.name for each in active])
+            active = [each for each in self.parameters if each.name in names]
         adjoint = self.adjoint(tuple(each.name for each in active))
 
         arrays = {owner.name: operand for owner, operand in zip(owners, operands) if owner.is_array}
@@ -200,7 +203,7 @@ class Function:
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: Kernel | aot.Kernel,
         outputs: Mapping[str, Shape],
         extents: Shape | None,
         debug: bool | None,
@@ -289,7 +292,11 @@ class Function:
         if not any(isinstance(each, jax.core.Tracer) for each in numbers):
             numbers = [each.item() if isinstance(each, jax.Array) and each.ndim == 0 else each for each in numbers]
             known = tuple(numbers) if parameter.count > 1 and len(numbers) > 1 else numbers[0]
-            bits = tuple(scalar_bits(self.operation.kernel, parameter.index, known))
+            kernel = self.operation.kernel
+            if isinstance(kernel, aot.Kernel):
+                bits: tuple[int, ...] = (kernel.signed_bits(parameter.index, known),)
+            else:
+                bits = tuple(scalar_bits(kernel, parameter.index, known))
             # On the CPU a number is an operand, so that another one needs no other program.
             has_type = parameter.dtype.itemsize < 8 or jax.config.jax_enable_x64
             if jax.default_backend() != "cpu" or not has_type:
@@ -333,7 +340,7 @@ class Function:
 
 
 def function(
-    kernel: Kernel,
+    kernel: Kernel | aot.Kernel,
     *,
     outputs: Mapping[str, Shape] | None = None,
     extents: Shape | None = None,
@@ -349,8 +356,11 @@ def function(
     names none; they are never guessed. `debug` and `deterministic` are as for a call of the kernel.
 
     Numbers that JAX traces are read when the kernel runs, on the CPU alone: on CUDA they have to be known before.
-    Errors of a launch are a jax.errors.JaxRuntimeError with the kernel's words.
+    Errors of a launch are a jax.errors.JaxRuntimeError with the kernel's words. The gradient of a kernel of an archive
+    is an adjoint that the archive has, and has no gradient itself; `debug` and `deterministic` are not for it.
     """
-    if not isinstance(kernel, Kernel):
+    if not isinstance(kernel, (Kernel, aot.Kernel)):
         raise TypeError(f"samite.jax.function() expects a kernel; {type(kernel).__name__} is given")
+    if isinstance(kernel, aot.Kernel) and (debug or deterministic):
+        raise user_error(f"samite.jax.function({kernel.name}): kernels of an archive run as they were compiled")
     return Function(kernel, outputs or {}, extents, debug, deterministic)

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from . import Kernel, Parameter
+from . import Kernel, Parameter, aot
 from ._errors import check_outputs, user_error
 from ._samite import set_leak_warnings
 from ._torch_layers import cross_entropy, group_norm, rms_norm, rotary
@@ -82,7 +82,7 @@ class _Parameter:
 class _Operation:
     """A kernel as an op of torch's: its arguments in order, shapes for those that are outputs, and the extents."""
 
-    def __init__(self, kernel: Kernel, outputs: frozenset[str]) -> None:
+    def __init__(self, kernel: Kernel | aot.Kernel, outputs: frozenset[str]) -> None:
         self.kernel = kernel
         self.parameters = [_Parameter(i, each, each.name in outputs) for i, each in enumerate(kernel.parameters)]
         self.written = [i for i, each in enumerate(self.parameters) if each.is_written]
@@ -119,12 +119,16 @@ class _Operation:
 
     def run(self, *arguments: Any) -> torch.Tensor | tuple[torch.Tensor, ...]:
         given = list(arguments[:-1])
+        from_archive = isinstance(self.kernel, aot.Kernel)
+        if from_archive:  # which has few layouts, and takes gradients in that of their arrays
+            given = [each.contiguous() if isinstance(each, torch.Tensor) else each for each in given]
         for i in self.written:
             parameter = self.parameters[i]
             if parameter.is_output:
                 given[i] = self.like(arguments).new_zeros(given[i], dtype=parameter.dtype)
             else:
-                given[i] = given[i].clone()
+                layout = torch.contiguous_format if from_archive else torch.preserve_format
+                given[i] = given[i].clone(memory_format=layout)
         with torch.no_grad():
             self.kernel(*given, extents=tuple(arguments[-1]))
         return self.returned([given[i] for i in self.written])
@@ -155,6 +159,9 @@ class _Operation:
         gradients: list[torch.Tensor | None] = [None] * len(arguments)
         if not any(self.parameters[i].is_written for i in active):
             return tuple(gradients)
+        if isinstance(self.kernel, aot.Kernel):
+            names = self.kernel.active_for([self.parameters[i].name for i in active])
+            active = [i for i, each in enumerate(self.parameters) if each.name in names]
         adjoint = self.adjoint(tuple(self.parameters[i].name for i in active))
         like = self.like(arguments)
         values = []
@@ -212,7 +219,7 @@ class _Operation:
 class Function:
     """What function() returns."""
 
-    def __init__(self, kernel: Kernel, outputs: Mapping[str, Shape], extents: Shape | None) -> None:
+    def __init__(self, kernel: Kernel | aot.Kernel, outputs: Mapping[str, Shape], extents: Shape | None) -> None:
         self.name = kernel.name
         check_outputs("samite.torch.function", kernel, outputs)
         self.operation = _Operation(kernel, frozenset(outputs))
@@ -289,14 +296,17 @@ class Function:
         return f"<samite.torch.Function {self.name}({', '.join(self.taken)}, *, extents)>"
 
 
-def function(kernel: Kernel, *, outputs: Mapping[str, Shape] | None = None, extents: Shape | None = None) -> Function:
+def function(
+    kernel: Kernel | aot.Kernel, *, outputs: Mapping[str, Shape] | None = None, extents: Shape | None = None
+) -> Function:
     """A differentiable function of a kernel.
 
     `outputs` names arrays that the kernel writes and that are no arguments of the function: new ones, of zeros at
     first. Each has a shape: the name of an argument whose shape it takes, a shape, or a function of all arguments by
     name that returns one. `extents` are those of the launch, in the same ways, where a call names none; without them
-    they are those of the first array that the kernel writes.
+    they are those of the first array that the kernel writes, unless it is a tile kernel or an archive's. The gradient
+    of a kernel of an archive is an adjoint that the archive has, and has no gradient itself.
     """
-    if not isinstance(kernel, Kernel):
+    if not isinstance(kernel, (Kernel, aot.Kernel)):
         raise TypeError(f"samite.torch.function() expects a kernel; {type(kernel).__name__} is given")
     return Function(kernel, outputs or {}, extents)

@@ -1,5 +1,6 @@
 #include "jax_calls.h"
 
+#include "archive.h"
 #include "kernel_object.h"
 #include "samite/jit/definition.h"
 #include "samite/jit/launch.h"
@@ -9,6 +10,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <random>
@@ -22,9 +24,15 @@ struct Callable {
     std::size_t first, count;
     bool is_array;
   };
+  struct Argument {
+    std::string name;
+    ScalarType type;
+    bool is_written, is_distinct;
+  };
   std::string name;
-  std::shared_ptr<jit::KernelDefinition> definition;
   std::vector<Parameter> parameters;
+  std::vector<Argument> arguments;  // of the launch
+  std::function<void(const Extents &, const LaunchOptions &, const std::vector<jit::OwnedArgument> &)> launch;
 };
 
 // Kept for the life of the process, as XLA keeps its programs.
@@ -71,9 +79,9 @@ class Call {
     if (on_cuda_) options.stream = stream_;
     std::vector<jit::OwnedArgument> arguments;
     for (const Callable::Parameter &parameter : callable->parameters) read(*callable, parameter, arguments);
-    separate(*callable->definition, arguments);
+    separate(*callable, arguments);
     const Extents launched(std::span(extents.data(), static_cast<std::size_t>(rank)), SourceLocation());
-    jit::launch_once(callable->definition, LaunchExtents(launched, SourceLocation()), options, jit::views(arguments));
+    callable->launch(launched, options, arguments);
   }
 
   // On CUDA: where XLA's buffers are, and the stream in whose order they are used.
@@ -119,13 +127,13 @@ class Call {
   }
 
   // XLA gives equal values one memory. A kernel that writes to one of them, or wants an array apart, gets a copy.
-  static void separate(const jit::KernelDefinition &definition, std::vector<jit::OwnedArgument> &arguments) {
+  static void separate(const Callable &callable, std::vector<jit::OwnedArgument> &arguments) {
     const auto is_apart = [&](std::size_t i) {
-      return (definition.written() >> i & 1) != 0 || definition.parameters()[i].distinct;
+      return callable.arguments[i].is_written || callable.arguments[i].is_distinct;
     };
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       AnyBuffer &mine = arguments[i].buffer;
-      if (!mine.valid() || (definition.written() >> i & 1) != 0) continue;
+      if (!mine.valid() || callable.arguments[i].is_written) continue;
       for (std::size_t j = 0; j < arguments.size(); ++j) {
         if (i == j || !(is_apart(i) || is_apart(j)) || !mine.overlaps(arguments[j].buffer)) continue;
         mine = mine.clone();
@@ -135,7 +143,7 @@ class Call {
   }
 
   std::uint64_t number(const Callable &callable, std::size_t index, const xla::Buffer &from) const {
-    const ir::Parameter &parameter = callable.definition->parameters()[index];
+    const Callable::Argument &parameter = callable.arguments[index];
     if (on_cuda_)
       throw UserError(callable.name + "(): the number '" + parameter.name +
                       "' is computed by JAX, so it is in the GPU's memory, and a launch needs it on the host: make it "
@@ -236,16 +244,43 @@ xla::Error *call_on_cpu(xla::Frame *frame) noexcept { return call(frame, false);
 xla::Error *call_on_cuda(xla::Frame *frame) noexcept { return call(frame, true); }
 
 // Under a random number, which no other process has: XLA keeps compiled programs on disk.
-std::int64_t add(const KernelObject &kernel) {
-  auto callable = std::make_shared<Callable>(Callable{kernel.name(), kernel.signature().definition(), {}});
-  for (const Parameter &each : kernel.signature().parameters())
-    callable->parameters.push_back({each.first, each.count, each.is_array});
+std::int64_t add(Callable callable) {
+  const auto kept = std::make_shared<const Callable>(std::move(callable));
   std::random_device random;
   const std::lock_guard lock(callables().mutex);
   for (;;) {
     const auto id = static_cast<std::int64_t>(std::uint64_t{random()} << 31 ^ random());
-    if (callables().all.try_emplace(id, callable).second) return id;
+    if (callables().all.try_emplace(id, kept).second) return id;
   }
+}
+
+std::int64_t add_kernel(const KernelObject &kernel) {
+  const std::shared_ptr<jit::KernelDefinition> definition = kernel.signature().definition();
+  Callable callable{.name = kernel.name(), .parameters = {}, .arguments = {}, .launch = {}};
+  for (const Parameter &each : kernel.signature().parameters())
+    callable.parameters.push_back({each.first, each.count, each.is_array});
+  for (std::size_t i = 0; i < definition->parameters().size(); ++i) {
+    const ir::Parameter &each = definition->parameters()[i];
+    callable.arguments.push_back({each.name, each.type, (definition->written() >> i & 1) != 0, each.distinct});
+  }
+  callable.launch = [definition](const Extents &extents, const LaunchOptions &options,
+                                 const std::vector<jit::OwnedArgument> &arguments) {
+    jit::launch_once(definition, LaunchExtents(extents, SourceLocation()), options, jit::views(arguments));
+  };
+  return add(std::move(callable));
+}
+
+std::int64_t add_archived(const ArchivedKernel &kernel) {
+  Callable callable{.name = kernel.name, .parameters = {}, .arguments = {}, .launch = {}};
+  for (const ArchivedKernel::Parameter &each : kernel.parameters) {
+    callable.parameters.push_back({callable.arguments.size(), 1, each.rank > 0});
+    callable.arguments.push_back({each.name, each.type, each.is_written, each.is_distinct});
+  }
+  callable.launch = [kernel](const Extents &extents, const LaunchOptions &options,
+                             const std::vector<jit::OwnedArgument> &arguments) {
+    kernel.launch(extents, arguments, options.stream);
+  };
+  return add(std::move(callable));
 }
 
 // The bits of a number, or of a tuple of them, as signed integers.
@@ -269,7 +304,8 @@ nb::object capsule(xla::Error *(*function)(xla::Frame *) noexcept) {
 
 void define_jax_calls(nb::module_ &module) {
   module.def("jax_targets", [] { return nb::make_tuple(capsule(&call_on_cpu), capsule(&call_on_cuda)); });
-  module.def("jax_kernel", &add, nb::arg("kernel"));
+  module.def("jax_kernel", &add_kernel, nb::arg("kernel"));
+  module.def("jax_kernel", &add_archived, nb::arg("kernel"));
   module.def("scalar_bits", &bits_of, nb::arg("kernel"), nb::arg("parameter"), nb::arg("value"));
 }
 

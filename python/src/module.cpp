@@ -1,4 +1,5 @@
 // The module samite._samite: kernels, launches, devices and errors. What is written in Python is in python/samite/.
+#include "archive.h"
 #include "description.h"
 #include "graph_object.h"
 #include "interface.h"
@@ -162,6 +163,7 @@ NB_MODULE(_samite, module) {
   define_ready(module);
   define_requirements(module);
   define_loading(module);
+  define_archive(module);
   define_jax_calls(module);
   define_interface(module);
 }
