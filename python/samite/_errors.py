@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable
 
 from ._samite import Parameter, UserError, called_at
 
@@ -13,22 +12,13 @@ def user_error(message: str) -> UserError:
     return UserError(message if where == "unknown location" else f"{message}\ncalled at {where}")
 
 
-class _Described(Protocol):
-    """A kernel, of a module or of an archive."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def parameters(self) -> Sequence[Parameter]: ...
-
-
-def check_outputs(function: str, kernel: _Described, outputs: Iterable[str]) -> None:
-    """UserError unless `outputs` names arrays that the kernel writes; `function` is what asked for it."""
-    known = {each.name: each for each in kernel.parameters}
-    for name in outputs:
-        if name not in known or not known[name].is_written:
+def check_outputs(function: str, name: str, parameters: Iterable[Parameter], outputs: Iterable[str]) -> None:
+    """UserError unless `outputs` names arrays that the kernel `name` writes; `function` is what asked for it."""
+    known = {each.name: each for each in parameters}
+    for output in outputs:
+        if output not in known or not known[output].is_written:
             raise user_error(
-                f"{function}({kernel.name}): outputs expects names of arrays that the kernel writes; {name!r} is given"
+                f"{function}({name}): outputs expects names of arrays that the kernel writes; {output!r} is given"
             )
 
 

@@ -210,7 +210,7 @@ class Function:
         deterministic: bool,
     ) -> None:
         self.name = kernel.name
-        check_outputs("samite.jax.function", kernel, outputs)
+        check_outputs("samite.jax.function", kernel.name, kernel.parameters, outputs)
         self.operation = _Operation(kernel, frozenset(outputs))
         if not self.operation.written:
             raise user_error(f"samite.jax.function({self.name}): the kernel writes no array, so there is no result")

@@ -221,7 +221,7 @@ class Function:
 
     def __init__(self, kernel: Kernel | aot.Kernel, outputs: Mapping[str, Shape], extents: Shape | None) -> None:
         self.name = kernel.name
-        check_outputs("samite.torch.function", kernel, outputs)
+        check_outputs("samite.torch.function", kernel.name, kernel.parameters, outputs)
         self.operation = _Operation(kernel, frozenset(outputs))
         if not self.operation.written:
             raise user_error(f"samite.torch.function({self.name}): the kernel writes no array, so there is no result")
