@@ -11,6 +11,7 @@ Tape records calls and runs their adjoints, Graph captures calls and replays the
 samite.matmul, grouped_mm, scaled_mm, scaled_grouped_mm, quantise, softmax, layer_norm, rms_norm, group_norm, cross_entropy,
 rotary and attention are there already.
 samite.torch and samite.jax make differentiable functions of kernels.
+samite.aot opens archives of kernels that were compiled ahead of time.
 """
 
 import sys
