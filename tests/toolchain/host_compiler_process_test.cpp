@@ -116,5 +116,19 @@ TEST_F(HostCompilerProcess, AMissingCompilerLibraryIsNamedWithItsPackage) {
   EXPECT_THAT(output, HasSubstr("apt-get install libclang-cpp22"));
 }
 
+// Its code would be kept under the keys of this library's own plug-in.
+TEST_F(HostCompilerProcess, APluginOfOtherSourcesIsRefused) {
+  Dl_info info{};
+  ASSERT_NE(dladdr(reinterpret_cast<const void *>(clang_plugin().compile), &info), 0);
+  std::string bytes = read_file(info.dli_fname);
+  const std::string hash = clang_plugin().sources;
+  const std::size_t at = bytes.find(hash);
+  ASSERT_NE(at, std::string::npos);
+  bytes.replace(at, hash.size(), std::string(hash.size(), '0'));
+  write_file(folder_.path() / "plugin.so", bytes);
+  const std::string output = run({"1."}, {{"SAMITE_CLANG_PLUGIN", folder_.path() / "plugin.so"}}, 1);
+  EXPECT_THAT(output, HasSubstr("plugin.so was built from other sources than this library"));
+}
+
 }  // namespace
 }  // namespace samite
