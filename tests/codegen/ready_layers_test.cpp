@@ -1,0 +1,151 @@
+// Operations of networks that read indices (samite/ops/) as CUDA's text: run on the host beside the CPU's, and compiled
+// by NVIDIA's compiler.
+#include "samite/jit/definition.h"
+#include "samite/ops/packed_attention.h"
+#include "samite/ops/paged_attention.h"
+#include "tests/codegen/cuda_tile_kernel.h"
+
+#include <cmath>
+#include <variant>
+
+namespace samite::test {
+namespace {
+
+using Extents64 = std::vector<long long>;
+constexpr ops::PlanDevice hopper_device{90, 132};
+
+// An argument of a launch: an array of given numbers, or of its own ones, or a number.
+struct GivenArray {
+  Extents64 extents;
+  std::vector<std::int32_t> integers = {};  // for arrays of int32
+};
+using Given = std::variant<GivenArray, float, std::int32_t>;
+
+template <class T>
+std::vector<T> own_values(const Extents64 &extents, std::size_t seed) {
+  long long count = 1;
+  for (const long long extent : extents) count *= extent;
+  std::vector<T> values;
+  for (long long i = 0; i < count; ++i)
+    values.push_back(static_cast<T>(static_cast<float>(std::sin(double((i + 1) * (long(seed) + 3) % 1013)))));
+  return values;
+}
+
+struct LaunchOnHost {
+  std::vector<std::vector<half>> halves;
+  std::vector<std::vector<float>> floats;
+  std::vector<std::vector<std::int8_t>> bytes;
+  std::vector<std::vector<std::int32_t>> integers;
+
+  LaunchOnHost(const ops::PlannedLaunch &planned, const std::vector<Given> &given, bool cuda) {
+    const ir::Kernel &kernel = planned.kernel->forward();
+    halves.reserve(given.size()), floats.reserve(given.size());
+    bytes.reserve(given.size()), integers.reserve(given.size());
+    std::vector<Argument> arguments;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      if (const auto *number = std::get_if<float>(&given[i])) {
+        arguments.push_back(scalar(*number));
+      } else if (const auto *integer = std::get_if<std::int32_t>(&given[i])) {
+        arguments.push_back(scalar(*integer));
+      } else {
+        const GivenArray &of = std::get<GivenArray>(given[i]);
+        switch (kernel.parameters[i].type) {
+          case ScalarType::Float16: add(halves, own_values<half>(of.extents, i), of, arguments); break;
+          case ScalarType::Int8: {
+            std::vector<std::int8_t> values;
+            for (const float value : own_values<float>(of.extents, i))
+              values.push_back(static_cast<std::int8_t>(std::lround(value * 100)));
+            add(bytes, values, of, arguments);
+            break;
+          }
+          case ScalarType::Int32:
+            add(integers,
+                of.integers.empty() ? std::vector<std::int32_t>(own_values<float>(of.extents, i).size()) : of.integers,
+                of, arguments);
+            break;
+          default: add(floats, own_values<float>(of.extents, i), of, arguments);
+        }
+      }
+    }
+    const Extents64 blocks{planned.blocks.begin(), planned.blocks.end()};
+    if (cuda)
+      CudaOnHost(kernel, cuda_options(), false, 1).run(blocks, arguments);
+    else
+      CompiledKernel(kernel).run(blocks, arguments);
+  }
+
+ private:
+  template <class T>
+  static void add(std::vector<std::vector<T>> &arrays, std::vector<T> values, const GivenArray &of,
+                  std::vector<Argument> &arguments) {
+    arguments.push_back(array(arrays.emplace_back(std::move(values)), of.extents));
+  }
+};
+
+void expect_same_layer(const ops::PlannedLaunch &planned, const std::vector<Given> &given, double tolerance) {
+  SCOPED_TRACE(planned.kernel->name());
+  const LaunchOnHost expected(planned, given, false), actual(planned, given, true);
+  const auto compare = [&](const auto &of_cpu, const auto &of_cuda) {
+    for (std::size_t a = 0; a < of_cpu.size(); ++a)
+      for (std::size_t i = 0; i < of_cpu[a].size(); ++i)
+        ASSERT_NEAR(static_cast<double>(static_cast<float>(of_cuda[a][i])),
+                    static_cast<double>(static_cast<float>(of_cpu[a][i])), tolerance)
+            << a << ' ' << i;
+  };
+  compare(expected.halves, actual.halves);
+  compare(expected.floats, actual.floats);
+  compare(expected.integers, actual.integers);
+}
+
+// Sequences that end within a tile, an empty one, and two heads of q for each of k.
+TEST(ReadyLayers, PackedAttentionAndItsAdjointOnCuda) {
+  const GivenArray q{{2, 70, 16}}, k{{1, 60, 16}}, rows{{2, 70}};
+  const GivenArray q_offsets{{4}, {0, 3, 3, 70}}, k_offsets{{4}, {0, 20, 21, 60}};
+  const auto planned =
+      ops::packed_attention_launches(ScalarType::Float16, {3, 2, 70, 16, 60, 2}, {.add_gradients = true}, {80, 108});
+  constexpr std::int32_t before = 1 << 30;
+  expect_same_layer(planned.forward, {q, k, k, q_offsets, k_offsets, q, rows, 0.25f, before, 0}, 4e-3);
+  expect_same_layer(planned.row_products, {q, q, rows, rows}, 1e-5);
+  expect_same_layer(planned.of_queries, {q, k, k, q_offsets, k_offsets, rows, rows, q, q, 0.25f, before, 0}, 4e-2);
+  expect_same_layer(planned.of_keys, {q, k, k, q_offsets, k_offsets, rows, rows, q, k, k, 0.25f, before, 0}, 4e-2);
+}
+
+TEST(ReadyLayers, PagedAttentionOnCuda) {
+  const auto planned = ops::paged_attention_launches(ScalarType::Float16, {2, 4, 1, 16, 16, 3, 2}, 2, hopper_device);
+  const GivenArray q{{2, 4, 1, 16}}, pages{{7, 2, 16, 16}}, table{{2, 3}, {5, 0, -1, 6, 2, 3}}, lengths{{2}, {20, 48}};
+  const GivenArray results{{2, 8, 1, 16}}, sums{{2, 8, 1}}, row_sums{{2, 4, 1}};
+  expect_same_layer(planned.parts, {q, pages, pages, table, lengths, results, sums, 0.25f, 1 << 30}, 4e-3);
+  expect_same_layer(planned.combine, {results, sums, q, row_sums}, 2e-3);
+}
+
+class ReadyLayersCompiled : public CudaCompilerTest {};
+
+// Spills no more than a few registers, and needs no more shared memory than a block can have.
+void expect_layer_compiles(const ops::PlannedLaunch &planned) {
+  const ir::Kernel &kernel = planned.kernel->forward();
+  SCOPED_TRACE(kernel.name);
+  codegen::EmitOptions options = cuda_options();
+  for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = true;
+  const codegen::EmittedSource source = emit_for_cuda(kernel, options);
+  const auto report =
+      compile_cuda({.name = kernel.name, .text = source.text}, codegen::cuda_prelude(source.text), "sm_90a")
+          .image->report();
+  if (std::getenv("SAMITE_TEST_SHOW"))
+    fmt::print("{}: {}, {} B planned\n", kernel.name, report.to_string(), source.tile_memory.bytes);
+  EXPECT_LE(source.tile_memory.bytes, 227 << 10);
+  EXPECT_LE(report.kernels.at(0).spill_store_bytes, 16u);
+}
+
+TEST_F(ReadyLayersCompiled, AttentionOfSequencesAndPages) {
+  const auto packed = ops::packed_attention_launches(ScalarType::BFloat16, {8, 8, 8000, 128, 8000, 4},
+                                                     {.add_gradients = true}, hopper_device);
+  for (const ops::PlannedLaunch &planned : {packed.forward, packed.row_products, packed.of_queries, packed.of_keys})
+    expect_layer_compiles(planned);
+  const auto paged =
+      ops::paged_attention_launches(ScalarType::BFloat16, {8, 32, 1, 128, 64, 100, 4}, std::nullopt, hopper_device);
+  EXPECT_GT(paged.part_count, 1);
+  for (const ops::PlannedLaunch &planned : {paged.parts, paged.combine}) expect_layer_compiles(planned);
+}
+
+}  // namespace
+}  // namespace samite::test
