@@ -1,6 +1,7 @@
 // Operations of networks that read indices (samite/ops/) as CUDA's text: run on the host beside the CPU's, and compiled
 // by NVIDIA's compiler.
 #include "samite/jit/definition.h"
+#include "samite/ops/convolution.h"
 #include "samite/ops/packed_attention.h"
 #include "samite/ops/paged_attention.h"
 #include "tests/codegen/cuda_tile_kernel.h"
@@ -118,6 +119,25 @@ TEST(ReadyLayers, PagedAttentionOnCuda) {
   expect_same_layer(planned.combine, {results, sums, q, row_sums}, 2e-3);
 }
 
+// Strides, so that a place of x meets some places of the kernel only; two groups; and sums in parts.
+TEST(ReadyLayers, ConvolutionAndItsAdjointOnCuda) {
+  const ops::ConvolutionShape shape{20, 2, 4, 3, {9, 10, 1}, {3, 2, 1}, {5, 5, 1}, {2, 2, 1}};
+  const auto planned = ops::convolution_launches(ScalarType::Float16, shape, true, true, hopper_device);
+  EXPECT_EQ(planned.part_count, 2);
+  const GivenArray x{{20, 9, 10, 8}}, weights{{6, 3, 2, 4}}, bias{{6}}, y{{20, 5, 5, 6}};
+  const GivenArray parts{{6 * planned.part_count, 3, 2, 4}}, bias_parts{{planned.part_count, 6}};
+  const auto with_places = [](std::vector<Given> given) {
+    for (const std::int32_t place : {1, 0, 0, 1, 1, 1}) given.push_back(place);
+    return given;
+  };
+  expect_same_layer(planned.forward, with_places({x, weights, bias, y}), 1e-2);
+  expect_same_layer(planned.of_x, with_places({y, weights, x}), 1e-2);
+  expect_same_layer(planned.weight_parts, with_places({x, y, parts}), 1e-4);
+  expect_same_layer(planned.of_weights, {parts, weights}, 1e-2);
+  expect_same_layer(planned.bias_parts, {y, bias_parts}, 1e-4);
+  expect_same_layer(planned.of_bias, {bias_parts, bias}, 1e-2);
+}
+
 class ReadyLayersCompiled : public CudaCompilerTest {};
 
 // Spills no more than a few registers, and needs no more shared memory than a block can have.
@@ -145,6 +165,13 @@ TEST_F(ReadyLayersCompiled, AttentionOfSequencesAndPages) {
       ops::paged_attention_launches(ScalarType::BFloat16, {8, 32, 1, 128, 64, 100, 4}, std::nullopt, hopper_device);
   EXPECT_GT(paged.part_count, 1);
   for (const ops::PlannedLaunch &planned : {paged.parts, paged.combine}) expect_layer_compiles(planned);
+}
+
+TEST_F(ReadyLayersCompiled, Convolutions) {
+  const ops::ConvolutionShape shape{8, 1, 128, 256, {56, 56, 1}, {3, 3, 1}, {28, 28, 1}, {2, 2, 1}};
+  const auto planned = ops::convolution_launches(ScalarType::BFloat16, shape, true, true, hopper_device);
+  for (const ops::PlannedLaunch &launch : {planned.forward, planned.of_x, planned.weight_parts, planned.of_weights})
+    expect_layer_compiles(launch);
 }
 
 }  // namespace
