@@ -2,6 +2,7 @@
 // by NVIDIA's compiler.
 #include "samite/jit/definition.h"
 #include "samite/ops/convolution.h"
+#include "samite/ops/experts.h"
 #include "samite/ops/packed_attention.h"
 #include "samite/ops/paged_attention.h"
 #include "tests/codegen/cuda_tile_kernel.h"
@@ -138,6 +139,22 @@ TEST(ReadyLayers, ConvolutionAndItsAdjointOnCuda) {
   expect_same_layer(planned.of_bias, {bias_parts, bias}, 1e-2);
 }
 
+TEST(ReadyLayers, StepsOfExpertsOnCuda) {
+  const auto planned = ops::expert_launches(ScalarType::Float16, {70, 5, 2, 40}, true, hopper_device);
+  const GivenArray logits{{70, 5}}, weights{{70, 2}}, x{{70, 40}}, rows{{140, 40}}, flat_weights{{140}};
+  std::vector<std::int32_t> numbers, order;
+  for (int i = 0; i < 140; ++i) numbers.push_back(i * 7 % 5), order.push_back(i * 3 % 140);
+  const GivenArray experts{{70, 2}, numbers}, flat{{140}, numbers}, entries{{140}, order}, places{{70, 2}, order};
+  expect_same_layer(planned.choose, {logits, GivenArray{{70, 2}}, weights}, 1e-5);
+  expect_same_layer(planned.order, {flat, GivenArray{{140}}, GivenArray{{140}}, GivenArray{{6}}}, 0);
+  expect_same_layer(planned.of_logits, {logits, experts, weights, logits}, 4e-3);
+  expect_same_layer(planned.dispatch, {x, entries, GivenArray{{1}}, rows}, 0);
+  expect_same_layer(planned.of_x, {rows, places, GivenArray{{1, 1}}, x}, 4e-3);
+  expect_same_layer(planned.combine, {rows, places, weights, x}, 4e-3);
+  expect_same_layer(planned.of_rows, {x, entries, flat_weights, rows}, 4e-3);
+  expect_same_layer(planned.of_weights, {x, rows, places, weights}, 1e-4);
+}
+
 class ReadyLayersCompiled : public CudaCompilerTest {};
 
 // Spills no more than a few registers, and needs no more shared memory than a block can have.
@@ -165,6 +182,13 @@ TEST_F(ReadyLayersCompiled, AttentionOfSequencesAndPages) {
       ops::paged_attention_launches(ScalarType::BFloat16, {8, 32, 1, 128, 64, 100, 4}, std::nullopt, hopper_device);
   EXPECT_GT(paged.part_count, 1);
   for (const ops::PlannedLaunch &planned : {paged.parts, paged.combine}) expect_layer_compiles(planned);
+}
+
+TEST_F(ReadyLayersCompiled, StepsOfExperts) {
+  const auto planned = ops::expert_launches(ScalarType::BFloat16, {8192, 64, 8, 2048}, true, hopper_device);
+  for (const ops::PlannedLaunch &launch : {planned.choose, planned.order, planned.of_logits, planned.dispatch,
+                                           planned.of_x, planned.combine, planned.of_weights})
+    expect_layer_compiles(launch);
 }
 
 TEST_F(ReadyLayersCompiled, Convolutions) {
