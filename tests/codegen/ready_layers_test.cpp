@@ -3,6 +3,7 @@
 #include "samite/jit/definition.h"
 #include "samite/ops/convolution.h"
 #include "samite/ops/experts.h"
+#include "samite/ops/integer_weights.h"
 #include "samite/ops/packed_attention.h"
 #include "samite/ops/paged_attention.h"
 #include "tests/codegen/cuda_tile_kernel.h"
@@ -33,16 +34,26 @@ std::vector<T> own_values(const Extents64 &extents, std::size_t seed) {
   return values;
 }
 
+// Of all values of a byte.
+template <class T>
+std::vector<T> own_integers(const Extents64 &extents, std::size_t seed) {
+  std::vector<T> values;
+  for (const float value : own_values<float>(extents, seed))
+    values.push_back(static_cast<T>(std::lround(value * 127) + (std::same_as<T, std::uint8_t> ? 128 : 0)));
+  return values;
+}
+
 struct LaunchOnHost {
   std::vector<std::vector<half>> halves;
   std::vector<std::vector<float>> floats;
   std::vector<std::vector<std::int8_t>> bytes;
+  std::vector<std::vector<std::uint8_t>> pairs;
   std::vector<std::vector<std::int32_t>> integers;
 
   LaunchOnHost(const ops::PlannedLaunch &planned, const std::vector<Given> &given, bool cuda) {
     const ir::Kernel &kernel = planned.kernel->forward();
     halves.reserve(given.size()), floats.reserve(given.size());
-    bytes.reserve(given.size()), integers.reserve(given.size());
+    bytes.reserve(given.size()), pairs.reserve(given.size()), integers.reserve(given.size());
     std::vector<Argument> arguments;
     for (std::size_t i = 0; i < given.size(); ++i) {
       if (const auto *number = std::get_if<float>(&given[i])) {
@@ -53,13 +64,8 @@ struct LaunchOnHost {
         const GivenArray &of = std::get<GivenArray>(given[i]);
         switch (kernel.parameters[i].type) {
           case ScalarType::Float16: add(halves, own_values<half>(of.extents, i), of, arguments); break;
-          case ScalarType::Int8: {
-            std::vector<std::int8_t> values;
-            for (const float value : own_values<float>(of.extents, i))
-              values.push_back(static_cast<std::int8_t>(std::lround(value * 100)));
-            add(bytes, values, of, arguments);
-            break;
-          }
+          case ScalarType::Int8: add(bytes, own_integers<std::int8_t>(of.extents, i), of, arguments); break;
+          case ScalarType::UInt8: add(pairs, own_integers<std::uint8_t>(of.extents, i), of, arguments); break;
           case ScalarType::Int32:
             add(integers,
                 of.integers.empty() ? std::vector<std::int32_t>(own_values<float>(of.extents, i).size()) : of.integers,
@@ -96,6 +102,8 @@ void expect_same_layer(const ops::PlannedLaunch &planned, const std::vector<Give
   };
   compare(expected.halves, actual.halves);
   compare(expected.floats, actual.floats);
+  compare(expected.bytes, actual.bytes);
+  compare(expected.pairs, actual.pairs);
   compare(expected.integers, actual.integers);
 }
 
@@ -155,6 +163,18 @@ TEST(ReadyLayers, StepsOfExpertsOnCuda) {
   expect_same_layer(planned.of_weights, {x, rows, places, weights}, 1e-4);
 }
 
+TEST(ReadyLayers, IntegerWeightsOnCuda) {
+  const ops::IntegerWeightShape shape{20, 70, 96, 3};
+  const GivenArray a{{20, 96}}, scales{{70, 3}}, bias{{70}}, c{{20, 70}}, w{{70, 96}};
+  for (const int bits : {8, 4}) {
+    const GivenArray weights{{70, bits == 8 ? 96 : 48}};
+    const auto planned = ops::integer_weight_launches(
+        {ScalarType::Float16, bits, bits == 4, true, ops::Activation::silu}, shape, hopper_device);
+    expect_same_layer(planned.product, {a, weights, scales, scales, bias, c}, bits == 8 ? 1.0 : 0.1);
+    expect_same_layer(planned.quantisation, {w, weights, scales}, 0);
+  }
+}
+
 class ReadyLayersCompiled : public CudaCompilerTest {};
 
 // Spills no more than a few registers, and needs no more shared memory than a block can have.
@@ -189,6 +209,14 @@ TEST_F(ReadyLayersCompiled, StepsOfExperts) {
   for (const ops::PlannedLaunch &launch : {planned.choose, planned.order, planned.of_logits, planned.dispatch,
                                            planned.of_x, planned.combine, planned.of_weights})
     expect_layer_compiles(launch);
+}
+
+TEST_F(ReadyLayersCompiled, IntegerWeights) {
+  for (const int bits : {8, 4}) {
+    const auto planned = ops::integer_weight_launches({ScalarType::BFloat16, bits, true, true, ops::Activation::silu},
+                                                      {64, 4096, 4096, 32}, hopper_device);
+    for (const ops::PlannedLaunch &launch : {planned.product, planned.quantisation}) expect_layer_compiles(launch);
+  }
 }
 
 TEST_F(ReadyLayersCompiled, Convolutions) {
