@@ -3,6 +3,7 @@
 #include "samite/jit/definition.h"
 #include "samite/ops/convolution.h"
 #include "samite/ops/experts.h"
+#include "samite/ops/fourier.h"
 #include "samite/ops/integer_weights.h"
 #include "samite/ops/packed_attention.h"
 #include "samite/ops/paged_attention.h"
@@ -175,6 +176,17 @@ TEST(ReadyLayers, IntegerWeightsOnCuda) {
   }
 }
 
+TEST(ReadyLayers, FourierTransformsOnCuda) {
+  const auto short_ones = ops::fft_launches(ScalarType::Float32, 20, 24, {.add = true}, hopper_device);
+  const GivenArray x{{20, 24, 2}};
+  expect_same_layer(short_ones.last, {x, x, 0.5f}, 1e-4);
+  const auto long_ones = ops::fft_launches(ScalarType::Float32, 2, 5000, {.inverse = true}, hopper_device);
+  ASSERT_EQ(long_ones.n1 * long_ones.n2, 5000);
+  const GivenArray matrices{{2, long_ones.n1, long_ones.n2, 2}}, steps{{2, long_ones.n2, long_ones.n1, 2}};
+  expect_same_layer(*long_ones.first, {matrices, steps}, 1e-5);
+  expect_same_layer(long_ones.last, {steps, steps, 2.0f}, 1e-5);
+}
+
 class ReadyLayersCompiled : public CudaCompilerTest {};
 
 // Spills no more than a few registers, and needs no more shared memory than a block can have.
@@ -217,6 +229,12 @@ TEST_F(ReadyLayersCompiled, IntegerWeights) {
                                                       {64, 4096, 4096, 32}, hopper_device);
     for (const ops::PlannedLaunch &launch : {planned.product, planned.quantisation}) expect_layer_compiles(launch);
   }
+}
+
+TEST_F(ReadyLayersCompiled, FourierTransforms) {
+  expect_layer_compiles(ops::fft_launches(ScalarType::Float32, 1000, 4096, {}, hopper_device).last);
+  const auto planned = ops::fft_launches(ScalarType::Float32, 16, 1 << 20, {}, hopper_device);
+  for (const ops::PlannedLaunch &launch : {*planned.first, planned.last}) expect_layer_compiles(launch);
 }
 
 TEST_F(ReadyLayersCompiled, Convolutions) {
