@@ -45,7 +45,7 @@ struct RoutingOptions {
   std::optional<Stream> stream = {};  // default: the standard stream of the arrays' device
 };
 
-// The logits (tokens, experts) are of half, bfloat16, float or double. Of equal ones the first experts are chosen. On a
+// The logits (tokens, experts) are of half, bfloat16, float or double. Among equal logits the first are chosen. On a
 // tape the weights' gradient goes to the logits. UserError if shapes or types do not match, DeviceError as for a
 // launch; so for the functions below.
 void route(const AnyBuffer &logits, const Routing &routing, const RoutingOptions &options = {},
