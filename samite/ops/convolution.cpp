@@ -70,8 +70,9 @@ ConvolutionPlan plan_of(ScalarType type, const ConvolutionShape &shape, Part par
                      width = part == Part::of_x ? detail::ceil_div(shape.x[1], shape.stride[1]) : shape.y[1];
   std::tie(plan.height, plan.width) = box_of(height, width, 64);
   const bool cpu = device.is_cpu();
-  // Products on the CPU have columns of whole registers, and any number of terms; tensor cores take 16 of each.
-  const std::int64_t results = 16, terms = cpu ? 1 : 16, most = cpu || size_of(type) == 2 ? 64 : 32;
+  // Products on the CPU have columns of whole registers. They take any number of terms, but kernels with few different
+  // ones share their products. Tensor cores take 16 of each.
+  const std::int64_t results = 16, terms = cpu ? 4 : 16, most = cpu || size_of(type) == 2 ? 64 : 32;
   plan.outputs = tile_of_group(shape.outputs, most, shape.groups, part == Part::of_x ? terms : results);
   plan.channels = tile_of_group(shape.channels, most, shape.groups, part == Part::forward ? terms : results);
   plan.groups = number(shape.groups);
