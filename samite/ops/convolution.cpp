@@ -93,8 +93,9 @@ int part_count(const ConvolutionShape &shape, const ConvolutionPlan &plan, const
       shape.groups * plan.output_tiles() * plan.channel_tiles() * shape.kernel[0] * shape.kernel[1] * shape.kernel[2];
   const std::int64_t boxes =
       shape.batches * shape.y[2] * detail::ceil_div(shape.y[0], plan.height) * detail::ceil_div(shape.y[1], plan.width);
-  return static_cast<int>(std::clamp<std::int64_t>(2 * device.multiprocessors / std::max<std::int64_t>(blocks, 1), 1,
-                                                   std::max<std::int64_t>(boxes / fewest_boxes, 1)));
+  return static_cast<int>(
+      std::clamp<std::int64_t>(std::int64_t{2} * device.multiprocessors / std::max<std::int64_t>(blocks, 1), 1,
+                               std::max<std::int64_t>(boxes / fewest_boxes, 1)));
 }
 
 // Checks the arrays' shapes and types.

@@ -77,7 +77,7 @@ struct PackedAttentionKernels {
           const In &q, const In &k, const Int &before, const Int &behind, bool of_keys)
         : plan(plan), head(index[0]), before(before), behind(behind) {
       const SourceLocation where = std::source_location::current();
-      const Int number = index[1];
+      const Int &number = index[1];
       if (plan.search.checked) {
         check_offsets(std::string(name) + ", q_offsets", q_offsets, number, head, q.extent(1), where);
         check_offsets(std::string(name) + ", k_offsets", k_offsets, number, head, k.extent(1), where);
@@ -124,7 +124,7 @@ struct PackedAttentionKernels {
               Tile<S> sum = tile::zeros<S>({plan.queries, 1});
               Tile<S> weighted = tile::zeros<S>({plan.queries, plan.size});
               const auto [first, last] = block.key_tiles();
-              for (Int j : range(first, last, pipelined(plan.stages))) {
+              for (const Int &j : range(first, last, pipelined(plan.stages))) {
                 const Int key = j * plan.keys;
                 const Tile<T> keys = tile::load_at(k, {key_head, block.first_key + key, 0}, {plan.keys, plan.size});
                 const Tile<S> products = select(block.seen(query, key, false),
@@ -185,7 +185,7 @@ struct PackedAttentionKernels {
           const Number scale_of_powers = scale * binary_logarithm_of_e;
           Tile<S> gradient = tile::zeros<S>({plan.queries, plan.size});
           const auto [first, last] = block.key_tiles();
-          for (Int j : range(first, last, pipelined(plan.stages))) {
+          for (const Int &j : range(first, last, pipelined(plan.stages))) {
             const Int key = j * plan.keys;
             const Tile<T> keys = rows_of(k, key_head, block.first_key, key, block.keys, plan.keys, plan.size),
                           values = rows_of(v, key_head, block.first_key, key, block.keys, plan.keys, plan.size);

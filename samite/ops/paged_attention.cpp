@@ -154,7 +154,7 @@ int part_count(const PagedAttentionShape &shape, int keys, const PlanDevice &dev
   const std::int64_t blocks = std::max<std::int64_t>(shape.sequences * (shape.heads / shape.heads_of_key), 1);
   const std::int64_t tiles = shape.most_pages * (shape.page_rows / keys);
   if (device.is_cpu()) return 1;
-  return static_cast<int>(std::clamp<std::int64_t>(2 * device.multiprocessors / blocks, 1,
+  return static_cast<int>(std::clamp<std::int64_t>(std::int64_t{2} * device.multiprocessors / blocks, 1,
                                                    std::max<std::int64_t>(tiles / fewest_tiles, 1)));
 }
 
