@@ -5,6 +5,7 @@
 //   Tile<float> picked = tile::gather(a, {rows, columns});                // a(rows(e), columns(e)) for each element e
 //   Tile<float> chosen = tile::gather_rows(table, tokens, {0}, {64});     // whole rows: 64 columns of each
 //   Tile<std::int32_t> old = tile::atomic_max(best, {bins}, scores);      // the elements before
+//   tile::atomic_add(c, {0, j}, turned, {.order = {1, 0}});               // through a view, as for load_view
 //
 // Masks and indices fit the tile as operands do: extents of 1 are repeated, and numbers combine with any tile. What is
 // at an index outside of the array reads zero, and is not stored.
@@ -233,29 +234,41 @@ void scatter_add_rows(const Array<T, Rank> &array, const Tile<I> &rows, lang::In
   lang::add_tile(array.index(where), places.indices, lang::value_for(places, value.value(where), where), where);
 }
 
-// Atomic steps on the elements of tile `number` of the array, or at tiles of indices, where the mask is true if there
-// is one. They return what was there before, and zero for what is outside or masked.
-#define SAMITE_TILE_ATOMIC(name, op, condition, expected)                                                         \
-  template <class T, int Rank>                                                                                    \
-  Tile<std::remove_const_t<T>> name(const Array<T, Rank> &array, lang::Indices number,                            \
-                                    const Tile<std::remove_const_t<T>> &value,                                    \
-                                    SourceLocation where = std::source_location::current()) {                     \
-    static_assert(condition<std::remove_const_t<T>>, "tile::" #name " is for arrays of " expected);               \
-    lang::refuse_read_only<T>();                                                                                  \
-    return Tile<std::remove_const_t<T>>::adopt(                                                                   \
-        lang::atomic_on_tiles(ir::Op::op, array.index(where),                                                     \
-                              {lang::tile_origin(number, value.type(), Rank, true, where), value.type().shape()}, \
-                              {value.value(where)}, where));                                                      \
-  }                                                                                                               \
-  template <class T, int Rank>                                                                                    \
-  Tile<std::remove_const_t<T>> name(const Array<T, Rank> &array, const lang::ElementIndices &indices,             \
-                                    const TileOperand<std::remove_const_t<T>> &value,                             \
-                                    const std::optional<Tile<bool>> &mask = std::nullopt,                         \
-                                    SourceLocation where = std::source_location::current()) {                     \
-    static_assert(condition<std::remove_const_t<T>>, "tile::" #name " is for arrays of " expected);               \
-    lang::refuse_read_only<T>();                                                                                  \
-    return Tile<std::remove_const_t<T>>::adopt(                                                                   \
-        lang::atomic_at(ir::Op::op, array.index(where), Rank, indices, {value.value()}, mask, where));            \
+// Atomic steps on the elements of tile `number` of the array, or from element `first` on as a view says, or at tiles of
+// indices, where the mask is true if there is one. They return what was there before, and zero for what is outside or
+// masked.
+#define SAMITE_TILE_ATOMIC(name, op, condition, expected)                                                          \
+  template <class T, int Rank>                                                                                     \
+  Tile<std::remove_const_t<T>> name(const Array<T, Rank> &array, lang::Indices number,                             \
+                                    const Tile<std::remove_const_t<T>> &value,                                     \
+                                    SourceLocation where = std::source_location::current()) {                      \
+    static_assert(condition<std::remove_const_t<T>>, "tile::" #name " is for arrays of " expected);                \
+    lang::refuse_read_only<T>();                                                                                   \
+    return Tile<std::remove_const_t<T>>::adopt(                                                                    \
+        lang::atomic_on_tiles(ir::Op::op, array.index(where),                                                      \
+                              {lang::tile_origin(number, value.type(), Rank, true, where), value.type().shape()},  \
+                              {value.value(where)}, where));                                                       \
+  }                                                                                                                \
+  template <class T, int Rank>                                                                                     \
+  Tile<std::remove_const_t<T>> name(const Array<T, Rank> &array, lang::Indices first,                              \
+                                    const Tile<std::remove_const_t<T>> &value, const View &view,                   \
+                                    SourceLocation where = std::source_location::current()) {                      \
+    static_assert(condition<std::remove_const_t<T>>, "tile::" #name " is for arrays of " expected);                \
+    lang::refuse_read_only<T>();                                                                                   \
+    return Tile<std::remove_const_t<T>>::adopt(lang::atomic_on_tiles(                                              \
+        ir::Op::op, array.index(where),                                                                            \
+        {lang::view_origin(first, value.type(), Rank, view.steps, view.order, true, where), value.type().shape()}, \
+        {value.value(where)}, where));                                                                             \
+  }                                                                                                                \
+  template <class T, int Rank>                                                                                     \
+  Tile<std::remove_const_t<T>> name(const Array<T, Rank> &array, const lang::ElementIndices &indices,              \
+                                    const TileOperand<std::remove_const_t<T>> &value,                              \
+                                    const std::optional<Tile<bool>> &mask = std::nullopt,                          \
+                                    SourceLocation where = std::source_location::current()) {                      \
+    static_assert(condition<std::remove_const_t<T>>, "tile::" #name " is for arrays of " expected);                \
+    lang::refuse_read_only<T>();                                                                                   \
+    return Tile<std::remove_const_t<T>>::adopt(                                                                    \
+        lang::atomic_at(ir::Op::op, array.index(where), Rank, indices, {value.value()}, mask, where));             \
   }
 SAMITE_TILE_ATOMIC(atomic_add, AtomicAdd, lang::adds_up, "numbers, not of bool")
 SAMITE_TILE_ATOMIC(atomic_min, AtomicMin, lang::adds_up, "numbers, not of bool")

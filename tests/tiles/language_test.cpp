@@ -386,6 +386,29 @@ TEST(TileLanguage, AtomicStepsWithTheElementsBefore) {
   EXPECT_THAT(std::vector(before.begin() + 30, before.end()), ElementsAre(1, 1, 3, 0, 3, 4));
 }
 
+// Every other row of the transpose; and all rows to one, which they all add to.
+TEST(TileLanguage, AtomicStepsThroughViews) {
+  TileKernel step{"step",
+                  {"y", "sums", "old", "x"},
+                  [](Array<double, 2> y, Array<double, 2> sums, Array<double, 2> old, Array<const double, 2> x) {
+                    const Tile<double> t = tile::load(x, {0, 0}, {2, 3});
+                    tile::store(old, {0, 0}, tile::atomic_max(y, {0, 1}, t, {.steps = {2, 2}, .order = {1, 0}}));
+                    tile::atomic_add(sums, {0, 1}, t, {.steps = {0, 1}});
+                  }};
+  const auto y = buffer<double>({6, 4}, std::vector<double>(24, 3.5)), old = poisoned<double>({2, 3});
+  const auto sums = buffer<double>({1, 3}, {1, 1, 1}, Gradient::tracked),
+             x = buffer<double>({2, 3}, {1, 2, 3, 4, 5, 6}, Gradient::tracked);
+  step.launch({1}, y, sums, old, x);
+  std::vector<double> of_y(24, 3.5);
+  of_y[3] = 4, of_y[2 * 4 + 3] = 5, of_y[4 * 4 + 3] = 6;  // of row 1 of x, in column 1 + 2
+  expect_near(y, of_y, 0);
+  expect_near(old, std::vector<double>(6, 3.5), 0);
+  expect_near(sums, {1, 6, 8}, 0);  // what is outside is left out
+  sums.gradient().fill(2);
+  step.launch({1}, {.direction = Direction::adjoint}, y, sums, old, x);
+  expect_near(x.gradient(), {2, 2, 0, 2, 2, 0}, 0);
+}
+
 TEST(TileLanguage, Control) {
   TileKernel control{"control", {"y", "x", "last"}, [](Array<double, 1> y, Array<const double, 1> x, Int last) {
                        if_(block_index() > last, [&] { return_(); });
