@@ -130,6 +130,8 @@ Operation rms_norm(Drawing &draw);
 Operation cross_entropy(Drawing &draw);
 Operation rotary(Drawing &draw);
 Operation group_norm(Drawing &draw);
+// Of tests/ops/random_convolution.cpp.
+Operation convolution(Drawing &draw);
 // Of tests/ops/random_attention.cpp.
 Operation masked_attention(Drawing &draw);
 

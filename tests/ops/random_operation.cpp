@@ -561,7 +561,7 @@ double least_of(ScalarType type) {
 
 Operation random_operation(std::uint32_t seed, std::int64_t most) {
   Drawing draw(seed, most);
-  switch (draw.below(12)) {
+  switch (draw.below(13)) {
     case 0: return softmax(draw);
     case 1: return layer_norm(draw);
     case 2: return quantise(draw);
@@ -573,6 +573,7 @@ Operation random_operation(std::uint32_t seed, std::int64_t most) {
     case 8: return rotary(draw);
     case 9: return group_norm(draw);
     case 10: return masked_attention(draw);
+    case 11: return convolution(draw);
     default: return attention(draw);
   }
 }
