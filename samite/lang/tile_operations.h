@@ -335,15 +335,66 @@ Tile<lang::Accumulator<T>> matmul(const Tile<T> &a, const Tile<T> &b, Transposes
                                              precision == Precision::tf32, where));
 }
 
-// Factors of two types.
-template <Scalar A, Scalar B, class... More>
-  requires(!std::same_as<A, B>)
-void matmul(const Tile<A> &, const Tile<B> &, More &&...) {
-  static_assert(std::same_as<A, B>,
-                "matmul: both factors have one type; tile::cast one of them. Factors of half and bfloat16 are added up "
-                "in float or their own type, those of f8e4m3 and f8e5m2 in float, those of 8 and 16 bit integers in "
-                "int32 or their own type, any other in their own type");
+}  // namespace tile
+
+namespace lang {
+
+// Factors of two types are cast to one that has all numbers of both; void where there is none.
+template <Scalar A, Scalar B>
+struct CommonFactor {
+  static constexpr bool floating_a = FloatingScalar<A>, floating_b = FloatingScalar<B>;
+  static constexpr bool bytes = sizeof(A) == 1 && sizeof(B) == 1 && std::integral<A> == std::integral<B> &&
+                                !std::same_as<A, bool> && !std::same_as<B, bool>;
+  // 8 bits, integers too, and a floating type of at least 16.
+  template <class Narrow, class Wide>
+  static constexpr bool held =
+      sizeof(Narrow) == 1 && !std::same_as<Narrow, bool> && FloatingScalar<Wide> && sizeof(Wide) > 1;
+  using OfFloats = std::conditional_t<sizeof(A) == sizeof(B), float, std::conditional_t<(sizeof(A) > sizeof(B)), A, B>>;
+  using type = std::conditional_t<
+      bytes, std::conditional_t<floating_a, half, std::int16_t>,
+      std::conditional_t<
+          held<A, B>, B,
+          std::conditional_t<held<B, A>, A, std::conditional_t<floating_a && floating_b, OfFloats, void>>>>;
+};
+
+template <Scalar T, Scalar From>
+Tile<T> as_factor(const Tile<From> &x, SourceLocation where) {
+  if constexpr (std::same_as<T, From>)
+    return x;
+  else
+    return samite::cast<T>(x, where);
 }
+
+}  // namespace lang
+
+namespace tile {
+
+#define SAMITE_EXPECT_COMMON_FACTOR(A, B)                                                                          \
+  static_assert(!std::same_as<typename lang::CommonFactor<A, B>::type, void>,                                      \
+                "matmul: these two types of factors have no common one; tile::cast one of them. Integers of more " \
+                "than 8 bits meet neither each other nor floating types")
+
+// Factors of e4m3 and e5m2 meet in half, u8 and i8 in i16; 8 bits and a wider floating type in that; half and bfloat16
+// in float; other floating types in the wider one. They are added up as factors of that type are.
+template <Scalar A, Scalar B, Scalar C>
+  requires(!std::same_as<A, B>)
+void matmul(const Tile<A> &a, const Tile<B> &b, Tile<C> &sum, Transposes transposed = {},
+            SourceLocation where = std::source_location::current()) {
+  SAMITE_EXPECT_COMMON_FACTOR(A, B);
+  using T = typename lang::CommonFactor<A, B>::type;
+  if constexpr (!std::same_as<T, void>)
+    matmul(lang::as_factor<T>(a, where), lang::as_factor<T>(b, where), sum, transposed, where);
+}
+template <Scalar A, Scalar B>
+  requires(!std::same_as<A, B>)
+auto matmul(const Tile<A> &a, const Tile<B> &b, Transposes transposed = {},
+            SourceLocation where = std::source_location::current()) {
+  SAMITE_EXPECT_COMMON_FACTOR(A, B);
+  using T = typename lang::CommonFactor<A, B>::type;
+  if constexpr (!std::same_as<T, void>)
+    return matmul(lang::as_factor<T>(a, where), lang::as_factor<T>(b, where), transposed, Precision::full, where);
+}
+#undef SAMITE_EXPECT_COMMON_FACTOR
 
 // alpha A B + beta C, to C.
 template <Scalar T, Scalar C>

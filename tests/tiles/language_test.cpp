@@ -409,6 +409,44 @@ TEST(TileLanguage, AtomicStepsThroughViews) {
   expect_near(x.gradient(), {2, 2, 0, 2, 2, 0}, 0);
 }
 
+// Small numbers, which every type holds: the sums are exact.
+template <class A, class B>
+void check_factors_of_two_types() {
+  using C = std::conditional_t<std::integral<A>, std::int32_t, float>;
+  TileKernel multiply{"multiply", [](Array<C, 2> y, Array<const A, 2> a, Array<const B, 2> b) {
+                        const Tile<A> left = tile::load(a, {0, 0}, {4, 8});
+                        const Tile<B> right = tile::load(b, {0, 0}, {6, 8});
+                        Tile<C> sum = tile::matmul(left, right, {.b = true});
+                        tile::matmul(left, right, sum, {.b = true});
+                        tile::store(y, {0, 0}, sum);
+                      }};
+  const auto small = [](int count, int least) {
+    std::vector<double> values;
+    for (int i = 0; i < count; ++i) values.push_back(i * 5 % 7 + least);
+    return values;
+  };
+  const std::vector<double> a = small(32, std::unsigned_integral<A> ? 0 : -3),
+                            b = small(48, std::unsigned_integral<B> ? 0 : -2);
+  const auto y = poisoned<C>({4, 6});
+  multiply.launch({1}, y, Buffer<A>(device(), {4, 8}, as<A>(a)), Buffer<B>(device(), {6, 8}, as<B>(b)));
+  std::vector<double> expected;
+  for (std::size_t i = 0; i < 4; ++i)
+    for (std::size_t j = 0; j < 6; ++j) {
+      double sum = 0;
+      for (std::size_t k = 0; k < 8; ++k) sum += 2 * a[8 * i + k] * b[8 * j + k];
+      expected.push_back(sum);
+    }
+  expect_near(y, expected, 0);
+}
+
+TEST(TileLanguage, FactorsOfTwoTypes) {
+  check_factors_of_two_types<f8e4m3, f8e5m2>();
+  check_factors_of_two_types<std::uint8_t, std::int8_t>();
+  check_factors_of_two_types<bfloat16, float>();
+  check_factors_of_two_types<half, std::int8_t>();
+  check_factors_of_two_types<half, bfloat16>();
+}
+
 TEST(TileLanguage, Control) {
   TileKernel control{"control", {"y", "x", "last"}, [](Array<double, 1> y, Array<const double, 1> x, Int last) {
                        if_(block_index() > last, [&] { return_(); });
