@@ -52,11 +52,12 @@ void compile_by_hand(const char *source, float ambient, const std::filesystem::p
 class Steps {
  public:
   void add(const jit::Variant &variant) {
-    if (variant.compile.from_cache || variant.compile.from_memory)
+    if (variant.host.compile.from_cache || variant.host.compile.from_memory)
       throw std::runtime_error("a kernel came from a cache, where a compile is to be timed");
-    const CompileReport &report = variant.compile;
-    const double values[] = {variant.times.derive, variant.times.lower, variant.times.emit, report.frontend_ms,
-                             report.backend_ms,    report.link_ms,      report.load_ms};
+    const CompileReport &report = variant.host.compile;
+    const double values[] = {variant.report.times.derive, variant.report.times.lower, variant.report.times.emit,
+                             report.times.frontend_ms,    report.times.backend_ms,    report.times.link_ms,
+                             report.times.load_ms};
     for (int k = 0; k < 7; ++k) times_[k].push_back(values[k]);
   }
   std::string to_string() const {

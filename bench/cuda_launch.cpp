@@ -49,11 +49,11 @@ void require_success(const char *call, driver::Result code) {
 // The parameters of a recorded launch as the driver's call takes them.
 struct Raw {
   explicit Raw(const Launch &launch)
-      : kernel(launch.variant().cuda->on(CudaDevice::of(0)->context())),
+      : kernel(launch.variant().gpu.code->on(CudaDevice::of(0)->context())),
         arguments(jit::LaunchAccess::arguments(launch)),
         maps(jit::launch_tensor_maps(launch.variant(), arguments, CudaDevice::of(0)->tensor_maps(), {})),
-        threads(static_cast<unsigned>(std::max(launch.variant().form.tile_threads, 1))),
-        shared(static_cast<unsigned>(launch.variant().tile_memory.bytes)) {
+        threads(static_cast<unsigned>(std::max(launch.variant().gpu.form.tile_threads, 1))),
+        shared(static_cast<unsigned>(launch.variant().gpu.tile_memory.bytes)) {
     for (int d = 0; d < launch.extents().rank(); ++d) box.end[d] = launch.extents()[d];
     stream = launch.stream().native();
   }
@@ -110,7 +110,7 @@ void measure_with_tensor_maps(bench::Report &report) {
                           TileOptions{.threads = 128}};
   const Buffer<half> a{Device::cuda(0), {64, 64}}, b{Device::cuda(0), {64, 64}};
   const Buffer<float> c{Device::cuda(0), {64, 64}};
-  const std::size_t maps = kernel.record({1}, a, b, c, 0).variant().tensor_maps.size();
+  const std::size_t maps = kernel.record({1}, a, b, c, 0).variant().gpu.tensor_maps.size();
   measure(report, fmt::format("{} tensor maps", maps), Direction::forward, kernel, a, b, c, 0);
 }
 

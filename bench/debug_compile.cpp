@@ -23,7 +23,7 @@ float fresh() {
 
 const jit::Variant &compiled(const Launch &launch) {
   const jit::Variant &variant = launch.variant();
-  if (variant.compile.from_cache || variant.compile.from_memory)
+  if (variant.host.compile.from_cache || variant.host.compile.from_memory)
     throw std::runtime_error("a kernel came from a cache, where a compile is to be timed");
   return variant;
 }

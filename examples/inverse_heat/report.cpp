@@ -25,15 +25,15 @@ double microseconds(Launch launch) {
 std::string origin(const CompileReport &compile) {
   if (compile.from_memory) return "this process had it";
   if (compile.from_cache) return "disk cache";
-  const double opening = compile.open_ms + compile.prelude_ms;
+  const double opening = compile.times.open_ms + compile.times.prelude_ms;
   return opening < 1 ? "compiled" : fmt::format("compiled; {:.0f} ms of it opened the compiler, once", opening);
 }
 
 void print_launch(const Launch &launch) {
-  const jit::StepTimes &times = launch.variant().times;
+  const jit::StepTimes &times = launch.variant().report.times;
   fmt::print("{:<15} {:<8} {:>11.2f} {:>10.2f} {:>14.1f}   {}\n", launch.kernel_name(), name(launch.direction()),
              times.derive + times.lower + times.emit, times.compile, microseconds(launch),
-             origin(launch.variant().compile));
+             origin(launch.variant().host.compile));
 }
 
 }  // namespace

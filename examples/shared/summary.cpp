@@ -24,7 +24,7 @@ double microseconds(const Work &work, int repeats) {
   return *middle;
 }
 
-double compile_milliseconds(const samite::Launch &launch) { return launch.variant().times.total(); }
+double compile_milliseconds(const samite::Launch &launch) { return launch.variant().report.times.total(); }
 
 // One row for each kernel, in the order of their first launches.
 void print_kernels(const Chain &chain) {
@@ -39,7 +39,7 @@ void print_kernels(const Chain &chain) {
     samite::Launch forward = chain.forward(i), adjoint = chain.adjoint(i);
     const auto launches = count.extract(forward.kernel_name());
     if (!launches) continue;
-    cached = cached || forward.variant().compile.from_cache || adjoint.variant().compile.from_cache;
+    cached = cached || forward.variant().host.compile.from_cache || adjoint.variant().host.compile.from_cache;
     const double there = microseconds([&] { forward.launch(); }, 51),
                  back = microseconds([&] { adjoint.launch(); }, 51);
     fmt::print("{:<18} {:>8} {:>11.1f} {:>9.1f} {:>15.1f} {:>9.1f} {:>9.2f}\n", forward.kernel_name(),

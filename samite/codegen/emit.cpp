@@ -58,9 +58,9 @@ EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options) {
 
 void set_blocks(CudaForm &form, const ir::Kernel &planned) {
   form.tile_threads = threads_of_block(planned);
-  form.teams = planned.teams;
-  form.cluster_blocks = planned.cluster_blocks;
-  form.step_parts = planned.step_parts;
+  form.teams = planned.roles.teams;
+  form.cluster_blocks = planned.grid.cluster_blocks;
+  form.step_parts = planned.grid.step_parts;
 }
 
 EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options) {
@@ -68,7 +68,8 @@ EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options) {
   EmitOptions own = options;
   set_blocks(own.cuda, planned);
   if (own.cuda.tile_threads != 0) own.cuda.threads_per_block = own.cuda.tile_threads;
-  internal_check(planned.step_parts == 0 || !own.cuda.grid_stride, "parts of steps where blocks take several indices");
+  internal_check(planned.grid.step_parts == 0 || !own.cuda.grid_stride,
+                 "parts of steps where blocks take several indices");
   internal_check(passes::instances_of_thread(planned) == own.cuda.instances_per_thread,
                  "a form for another number of instances than the kernel was planned for");
   internal_check(passes::marched(planned) == own.cuda.march, "a form that marches otherwise than the kernel");

@@ -33,7 +33,7 @@ void ThreadsEmitter::launch_loop(const For &loop) {
                         .dimension = failures_.depth(),
                         .launch_rank = kernel_.launch_rank,
                         .step = loop.step.as_int(),
-                        .march = loop.march};
+                        .march = loop.threads.march};
   const bool outermost = text.dimension == 0, innermost = loop.kind == LoopKind::Thread;
   if (outermost) sums_.open(loop);
   launch_loop_text(out_, text, options_.cuda.grid_stride, [&] {

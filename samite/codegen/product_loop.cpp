@@ -70,9 +70,9 @@ std::string TileCalls::kind_of_loop(const MainLoop &loop) const {
   const bool shares_a = a.parts != 1, shares_b = b.parts != 1;
   return fmt::format("{}, {}, {}, {}", product_text(loop, a.ring.type, b.ring.type, *loop.barriers),
                      transposes(loop.attribute, transposed_a), transposes(loop.attribute, transposed_b),
-                     !shares_a && !shares_b
-                         ? "Alone"
-                         : fmt::format("Cluster<{}, {}, {}>", emission_.kernel.cluster_blocks, shares_a, shares_b));
+                     !shares_a && !shares_b ? "Alone"
+                                            : fmt::format("Cluster<{}, {}, {}>", emission_.kernel.grid.cluster_blocks,
+                                                          shares_a, shares_b));
 }
 
 std::string TileCalls::bulk_windows(const passes::TensorMapNeeded &needed, const std::vector<Value> &indices) const {
@@ -91,7 +91,7 @@ void TileCalls::main_loop(const MainLoop &loop, SourceLocation where) {
   const bool copies = loop.role == ThreadRole::producers, products = loop.role == ThreadRole::consumers;
   const LocalArrayId barriers = loop.barriers->array;
   const std::string count = loop.count ? scalar_text(*loop.count) : "1";
-  const int parts = emission_.kernel.step_parts;
+  const int parts = emission_.kernel.grid.step_parts;
   const std::string part = parts == 0 ? "" : fmt::format("part_{}", barriers);
   if (parts != 0) emission_.out.line("const PartOfSteps {} = part_of_steps<{}>({});", part, parts, count);
   std::string steps, arguments = copies ? "" : array_name(loop.result.array) + ", ";
@@ -112,7 +112,7 @@ void TileCalls::main_loop(const MainLoop &loop, SourceLocation where) {
                                                    : "tile_product_loop_in_memory";
   arguments += ", " + (parts == 0 ? count : part + ".count");
   if (loop.terms) arguments += fmt::format(", TermsBelow{{{}}}", scalar_text(*loop.terms));
-  if (products && emission_.kernel.teams != 0)
+  if (products && emission_.kernel.roles.teams != 0)
     arguments += fmt::format(", AllTerms{{}}, TeamTurn<decltype(turns), {}>{{turns, {}, {}}}",
                              ring_type(stages_of(*loop.barriers)), ring_position(barriers), is_last_of_index());
   emission_.out.line("{}<{}{}>({});", function, kind_of_loop(loop), steps, arguments);
@@ -191,7 +191,7 @@ void TileCalls::make_rings() {
     if (const auto *allocate = stmt.as<Allocate>()) memory[allocate->array] = allocate;
   });
   internal_check(!rings.empty(), "roles without a loop of products");
-  const int blocks = std::max(emission_.kernel.cluster_blocks, 1), teams = emission_.kernel.teams;
+  const int blocks = std::max(emission_.kernel.grid.cluster_blocks, 1), teams = emission_.kernel.roles.teams;
   for (const auto &[barriers, stages] : rings) {
     emission_.out.line("{}tile_make_barriers<{}, {}>(reinterpret_cast<u64 *>(shared + {}));",
                        teams == 0 ? "" : "if (team == 0) ", stages, emission_.kernel.block_threads / 32 * blocks,

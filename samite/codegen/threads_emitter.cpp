@@ -71,8 +71,8 @@ void ThreadsEmitter::close_kernel() {
 
 // If threads have roles, those after the block's own run the producing part.
 void ThreadsEmitter::body() {
-  if (kernel_.producers == 0) return Walk::body();
-  const bool in_teams = kernel_.teams != 0;
+  if (kernel_.roles.producers == 0) return Walk::body();
+  const bool in_teams = kernel_.roles.teams != 0;
   // The threads of a block have two dimensions: a row for each team, and the producers.
   if (in_teams) {
     out_.line("__builtin_assume(flat_thread() < {});", kernel_.block_threads);
@@ -81,14 +81,14 @@ void ThreadsEmitter::body() {
   tile_calls_.make_rings();
   const auto registers = passes::registers_of_roles(kernel_);
   if (in_teams)
-    out_.open("if (team == {}) {{", kernel_.teams);
+    out_.open("if (team == {}) {{", kernel_.roles.teams);
   else
     out_.open("if (flat_thread() >= {}) {{", kernel_.block_threads);
   if (registers) out_.line("give_registers<{}>();", registers->producing);
   emitting_producers_ = true;
-  block(kernel_.producing);
+  block(kernel_.roles.producing);
   emitting_producers_ = false;
-  if (kernel_.step_parts != 0) out_.line("pass_sums_of_parts();");
+  if (kernel_.grid.step_parts != 0) out_.line("pass_sums_of_parts();");
   out_.close();
   out_.open("else {{");
   if (registers) out_.line("take_registers<{}>();", registers->multiplying);
@@ -99,7 +99,7 @@ void ThreadsEmitter::body() {
   if (groups != 0) out_.line("turns.close();");
   out_.close();
   // Other blocks of the cluster may still write windows to this block, or signal its barriers.
-  if (kernel_.cluster_blocks != 0) out_.line("sync_cluster();");
+  if (kernel_.grid.cluster_blocks != 0) out_.line("sync_cluster();");
 }
 
 }  // namespace samite::codegen

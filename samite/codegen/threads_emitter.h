@@ -74,7 +74,7 @@ class ThreadsEmitter final : public Walk, private ElementCode {
 
   // Whether each instance of the launch is a block.
   bool of_blocks() const { return options_.cuda.tile_threads != 0; }
-  bool of_team() const { return kernel_.teams != 0 && !emitting_producers_; }
+  bool of_team() const { return kernel_.roles.teams != 0 && !emitting_producers_; }
 
   ThreadAccess access_;
   LaunchSums sums_;

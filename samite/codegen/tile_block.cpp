@@ -12,14 +12,14 @@ using namespace ir;
 // The extent of a dimension, counted in clusters along the clustered one.
 std::string ThreadsEmitter::extent_of(const For &loop, const Numbering &numbering) {
   const std::string extent = fmt::format("({0}({1}) - {0}({2}))", numbering.type, scalar(loop.end), scalar(loop.begin));
-  return &loop == numbering.clustered ? fmt::format("({} / {})", extent, kernel_.cluster_blocks) : extent;
+  return &loop == numbering.clustered ? fmt::format("({} / {})", extent, kernel_.grid.cluster_blocks) : extent;
 }
 
 void ThreadsEmitter::define_index(const For &loop, const Numbering &numbering, const std::string &value) {
   const std::string_view type = scalar_name(loop.type);
-  out_.line(
-      "const {0} {1} = {2} + {0}({3});", type, name(loop.index), scalar(loop.begin),
-      &loop == numbering.clustered ? fmt::format("({0}) * {1} + block % {1}", value, kernel_.cluster_blocks) : value);
+  out_.line("const {0} {1} = {2} + {0}({3});", type, name(loop.index), scalar(loop.begin),
+            &loop == numbering.clustered ? fmt::format("({0}) * {1} + block % {1}", value, kernel_.grid.cluster_blocks)
+                                         : value);
 }
 
 // A block for each instance; in the grid-stride form it iterates over further ones.
@@ -35,22 +35,22 @@ void ThreadsEmitter::launch_blocks(const For &outermost) {
   if (of_team()) {
     out_.line("turns.open();");
     out_.open("for ({0} block = blockIdx.x + team * gridDim.x; block < blocks; block += {1} * gridDim.x) {{", number,
-              kernel_.teams);
+              kernel_.roles.teams);
   } else if (options_.cuda.grid_stride) {
     out_.open("for ({} block = blockIdx.x; block < blocks; block += gridDim.x) {{", number);
-  } else if (kernel_.step_parts != 0) {
-    out_.open("if (const {} block = blockIdx.x / {}; block < blocks) {{", number, kernel_.step_parts);
+  } else if (kernel_.grid.step_parts != 0) {
+    out_.open("if (const {} block = blockIdx.x / {}; block < blocks) {{", number, kernel_.grid.step_parts);
   } else {
     out_.open("if (const {} block = blockIdx.x; block < blocks) {{", number);
   }
   Numbering numbering{number};
   std::string rest = "block";
-  if (kernel_.cluster_blocks != 0) {
-    numbering.clustered = nest[static_cast<std::size_t>(kernel_.cluster_dimension)];
+  if (kernel_.grid.cluster_blocks != 0) {
+    numbering.clustered = nest[static_cast<std::size_t>(kernel_.grid.cluster_dimension)];
     rest = fresh("cluster");
-    out_.line("const {} {} = block / {};", number, rest, kernel_.cluster_blocks);
+    out_.line("const {} {} = block / {};", number, rest, kernel_.grid.cluster_blocks);
   }
-  if (kernel_.strip_columns != 0) {
+  if (kernel_.grid.strip_columns != 0) {
     const std::size_t rows = nest.size() - 2;
     std::string place = rest;
     if (rows != 0) {
@@ -110,7 +110,8 @@ void ThreadsEmitter::indices_in_strips(const For &rows, const For &columns, cons
   const std::string most = fresh("most"), all = fresh("rows"), strip = fresh("strip"), left = fresh("left"),
                     width = fresh("width"), rest = fresh("rest");
   out_.line("const {0} {1} = {2} < {3} ? {2} : {3};", number, most, extent(columns),
-            &columns == numbering.clustered ? kernel_.strip_columns / kernel_.cluster_blocks : kernel_.strip_columns);
+            &columns == numbering.clustered ? kernel_.grid.strip_columns / kernel_.grid.cluster_blocks
+                                            : kernel_.grid.strip_columns);
   out_.line("const {} {} = {} * {};", number, all, extent(rows), most);
   out_.line("const {} {} = {} / {};", number, strip, place, all);
   out_.line("const {} {} = {} - {} * {};", number, left, extent(columns), strip, most);

@@ -72,8 +72,8 @@ std::string rows(const Type &type) {
 
 std::string barrier_text(const Kernel &kernel, int threads) {
   if (threads == 0) return "__syncthreads();";
-  return kernel.teams != 0 ? fmt::format("sync_team<{}>(team);", threads)
-                           : fmt::format("sync_threads_at<1, {}>();", threads);
+  return kernel.roles.teams != 0 ? fmt::format("sync_team<{}>(team);", threads)
+                                 : fmt::format("sync_threads_at<1, {}>();", threads);
 }
 
 void TileCalls::call(const TileCall &call) {
@@ -98,7 +98,7 @@ void TileCalls::call(const TileCall &call) {
       } else if (layout && passes::reduces_columns(call)) {
         const Kernel &kernel = emission_.kernel;
         arguments +=
-            fmt::format(", [] {{ {} }}", barrier_text(kernel, kernel.producers == 0 ? 0 : kernel.block_threads));
+            fmt::format(", [] {{ {} }}", barrier_text(kernel, kernel.roles.producers == 0 ? 0 : kernel.block_threads));
         write(fmt::format("tile_reduce_columns<{}, Sums{}>", step_name(call.op), call.operands[0].array));
         break;
       } else if (layout && layout->unit != FragmentLayout::Unit::rows) {

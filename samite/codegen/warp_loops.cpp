@@ -11,10 +11,10 @@ WarpLoops::WarpLoops(Emission &emission, ThreadAccess &access, Rows &rows, LoopT
     : emission_(emission), access_(access), rows_(rows), loops_(loops), code_(code) {}
 
 bool WarpLoops::loop(const For &loop) {
-  if (loop.by_warp == 0) return false;
+  if (loop.threads.by_warp == 0) return false;
   std::vector<Row> rows = rows_.of(loop);
   Loads loads = loads_of(loop);
-  const int iterations = loop.by_warp;
+  const int iterations = loop.threads.by_warp;
   const bool in_pieces = iterations > 1, tiled = !loads.loads.empty();
 
   loops_.declare(loop.carried);

@@ -9,6 +9,33 @@
 
 namespace samite::ir {
 
+// How the blocks of a tile kernel are numbered and share the launch.
+struct Grid {
+  // Blocks are numbered in strips of so many columns of the last two dimensions of the launch, row by row within a
+  // strip (passes/tiles/number_blocks.h). 0: row by row of the launch.
+  int strip_columns = 0;
+  // If the threads of a block have roles: the blocks of a cluster, neighbours in this dimension of the launch, which
+  // run concurrently and multicast shared windows (passes/sm90/form_clusters.h). Their number divides the launch's
+  // extent there. 0: no clusters.
+  int cluster_blocks = 0;
+  int cluster_dimension = 0;
+  // If the body has one main loop: split-K. So many blocks, which are a cluster, run the body for each index of the
+  // launch up to the end of that loop, each with its part of the steps. The first block then has the total sums and
+  // continues alone (passes/sm90/share_steps.h). 0: one block runs all steps.
+  int step_parts = 0;
+};
+
+// What the threads of a block do, in a lowered tile kernel.
+struct Roles {
+  // The number of producer threads, numbered after the other threads of the block. They run `producing`, which starts
+  // the copies of the main loop, while the others run the body (passes/sm90/assign_roles.h).
+  int producers = 0;
+  Block producing = {};
+  // With producers: the number of consumer teams, of `block_threads` each. Teams run the body for alternate indices of
+  // the launch, and have separate memory except for the rings of bulk copies (passes/sm90/form_teams.h). 0: one.
+  int teams = 0;
+};
+
 struct Kernel {
   std::string name;
   std::vector<Parameter> parameters;
@@ -22,25 +49,8 @@ struct Kernel {
   bool scheduled = false;
   bool sums_in_shared = false;  // of a tile kernel: no tile stays in the registers of its threads
   int resident_blocks = 0;      // of a tile kernel: limits registers so that so many fit a multiprocessor; 0: no limit
-  // For a lowered tile kernel: the number of producer threads, numbered after the other threads of the block. They run
-  // `producing`, which starts the copies of the main loop, while the others run the body (passes/sm90/assign_roles.h).
-  int producers = 0;
-  Block producing = {};
-  // For a tile kernel over at least two dimensions: blocks are numbered in strips of so many columns of the last two
-  // dimensions, row by row within a strip (passes/tiles/number_blocks.h). 0: row by row of the launch.
-  int strip_columns = 0;
-  // For a lowered tile kernel whose threads have roles: the blocks of a cluster, neighbours in this dimension of the
-  // launch, which run concurrently and multicast shared windows (passes/sm90/form_clusters.h). Their number divides the
-  // launch's extent there. 0: no clusters.
-  int cluster_blocks = 0;
-  int cluster_dimension = 0;
-  // For such a kernel: the number of consumer teams, of `block_threads` each. Teams run the body for alternate indices
-  // of the launch, and have separate memory except for the rings of bulk copies (passes/sm90/form_teams.h). 0: one.
-  int teams = 0;
-  // For a lowered tile kernel whose body has one main loop: split-K. So many blocks, which are a cluster, run the body
-  // for each index of the launch up to the end of that loop, each with its part of the steps. The first block then has
-  // the total sums and continues alone (passes/sm90/share_steps.h). 0: one block runs all steps.
-  int step_parts = 0;
+  Grid grid = {};
+  Roles roles = {};
   Properties properties = {};          // established by the steps after lowering
   LocalId local_count = 0;             // locals are numbered below this
   LocalArrayId local_array_count = 0;  // and local arrays below this
@@ -52,7 +62,7 @@ struct Kernel {
 inline bool is_tile_kernel(const Kernel &kernel) { return kernel.block_threads != 0; }
 // Includes producers and all teams.
 inline int threads_of_block(const Kernel &kernel) {
-  return kernel.block_threads * (kernel.teams == 0 ? 1 : kernel.teams) + kernel.producers;
+  return kernel.block_threads * (kernel.roles.teams == 0 ? 1 : kernel.roles.teams) + kernel.roles.producers;
 }
 
 }  // namespace samite::ir

@@ -56,7 +56,7 @@ std::string turns_error(const For &loop, const Kernel &kernel) {
     const auto &product = *loop.body[place].as<WindowProduct>();
     turns += std::string(product.takes_turn ? "t" : "") + (product.gives_turn ? "g" : "");
   }
-  const bool right = kernel.producers != 0 && loop.kind == LoopKind::Serial && turns == "gt";
+  const bool right = kernel.roles.producers != 0 && loop.kind == LoopKind::Serial && turns == "gt";
   return right ? "" : "a loop in turns must give its turn once and then take it once";
 }
 

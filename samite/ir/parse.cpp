@@ -19,25 +19,25 @@ Kernel Parser::parse() {
   if (!tiles) expect_word("threads");
   kernel_.launch_rank = number<int>("the number of dimensions of the launch");
   if (tiles) {
-    if (accept("strips")) kernel_.strip_columns = number<int>("the columns of a strip of blocks");
+    if (accept("strips")) kernel_.grid.strip_columns = number<int>("the columns of a strip of blocks");
     if (accept("clusters")) {
-      kernel_.cluster_blocks = number<int>("the number of blocks of a cluster");
+      kernel_.grid.cluster_blocks = number<int>("the number of blocks of a cluster");
       expect_word("along");
-      kernel_.cluster_dimension = number<int>("the dimension of the launch that clusters lie along");
+      kernel_.grid.cluster_dimension = number<int>("the dimension of the launch that clusters lie along");
     }
     expect_word("of");
     kernel_.block_threads = number<int>("the number of threads of a block");
     kernel_.scheduled = accept("scheduled");
     kernel_.sums_in_shared = accept("shared");
     if (accept("resident")) kernel_.resident_blocks = number<int>("the number of blocks");
-    if (accept("teams")) kernel_.teams = number<int>("the number of teams");
-    if (accept("parts")) kernel_.step_parts = number<int>("the number of blocks that share a loop's steps");
+    if (accept("teams")) kernel_.roles.teams = number<int>("the number of teams");
+    if (accept("parts")) kernel_.grid.step_parts = number<int>("the number of blocks that share a loop's steps");
   }
   kernel_.where = parse_location();
   kernel_.body = parse_block();
   if (accept("producing")) {
-    kernel_.producers = number<int>("the number of producing threads");
-    kernel_.producing = parse_block();
+    kernel_.roles.producers = number<int>("the number of producing threads");
+    kernel_.roles.producing = parse_block();
   }
   expect(TokenKind::End, "the end of the text after the kernel");
   return std::move(kernel_);

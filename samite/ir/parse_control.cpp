@@ -85,8 +85,20 @@ Stmt Parser::parse_for() {
   const auto ahead = accept("ahead") ? number<std::size_t>("the number of statements") : 0;
   const int jam = accept("jam") ? number<int>("the number of vectors") : 1;
   LoopProducts products = parse_products();
-  For loop{index,  type,  begin, end,    step,      {},      parse_carried(), kind,
-           stages, ahead, jam,   rolled, instances, by_warp, march,           std::move(products)};
+  For loop{index,
+           type,
+           begin,
+           end,
+           step,
+           {},
+           parse_carried(),
+           kind,
+           stages,
+           ahead,
+           jam,
+           rolled,
+           {instances, by_warp, march},
+           std::move(products)};
   SourceLocation where = parse_location();
   loop.body = parse_block();
   return Stmt(std::move(loop), where);

@@ -126,9 +126,9 @@ std::string_view role_words(ThreadRole role) {
 // The attributes of a loop, after its step.
 std::string notes(const For &loop) {
   const std::string rolled = loop.rolled ? " rolled" : "";
-  const std::string instances = loop.instances == 1 ? "" : fmt::format(" instances {}", loop.instances);
-  const std::string by_warp = loop.by_warp == 0 ? "" : fmt::format(" by_warp {}", loop.by_warp);
-  const std::string march = loop.march == 1 ? "" : fmt::format(" march {}", loop.march);
+  const std::string instances = loop.threads.instances == 1 ? "" : fmt::format(" instances {}", loop.threads.instances);
+  const std::string by_warp = loop.threads.by_warp == 0 ? "" : fmt::format(" by_warp {}", loop.threads.by_warp);
+  const std::string march = loop.threads.march == 1 ? "" : fmt::format(" march {}", loop.threads.march);
   const std::string ahead = loop.ahead == 0 ? "" : fmt::format(" ahead {}", loop.ahead);
   const std::string jam = loop.jam == 1 ? "" : fmt::format(" jam {}", loop.jam);
   return rolled + instances + by_warp + march +
@@ -159,22 +159,23 @@ class Printer {
       write("{}{}", i == 0 ? "" : ", ", declaration(kernel.parameters[i]));
     if (is_tile_kernel(kernel))
       write(") blocks {}{} of {}{}{}{}{}{} {{\n", kernel.launch_rank,
-            fmt::format("{}{}", kernel.strip_columns == 0 ? "" : fmt::format(" strips {}", kernel.strip_columns),
-                        kernel.cluster_blocks == 0
-                            ? ""
-                            : fmt::format(" clusters {} along {}", kernel.cluster_blocks, kernel.cluster_dimension)),
+            fmt::format(
+                "{}{}", kernel.grid.strip_columns == 0 ? "" : fmt::format(" strips {}", kernel.grid.strip_columns),
+                kernel.grid.cluster_blocks == 0
+                    ? ""
+                    : fmt::format(" clusters {} along {}", kernel.grid.cluster_blocks, kernel.grid.cluster_dimension)),
             kernel.block_threads, kernel.scheduled ? " scheduled" : "", kernel.sums_in_shared ? " shared" : "",
             kernel.resident_blocks == 0 ? "" : fmt::format(" resident {}", kernel.resident_blocks),
-            fmt::format("{}{}", kernel.teams == 0 ? "" : fmt::format(" teams {}", kernel.teams),
-                        kernel.step_parts == 0 ? "" : fmt::format(" parts {}", kernel.step_parts)),
+            fmt::format("{}{}", kernel.roles.teams == 0 ? "" : fmt::format(" teams {}", kernel.roles.teams),
+                        kernel.grid.step_parts == 0 ? "" : fmt::format(" parts {}", kernel.grid.step_parts)),
             location(kernel.where));
     else
       write(") threads {}{} {{\n", kernel.launch_rank, location(kernel.where));
     print_nested(kernel.body);
     write("}}");
-    if (kernel.producers != 0) {
-      write(" producing {} {{\n", kernel.producers);
-      print_nested(kernel.producing);
+    if (kernel.roles.producers != 0) {
+      write(" producing {} {{\n", kernel.roles.producers);
+      print_nested(kernel.roles.producing);
       write("}}");
     }
     write("\n");

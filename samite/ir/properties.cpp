@@ -74,7 +74,7 @@ std::string_view name(Property property) { return names[static_cast<std::size_t>
 void verify_properties(const Kernel &kernel, std::string_view after) {
   Search search(kernel.properties);
   search.block(kernel.body, false);
-  search.block(kernel.producing, false);
+  search.block(kernel.roles.producing, false);
   if (!search.found().empty())
     throw InternalError(fmt::format("kernel '{}' after {} lacks what a step has established: {}\n{}", kernel.name,
                                     after, search.found(), to_string(kernel)));

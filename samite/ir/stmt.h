@@ -413,6 +413,15 @@ struct LoopProducts {
   bool in_turns = false;
 };
 
+// How the threads of a GPU run a loop.
+struct LoopThreads {
+  int instances = 1;  // instances of a thread that run it together: its body has a copy for each
+  // The threads of a warp run it together if all of them run it: they sum (`Accumulate::over_lanes`) and load
+  // (`load_by_warp`) for so many iterations at once. 0: each thread by itself.
+  int by_warp = 0;
+  int march = 1;  // of a loop over the launch: a thread runs so many of its iterations one after another
+};
+
 // for %index in begin .. end step s [rolled] [instances n] [by_warp n] [march n] [stages n [ahead k]] [jam m]
 // [products …] [in_turns]: counts up if step > 0, down if step < 0. A thread loop of a kernel whose instances are
 // threads may have a step of more than one: its body then runs so many neighbours, or fewer at the end. A neighbour's
@@ -432,11 +441,7 @@ struct For {
   // The body is straight-line code, and branches without results that are harmless if no instance takes them.
   int jam = 1;
   bool rolled = false;  // is not unrolled: it rarely runs, or is large
-  int instances = 1;    // instances of a thread that run it together: its body has a copy for each
-  // The threads of a warp run it together if all of them run it: they sum (`Accumulate::over_lanes`) and load
-  // (`load_by_warp`) for so many iterations at once. 0: each thread by itself.
-  int by_warp = 0;
-  int march = 1;  // of a loop over the launch: a thread runs so many of its iterations one after another
+  LoopThreads threads = {};
   LoopProducts products = {};
 };
 

@@ -37,29 +37,33 @@ void Verifier::check_signature() const {
     fail("a block has {} threads, expected 1 to 1024", kernel_.block_threads);
   if (kernel_.scheduled && !is_tile_kernel(kernel_)) fail("a scheduled kernel whose instances are threads");
   if (kernel_.scheduled) check_lowered("scheduled kernel");
-  if (kernel_.producers != 0) check_lowered("kernel whose threads have roles");
-  if (kernel_.producers < 0 || kernel_.producers % 128 != 0 ||
-      (kernel_.producers != 0 && (!is_tile_kernel(kernel_) || kernel_.block_threads + kernel_.producers > 1024)))
-    fail("{} producer threads after the {} of a block, expected groups of 128", kernel_.producers,
+  if (kernel_.roles.producers != 0) check_lowered("kernel whose threads have roles");
+  if (kernel_.roles.producers < 0 || kernel_.roles.producers % 128 != 0 ||
+      (kernel_.roles.producers != 0 &&
+       (!is_tile_kernel(kernel_) || kernel_.block_threads + kernel_.roles.producers > 1024)))
+    fail("{} producer threads after the {} of a block, expected groups of 128", kernel_.roles.producers,
          kernel_.block_threads);
-  if (kernel_.strip_columns < 0 ||
-      (kernel_.strip_columns != 0 && (!is_tile_kernel(kernel_) || kernel_.launch_rank < 2)))
-    fail("strips of {} columns of blocks, and the launch has {} dimensions", kernel_.strip_columns,
+  if (kernel_.grid.strip_columns < 0 ||
+      (kernel_.grid.strip_columns != 0 && (!is_tile_kernel(kernel_) || kernel_.launch_rank < 2)))
+    fail("strips of {} columns of blocks, and the launch has {} dimensions", kernel_.grid.strip_columns,
          kernel_.launch_rank);
-  if (kernel_.cluster_blocks != 0 && kernel_.producers == 0) fail("a cluster of blocks whose threads have no roles");
-  if (kernel_.cluster_blocks != 0 &&
-      (kernel_.cluster_blocks < 2 || kernel_.cluster_blocks > most_in_cluster || kernel_.cluster_dimension < 0 ||
-       kernel_.cluster_dimension >= kernel_.launch_rank))
-    fail("clusters of {} blocks along dimension {} of {}, expected 2 to {}", kernel_.cluster_blocks,
-         kernel_.cluster_dimension, kernel_.launch_rank, most_in_cluster);
-  if (kernel_.teams != 0 &&
-      (kernel_.teams < 2 || kernel_.producers == 0 || kernel_.teams * kernel_.block_threads + kernel_.producers > 1024))
-    fail("{} teams of {} threads, and {} producer threads", kernel_.teams, kernel_.block_threads, kernel_.producers);
-  if (kernel_.step_parts != 0 && (kernel_.step_parts < 2 || kernel_.step_parts > most_in_cluster ||
-                                  !is_tile_kernel(kernel_) || kernel_.teams != 0 || kernel_.cluster_blocks != 0))
-    fail("split-K in {} parts, expected 2 to {}, without other clusters and without teams", kernel_.step_parts,
+  if (kernel_.grid.cluster_blocks != 0 && kernel_.roles.producers == 0)
+    fail("a cluster of blocks whose threads have no roles");
+  if (kernel_.grid.cluster_blocks != 0 &&
+      (kernel_.grid.cluster_blocks < 2 || kernel_.grid.cluster_blocks > most_in_cluster ||
+       kernel_.grid.cluster_dimension < 0 || kernel_.grid.cluster_dimension >= kernel_.launch_rank))
+    fail("clusters of {} blocks along dimension {} of {}, expected 2 to {}", kernel_.grid.cluster_blocks,
+         kernel_.grid.cluster_dimension, kernel_.launch_rank, most_in_cluster);
+  if (kernel_.roles.teams != 0 && (kernel_.roles.teams < 2 || kernel_.roles.producers == 0 ||
+                                   kernel_.roles.teams * kernel_.block_threads + kernel_.roles.producers > 1024))
+    fail("{} teams of {} threads, and {} producer threads", kernel_.roles.teams, kernel_.block_threads,
+         kernel_.roles.producers);
+  if (kernel_.grid.step_parts != 0 &&
+      (kernel_.grid.step_parts < 2 || kernel_.grid.step_parts > most_in_cluster || !is_tile_kernel(kernel_) ||
+       kernel_.roles.teams != 0 || kernel_.grid.cluster_blocks != 0))
+    fail("split-K in {} parts, expected 2 to {}, without other clusters and without teams", kernel_.grid.step_parts,
          most_in_cluster);
-  if (kernel_.producers == 0 && !kernel_.producing.empty()) fail("producer code without producer threads");
+  if (kernel_.roles.producers == 0 && !kernel_.roles.producing.empty()) fail("producer code without producer threads");
   std::unordered_set<std::string_view> names;
   for (const Parameter &parameter : kernel_.parameters) {
     if (parameter.name.empty()) fail("a parameter has no name");
@@ -259,10 +263,10 @@ std::string_view Verifier::name_of_form() const {
 
 void verify(const Kernel &kernel, Form form, std::string_view after_pass) {
   Verifier(kernel, form, after_pass).run();
-  if (kernel.producers == 0) return;
+  if (kernel.roles.producers == 0) return;
   Kernel of_producers = kernel;
-  of_producers.body = kernel.producing;
-  of_producers.producing.clear();
+  of_producers.body = kernel.roles.producing;
+  of_producers.roles.producing.clear();
   Verifier(of_producers, form, after_pass).run();
 }
 

@@ -87,16 +87,17 @@ void Verifier::check_notes(const For &loop) const {
     fail("the step of an unordered loop is {}, expected {}", to_string(loop.step, kernel_.parameters),
          in_steps ? "a positive constant" : "1");
   if (loop.rolled) check_lowered("rolled loop");
-  if (loop.instances != 1) check_lowered("loop of several instances");
-  if (loop.by_warp != 0) check_lowered("loop of a warp");
-  if (loop.by_warp < 0 || loop.by_warp > 32 || (loop.by_warp != 0 && !(in_order && of_threads)))
-    fail("a loop of {} iterations of a warp at once, expected up to 32, of threads", loop.by_warp);
-  if (loop.march != 1) check_lowered("loop in which a thread marches");
-  if (loop.march < 1 || (loop.march != 1 && (loop.kind != LoopKind::Block || !of_threads)))
+  if (loop.threads.instances != 1) check_lowered("loop of several instances");
+  if (loop.threads.by_warp != 0) check_lowered("loop of a warp");
+  if (loop.threads.by_warp < 0 || loop.threads.by_warp > 32 || (loop.threads.by_warp != 0 && !(in_order && of_threads)))
+    fail("a loop of {} iterations of a warp at once, expected up to 32, of threads", loop.threads.by_warp);
+  if (loop.threads.march != 1) check_lowered("loop in which a thread marches");
+  if (loop.threads.march < 1 || (loop.threads.march != 1 && (loop.kind != LoopKind::Block || !of_threads)))
     fail("a thread runs {} iterations of a loop one after another, expected 1 or more, of a loop over the launch",
-         loop.march);
-  if (loop.instances < 1 || ((loop.instances != 1 || loop.rolled) && !(in_order && of_threads)))
-    fail("a loop{} of {} instances, expected one of a thread", loop.rolled ? " that is rolled" : "", loop.instances);
+         loop.threads.march);
+  if (loop.threads.instances < 1 || ((loop.threads.instances != 1 || loop.rolled) && !(in_order && of_threads)))
+    fail("a loop{} of {} instances, expected one of a thread", loop.rolled ? " that is rolled" : "",
+         loop.threads.instances);
 }
 
 void Verifier::check(const While &loop) {

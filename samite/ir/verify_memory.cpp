@@ -89,8 +89,8 @@ void Verifier::check_memory(const Allocate &allocate) {
   if (allocate.buffer) check_buffer(allocate);
   if (allocate.stages < 1 || (allocate.stages > 1 && !shared)) fail("memory with {} buffers", allocate.stages);
   if (allocate.offset && (!shared || *allocate.offset < 0)) fail("memory at {} bytes", *allocate.offset);
-  if (allocate.team_bytes < 0 || (allocate.team_bytes != 0 && (!allocate.offset || kernel_.teams == 0)))
-    fail("memory of teams, {} bytes each, in a kernel with {} teams", allocate.team_bytes, kernel_.teams);
+  if (allocate.team_bytes < 0 || (allocate.team_bytes != 0 && (!allocate.offset || kernel_.roles.teams == 0)))
+    fail("memory of teams, {} bytes each, in a kernel with {} teams", allocate.team_bytes, kernel_.roles.teams);
   if (!allocate.units) return;
   check_index(*allocate.units, "where memory begins");
   if (!allocate.sized_at_launch() || !kernel_.scheduled)

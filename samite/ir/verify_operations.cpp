@@ -85,7 +85,7 @@ void Verifier::check_bit_cast(const Operation &operation) const {
 
 void Verifier::check_by_warp(const Parameter &from) const {
   check_lowered("load by a warp");
-  if (loops_.empty() || loops_.back()->by_warp < 2)
+  if (loops_.empty() || loops_.back()->threads.by_warp < 2)
     fail("a load by warp from @{} outside of a loop by warp", from.name);
 }
 

@@ -79,7 +79,7 @@ void Verifier::check(const MainLoop &loop) const {
   const int stages = stages_of(a.ring);
   for (const Transfer &factor : loop.factors) check_transfer(factor, stages);
   if (loop.by_bulk_copies()) return check_bulk_copies(loop);
-  if (kernel_.producers != 0 || loop.is_step())
+  if (kernel_.roles.producers != 0 || loop.is_step())
     fail("a main loop whose threads copy the windows, with producer threads, or of one product");
   if (stages < 2) fail("a main loop whose threads copy the windows, to rings of one stage");
   for (const Transfer &factor : loop.factors)
@@ -92,8 +92,8 @@ void Verifier::check_bulk_copies(const MainLoop &loop) const {
   check_barriers(*loop.barriers, stages_of(loop.factors[0].ring));
   for (const Transfer &factor : loop.factors) {
     check_not_written(factor.array);
-    if (factor.parts != 1 &&
-        (factor.parts != kernel_.cluster_blocks || factor.ring.type.shape()[0] % (std::int64_t{8} * factor.parts) != 0))
+    if (factor.parts != 1 && (factor.parts != kernel_.grid.cluster_blocks ||
+                              factor.ring.type.shape()[0] % (std::int64_t{8} * factor.parts) != 0))
       fail("windows of {} in {} parts, expected 1 or one for each block of the cluster, of a multiple of 8 rows",
            name(factor.ring.type), factor.parts);
   }
@@ -181,9 +181,9 @@ void Verifier::check(const Prefetch &fetch) const {
 }
 
 ThreadRole Verifier::expected_role() const {
-  return kernel_.producers == 0      ? ThreadRole::all
-         : kernel_.producing.empty() ? ThreadRole::producers
-                                     : ThreadRole::consumers;
+  return kernel_.roles.producers == 0      ? ThreadRole::all
+         : kernel_.roles.producing.empty() ? ThreadRole::producers
+                                           : ThreadRole::consumers;
 }
 
 void Verifier::check_not_written(std::uint32_t index) const {

@@ -34,7 +34,7 @@ void for_each_statement(const Block &block, const std::function<void(const Stmt 
 
 void for_each_statement(const Kernel &kernel, const std::function<void(const Stmt &)> &f) {
   for_each_statement(kernel.body, f);
-  for_each_statement(kernel.producing, f);
+  for_each_statement(kernel.roles.producing, f);
 }
 
 void for_each_primal_statement(const Block &block, const std::function<void(const Stmt &)> &f) {

@@ -249,7 +249,7 @@ inline void fill_own(const Variant &variant, std::size_t index, const Argument &
 
 // The gradient parameters come after the kernel's own.
 inline void fill_gradient(const Variant &variant, std::size_t gradient, const Argument &argument, std::byte *block) {
-  const std::size_t own = variant.parameters.size() - variant.gradient_of.size();
+  const std::size_t own = variant.parameters.size() - variant.derivative.gradient_of.size();
   fill_array(*argument.buffer, argument.buffer->gradient_data(), block + variant.layout.offsets[own + gradient]);
 }
 
@@ -257,14 +257,14 @@ inline void fill_gradient(const Variant &variant, std::size_t gradient, const Ar
 
 void fill_argument(const Variant &variant, std::size_t index, const Argument &argument, std::byte *block) {
   fill_own(variant, index, argument, block);
-  for (std::size_t g = 0; g < variant.gradient_of.size(); ++g)
-    if (variant.gradient_of[g] == index) fill_gradient(variant, g, argument, block);
+  for (std::size_t g = 0; g < variant.derivative.gradient_of.size(); ++g)
+    if (variant.derivative.gradient_of[g] == index) fill_gradient(variant, g, argument, block);
 }
 
 void fill_arguments(const Variant &variant, std::span<const Argument> arguments, std::byte *block) {
   for (std::size_t i = 0; i < arguments.size(); ++i) fill_own(variant, i, arguments[i], block);
-  for (std::size_t g = 0; g < variant.gradient_of.size(); ++g)
-    fill_gradient(variant, g, arguments[variant.gradient_of[g]], block);
+  for (std::size_t g = 0; g < variant.derivative.gradient_of.size(); ++g)
+    fill_gradient(variant, g, arguments[variant.derivative.gradient_of[g]], block);
 }
 
 Device device_of(std::span<const Argument> arguments, const LaunchOptions &options) {

@@ -45,10 +45,10 @@ class Compiles {
     auto variant = std::make_shared<Variant>();
     variant->key = gather.key;
     variant->key.arrays.summed = 0;
-    variant->gradient_of = gather.gradient_of;
-    variant->copies = std::move(copies);
-    variant->sums = gather.sums;
-    variant->factor_copies = std::move(factor_copies);
+    variant->derivative.gradient_of = gather.derivative.gradient_of;
+    variant->arrays.copies = std::move(copies);
+    variant->arrays.sums = gather.arrays.sums;
+    variant->arrays.factor_copies = std::move(factor_copies);
     add(std::move(kernel), *variant);
     return variant;
   }
@@ -67,8 +67,8 @@ std::vector<passes::FactorCopy> factor_copies(std::span<const ir::Kernel *const>
   const passes::Architecture &architecture = Target::of(key.cuda).architecture();
   Variant trial;
   trial.key = key;
-  trial.copies = variant.copies;
-  trial.sums = variant.sums;
+  trial.arrays.copies = variant.arrays.copies;
+  trial.arrays.sums = variant.arrays.sums;
   const std::vector<ir::Parameter> &parameters = kernels[0]->parameters;
   trial.parameters = without_launch_arrays(parameters, trial);
   std::vector<passes::FactorCopy> copies;
@@ -83,15 +83,15 @@ std::vector<passes::FactorCopy> factor_copies(std::span<const ir::Kernel *const>
       if (worth && !known)
         copies.push_back({static_cast<std::uint32_t>(parameters.size() + copies.size()), read.array, read.swapped});
     }
-  for (const passes::FactorCopy &copy : copies) trial.factor_copies.push_back({copy, true, nullptr});
+  for (const passes::FactorCopy &copy : copies) trial.arrays.factor_copies.push_back({copy, true, nullptr});
   if (copies.empty() || !codegen::fits_parameter_space(passes::with_copies(*kernels[0], copies))) return {};
 
   std::vector<std::uint32_t> read;
   for (const ir::Kernel *kernel : kernels)
     std::ranges::copy(arrays_of_bulk_copies(lower(passes::with_copies(*kernel, copies), trial), architecture,
-                                            emit_options(trial).arrays, &trial.trials),
+                                            emit_options(trial).arrays, &trial.report.trials),
                       std::back_inserter(read));
-  variant.trials += trial.trials;
+  variant.report.trials += trial.report.trials;
   std::erase_if(copies, [&](const passes::FactorCopy &copy) { return !std::ranges::count(read, copy.parameter); });
   for (std::size_t i = 0; i < copies.size(); ++i)
     copies[i].parameter = static_cast<std::uint32_t>(parameters.size() + i);
@@ -102,7 +102,8 @@ void add_factor_copies(const std::vector<passes::FactorCopy> &factors, const ir:
   for (const passes::FactorCopy &copy : factors) {
     const ir::Parameter &array = kernel.parameters[copy.array];
     const bool rows_together = (variant.key.arrays.unit_stride & bit_in_key(array, copy.array)) != 0;
-    variant.factor_copies.push_back(array_copy(copy, array.type, rows_together != copy.swapped, variant.key.cuda));
+    variant.arrays.factor_copies.push_back(
+        array_copy(copy, array.type, rows_together != copy.swapped, variant.key.cuda));
   }
 }
 
@@ -122,9 +123,9 @@ std::optional<std::vector<passes::FactorCopy>> copies_for_shared_steps(const ir:
                                                                 emit_options(trial).arrays,
                                                                 {.step_parts = key.shape.step_parts},
                                                                 /*trial=*/false,
-                                                                &trial.trials});
-  trials += trial.trials + 1;
-  return planned.step_parts != 0 ? std::optional(std::move(factors)) : std::nullopt;
+                                                                &trial.report.trials});
+  trials += trial.report.trials + 1;
+  return planned.grid.step_parts != 0 ? std::optional(std::move(factors)) : std::nullopt;
 }
 
 // A kernel in structured form; for a gathered adjoint, also what runs in its place, and the kernel that zeroes.
@@ -141,14 +142,14 @@ KernelToRun adjoint_to_run(KernelDefinition &definition, Variant &variant) {
       definition.derived(key.derivative.active, key.derivative.may_alias, key.derivative.memory_limit);
   const autodiff::Adjoint &adjoint = derived.adjoint;
   KernelToRun found{&adjoint.kernel};
-  variant.gradient_of = adjoint.gradient_of;
-  variant.values_read = adjoint.values_read;
-  variant.values_after = adjoint.values_after;
-  variant.written = adjoint.written;
-  variant.times.derive = derived.milliseconds;
+  variant.derivative.gradient_of = adjoint.gradient_of;
+  variant.derivative.values_read = adjoint.values_read;
+  variant.derivative.values_after = adjoint.values_after;
+  variant.derivative.written = adjoint.written;
+  variant.report.times.derive = derived.milliseconds;
   // Tried for every adjoint that might be gathered, used or not.
   if (!key.derivative.may_alias && !key.debug && !key.derivative.memory_limit)
-    variant.times.derive += derived.gathered(key.gathering()).milliseconds;
+    variant.report.times.derive += derived.gathered(key.gathering()).milliseconds;
   if (key.derivative.gather) {
     const passes::GatheredAdjoint *gathered = &*derived.gathered(key.gathering()).adjoint;
     found.run = gathered_to_run(*gathered, key.cuda);
@@ -159,7 +160,7 @@ KernelToRun adjoint_to_run(KernelDefinition &definition, Variant &variant) {
     }
     if (found.run) {
       found.clear = &gathered->clear;
-      if (found.run->copies) variant.copies = found.run->copies->copies;
+      if (found.run->copies) variant.arrays.copies = found.run->copies->copies;
     }
   }
   if (!found.run && Target::of(key.cuda).is_gpu() && is_tile_kernel(adjoint.kernel))
@@ -182,19 +183,19 @@ std::shared_ptr<const Variant> make_variant(KernelDefinition &definition, const 
   if (key.direction == Direction::tangent) {
     const autodiff::Tangent &tangent = definition.tangent(key.derivative.active);
     kernel = &tangent.kernel;
-    variant->gradient_of = tangent.gradient_of;
-    variant->times.derive = definition.tangent_milliseconds(key.derivative.active);
+    variant->derivative.gradient_of = tangent.gradient_of;
+    variant->report.times.derive = definition.tangent_milliseconds(key.derivative.active);
   }
   const passes::SplitSums *split = nullptr;
   std::vector<passes::FactorCopy> factors;
-  if (auto copies = copies_for_shared_steps(*kernel, key, variant->trials)) {
-    variant->step_parts = key.shape.step_parts;
+  if (auto copies = copies_for_shared_steps(*kernel, key, variant->report.trials)) {
+    variant->gpu.step_parts = key.shape.step_parts;
     factors = std::move(*copies);
   } else {
     if (key.shape.sum_parts > 1) {
       split = &definition.split_sums(key.shape.sum_parts).value();
       kernel = &split->rest;
-      variant->sums = split->sums;
+      variant->arrays.sums = split->sums;
     }
     std::vector<const ir::Kernel *> kernels{kernel};
     if (split) kernels.push_back(&split->parts);
@@ -203,29 +204,29 @@ std::shared_ptr<const Variant> make_variant(KernelDefinition &definition, const 
     factors = factor_copies(kernels, *variant);
   }
   add_factor_copies(factors, *kernel, *variant);
-  variant->makes_copies = !variant->copies.empty() || !variant->sums.empty() || !factors.empty();
+  variant->arrays.makes_copies = !variant->arrays.copies.empty() || !variant->arrays.sums.empty() || !factors.empty();
 
   Compiles compiles(making);
   compiles.add(passes::with_copies(*kernel, factors), *variant);
   if (run) {
     std::shared_ptr<Variant> next = compiles.add_beside(*variant, *adjoint.clear);
     for (const ir::Kernel &further : std::views::reverse(run->further)) {
-      std::shared_ptr<Variant> own =
-          compiles.add_beside(*variant, passes::with_copies(further, factors), variant->copies, variant->factor_copies);
+      std::shared_ptr<Variant> own = compiles.add_beside(*variant, passes::with_copies(further, factors),
+                                                         variant->arrays.copies, variant->arrays.factor_copies);
       own->afterwards = std::move(next);
       next = std::move(own);
     }
     variant->afterwards = std::move(next);
-    if (run->copies) variant->first = compiles.add_beside(*variant, run->copies->copy, variant->copies);
+    if (run->copies) variant->first = compiles.add_beside(*variant, run->copies->copy, variant->arrays.copies);
   }
   if (split)
     variant->first =
-        compiles.add_beside(*variant, passes::with_copies(split->parts, factors), {}, variant->factor_copies);
+        compiles.add_beside(*variant, passes::with_copies(split->parts, factors), {}, variant->arrays.factor_copies);
   compiles.run();
-  if (split) variant->products = variant->first->products;
-  if (variant->first) add(variant->times, variant->first->times);
+  if (split) variant->gpu.products = variant->first->gpu.products;
+  if (variant->first) add(variant->report.times, variant->first->report.times);
   for (const Variant *next = variant->afterwards.get(); next; next = next->afterwards.get())
-    add(variant->times, next->times);
+    add(variant->report.times, next->report.times);
   return variant;
 }
 
@@ -239,18 +240,19 @@ shipped::LaunchForm launch_form(const KernelDefinition &definition, const Varian
                            .active = key.derivative.active,
                            .written = definition.written(),
                            .narrow = definition.narrow_dimensions(),
-                           .distinct = definition.distinct(),
-                           .unit_stride = key.arrays.unit_stride,
-                           .unaliased = key.arrays.unaliased,
-                           .rows = {key.arrays.aligned, key.arrays.whole_rows, key.arrays.tensor_maps},
-                           .wide_index = key.arrays.wide_index,
-                           .may_alias = key.derivative.may_alias,
+                           .facts = {.distinct = definition.distinct(),
+                                     .unit_stride = key.arrays.unit_stride,
+                                     .unaliased = key.arrays.unaliased,
+                                     .rows = {key.arrays.aligned, key.arrays.whole_rows, key.arrays.tensor_maps},
+                                     .wide_index = key.arrays.wide_index,
+                                     .may_alias = key.derivative.may_alias},
                            .workspace_bytes = key.workspace_bytes};
-  if (definition.read_elsewhere()) form.distinct |= definition.written();
-  for (const std::uint32_t read : variant.values_read) form.adjoint.values_read |= std::uint64_t{1} << read;
-  for (const std::uint32_t read : variant.values_after) form.adjoint.values_after |= std::uint64_t{1} << read;
-  for (const std::uint32_t written : variant.written) form.adjoint.changed |= std::uint64_t{1} << written;
-  const std::size_t own = variant.parameters.size() - variant.gradient_of.size();
+  if (definition.read_elsewhere()) form.facts.distinct |= definition.written();
+  for (const std::uint32_t read : variant.derivative.values_read) form.adjoint.values_read |= std::uint64_t{1} << read;
+  for (const std::uint32_t read : variant.derivative.values_after)
+    form.adjoint.values_after |= std::uint64_t{1} << read;
+  for (const std::uint32_t written : variant.derivative.written) form.adjoint.changed |= std::uint64_t{1} << written;
+  const std::size_t own = variant.parameters.size() - variant.derivative.gradient_of.size();
   for (std::size_t i = 0; i < variant.parameters.size(); ++i) {
     const ir::Parameter &parameter = variant.parameters[i];
     std::uint32_t narrow = 0;
@@ -263,7 +265,7 @@ shipped::LaunchForm launch_form(const KernelDefinition &definition, const Varian
                                .rank = parameter.rank,
                                .offset = variant.layout.offsets[i],
                                .last_extent = parameter.last_extent,
-                               .primal = i < own ? -1 : static_cast<int>(variant.gradient_of[i - own]),
+                               .primal = i < own ? -1 : static_cast<int>(variant.derivative.gradient_of[i - own]),
                                .narrow = narrow});
   }
   return form;
@@ -272,7 +274,7 @@ shipped::LaunchForm launch_form(const KernelDefinition &definition, const Varian
 // A launch form for each target that all kernels of the variant were compiled for.
 void record_launch_forms(KernelDefinition &definition, const Variant &variant, const Making &making) {
   const VariantKey &key = variant.key;
-  if (key.debug || variant.makes_copies || !making.recorded || definition.forward().scheduled) return;
+  if (key.debug || variant.arrays.makes_copies || !making.recorded || definition.forward().scheduled) return;
   std::vector<const Variant *> kernels;
   if (variant.first) kernels.push_back(variant.first.get());
   for (const Variant *part = &variant; part; part = part->afterwards.get()) kernels.push_back(part);

@@ -67,8 +67,8 @@ std::vector<bool> wide_arrays(const Variant &variant) {
   std::vector<bool> wide;
   for (std::uint32_t i = 0; i < variant.parameters.size(); ++i)
     wide.push_back((variant.key.arrays.wide_index & bit_in_key(variant.parameters[i], i)) != 0);
-  for (const passes::CotangentCopy &copy : variant.copies) wide.push_back(wide[copy.array]);
-  wide.resize(wide.size() + variant.sums.size() + variant.factor_copies.size());
+  for (const passes::CotangentCopy &copy : variant.arrays.copies) wide.push_back(wide[copy.array]);
+  wide.resize(wide.size() + variant.arrays.sums.size() + variant.arrays.factor_copies.size());
   return wide;
 }
 
@@ -88,18 +88,18 @@ std::size_t peak_memory() {
 }
 
 void keep(const codegen::EmittedSource &emitted, Variant &variant) {
-  variant.source = emitted.text;
-  variant.source_lines = emitted.lines;
-  variant.source_files = emitted.files;
-  variant.sites = emitted.sites;
-  variant.messages = emitted.messages;
-  variant.uses_workspace = emitted.uses_workspace;
-  variant.uses_channel = emitted.uses_channel;
-  variant.tile_memory = emitted.tile_memory;
-  variant.tile_loads = emitted.tile_loads;
-  variant.tensor_maps = emitted.tensor_maps;
-  variant.lanes = emitted.lanes;
-  variant.objects = emitted.objects;
+  variant.text.source = emitted.text;
+  variant.text.lines = emitted.lines;
+  variant.text.files = emitted.files;
+  variant.text.sites = emitted.sites;
+  variant.text.messages = emitted.messages;
+  variant.execution.uses_workspace = emitted.uses_workspace;
+  variant.gpu.uses_channel = emitted.uses_channel;
+  variant.gpu.tile_memory = emitted.tile_memory;
+  variant.gpu.tile_loads = emitted.tile_loads;
+  variant.gpu.tensor_maps = emitted.tensor_maps;
+  variant.host.lanes = emitted.lanes;
+  variant.host.objects = emitted.objects;
 }
 
 // Several of LLVM's passes, as its last scheduler, take time that grows with the square of a block's length. Level 1
@@ -177,9 +177,9 @@ void record_for_cpu(const ir::Kernel &lowered, const Variant &variant, const Mak
     if (!making.recorded) continue;
     const shipped::FormPart part{.image = image,
                                  .entry = there.emitted.entry,
-                                 .cost = variant.cost,
+                                 .cost = variant.execution.cost,
                                  .lanes = there.emitted.lanes,
-                                 .one_thread = variant.one_thread,
+                                 .one_thread = variant.execution.one_thread,
                                  .uses_workspace = there.emitted.uses_workspace};
     making.recorded->add({&variant, level, part, there.emitted.messages.empty() && variant.summed.empty()});
   }
@@ -193,15 +193,15 @@ void compile_for_cpu(const ir::Kernel &lowered, Variant &variant, const Making &
       archived ? std::move(archived->first) : host_text(lowered, variant, making, host_target().vector_bytes);
   dump_text(text.emitted, lowered.name, "cpp");
   keep(text.emitted, variant);
-  variant.times.emit = milliseconds_since(start);
+  variant.report.times.emit = milliseconds_since(start);
 
   start = Clock::now();
   CompiledHost compiled = archived ? std::move(archived->second) : compiled_host(text);
   record_for_cpu(lowered, variant, making);
-  variant.image = std::move(compiled.image);
-  variant.compile = compiled.report;
-  variant.entry = variant.image->function<Entry>(text.emitted.entry.c_str());
-  variant.times.compile = milliseconds_since(start);
+  variant.host.image = std::move(compiled.image);
+  variant.host.compile = compiled.report;
+  variant.host.entry = variant.host.image->function<Entry>(text.emitted.entry.c_str());
+  variant.report.times.compile = milliseconds_since(start);
 }
 
 constexpr std::int64_t of_driver = 1024;  // bytes of a block's shared memory reserved by the driver
@@ -261,14 +261,14 @@ CompiledCuda compile_emitted(const codegen::EmittedSource &emitted, const std::s
 void note_recorded(const codegen::EmittedSource &emitted, const std::string &name, const Variant &variant,
                    const Making &making) {
   if (!records_archive() || !making.recorded) return;
-  const codegen::CudaForm &form = variant.form;
+  const codegen::CudaForm &form = variant.gpu.form;
   const std::string architecture = architecture_of(variant, making);
   const std::string prelude = codegen::cuda_prelude(emitted.text);
   shipped::FormPart part{.image = archived_cuda_key({name, emitted.text, prelude, architecture, variant.key.debug}),
                          .entry = emitted.entry,
-                         .cost = variant.cost,
+                         .cost = variant.execution.cost,
                          .lanes = 1,
-                         .one_thread = variant.one_thread,
+                         .one_thread = variant.execution.one_thread,
                          .uses_workspace = emitted.uses_workspace,
                          .grid_stride = form.grid_stride,
                          .grid_axes = form.grid_axes,
@@ -287,7 +287,7 @@ void note_recorded(const codegen::EmittedSource &emitted, const std::string &nam
 void compile_for_cuda(const ir::Kernel &lowered, Variant &variant, const Making &making) {
   Clock::time_point start = Clock::now();
   codegen::EmitOptions options = emit_options(variant);
-  options.cuda.grid_stride = variant.key.shape.grid_stride || variant.one_thread;
+  options.cuda.grid_stride = variant.key.shape.grid_stride || variant.execution.one_thread;
   options.cuda.waits_for_earlier_launch = variant.key.shape.programmatic;
   options.cuda.tile_threads = lowered.block_threads;
   options.cuda.wide_launch = variant.key.shape.grid_stride;
@@ -298,17 +298,18 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant, const Making 
   const PlanChoices choices{.debug = variant.key.debug,
                             .instances_per_thread = options.cuda.instances_per_thread,
                             .outgrows_caches = variant.key.shape.outgrows_caches && !options.cuda.grid_stride,
-                            .in_rounds = variant.key.shape.in_rounds && !variant.one_thread,
-                            .paired = variant.one_thread ? 0 : variant.key.shape.paired,
-                            .step_parts = variant.step_parts};
+                            .in_rounds = variant.key.shape.in_rounds && !variant.execution.one_thread,
+                            .paired = variant.execution.one_thread ? 0 : variant.key.shape.paired,
+                            .step_parts = variant.gpu.step_parts};
   const ir::Kernel planned = plan(lowered, {Target::of(variant.key.cuda).architecture(), options.arrays, choices,
-                                            /*trial=*/false, &variant.trials});
+                                            /*trial=*/false, &variant.report.trials});
   options.cuda.march = passes::marched(planned);
-  variant.products = passes::ways_of_products(planned);
+  variant.gpu.products = passes::ways_of_products(planned);
   if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
   codegen::set_blocks(options.cuda, planned);
   // Its copies run ahead into the block's next index.
-  if (planned.producers != 0 && planned.step_parts == 0) options.cuda.grid_stride = options.cuda.stays = true;
+  if (planned.roles.producers != 0 && planned.grid.step_parts == 0)
+    options.cuda.grid_stride = options.cuda.stays = true;
   const bool two = room_for_two(planned, options, variant.key);
   options.cuda.blocks_at_once = two ? 2 : blocks_of_memory(planned, variant.key);
   if (two) {
@@ -317,7 +318,7 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant, const Making 
     options.cuda.grid_axes = variant.key.shape.grid_axes && !options.cuda.grid_stride;
   }
   codegen::EmittedSource emitted = codegen::emit_cuda(planned, options);
-  variant.times.emit = milliseconds_since(start);
+  variant.report.times.emit = milliseconds_since(start);
   start = Clock::now();
   CompiledCuda compiled = compile_emitted(emitted, lowered.name, variant, making);
   if (two && spills_much(*compiled.image)) {
@@ -326,14 +327,14 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant, const Making 
     emitted = codegen::emit_cuda(planned, options);
     compiled = compile_emitted(emitted, lowered.name, variant, making);
   }
-  variant.form = options.cuda;
+  variant.gpu.form = options.cuda;
   note_recorded(emitted, lowered.name, variant, making);
   dump_text(emitted, lowered.name, "cu");
   keep(emitted, variant);
   dump(lowered.name, "link", "cubin", compiled.image->cubin());
-  variant.cuda = std::make_shared<CudaCode>(std::move(compiled.image), emitted.entry);
-  variant.cuda_compile = compiled.report;
-  variant.times.compile = milliseconds_since(start);
+  variant.gpu.code = std::make_shared<CudaCode>(std::move(compiled.image), emitted.entry);
+  variant.gpu.compile = compiled.report;
+  variant.report.times.compile = milliseconds_since(start);
 }
 
 }  // namespace
@@ -367,7 +368,7 @@ codegen::EmitOptions emit_options(const Variant &variant) {
         {.unit_stride = of_array.unit_stride, .wide_index = of_array.wide_index, .extents_of = shadow.array});
   }
   // Laid out as in jit/launch_copies.h.
-  for (const passes::CotangentCopy &copy : variant.copies) {
+  for (const passes::CotangentCopy &copy : variant.arrays.copies) {
     const bool could_have =
         (variant.key.arrays.worth_padding & bit_in_key(variant.parameters[copy.array], copy.array)) != 0;
     options.arrays.push_back({.unit_stride = true,
@@ -376,9 +377,9 @@ codegen::EmitOptions emit_options(const Variant &variant) {
                               .aligned_rows = true,
                               .has_tensor_map = options.arrays[copy.array].has_tensor_map || could_have});
   }
-  for (std::size_t i = 0; i < variant.sums.size(); ++i)
+  for (std::size_t i = 0; i < variant.arrays.sums.size(); ++i)
     options.arrays.push_back({.unit_stride = true, .unaliased = true, .aligned_rows = true});
-  for (const ArrayCopy &copy : variant.factor_copies) {
+  for (const ArrayCopy &copy : variant.arrays.factor_copies) {
     options.arrays.push_back({.unit_stride = true, .unaliased = true, .aligned_rows = true, .has_tensor_map = true});
     codegen::ArrayFacts &of_array = options.arrays[copy.array];
     (copy.swapped ? of_array.swapped_copy : of_array.padded_copy) = copy.parameter;
@@ -401,7 +402,7 @@ ir::Kernel lower(const ir::Kernel &kernel, Variant &variant) {
                        .cuda = variant.key.cuda,
                        .wide_arrays = wide_arrays(variant),
                        .in_order = variant.key.deterministic,
-                       .trials = &variant.trials};
+                       .trials = &variant.report.trials};
   if (Target::of(variant.key.cuda).is_gpu() && !variant.key.debug) choices.arrays = emit_options(variant).arrays;
   if (variant.key.races) choices.may_share = may_share(variant);
   Lowered lowered = jit::lower(kernel, choices);
@@ -416,7 +417,8 @@ ir::Kernel lower(const ir::Kernel &kernel, Variant &variant) {
 }
 
 std::vector<ir::Parameter> without_launch_arrays(const std::vector<ir::Parameter> &parameters, const Variant &variant) {
-  const std::size_t own = variant.copies.size() + variant.sums.size() + variant.factor_copies.size();
+  const std::size_t own =
+      variant.arrays.copies.size() + variant.arrays.sums.size() + variant.arrays.factor_copies.size();
   return {parameters.begin(), parameters.end() - static_cast<std::ptrdiff_t>(own)};
 }
 
@@ -424,9 +426,9 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant, const Making &ma
   variant.name = kernel.name;
   variant.parameters = without_launch_arrays(kernel.parameters, variant);
   variant.layout = codegen::argument_layout(kernel.parameters);
-  variant.block_threads = kernel.block_threads;
-  variant.cost = cost_of(kernel);
-  variant.one_thread = variant.key.deterministic && order_shows(kernel);
+  variant.gpu.block_threads = kernel.block_threads;
+  variant.execution.cost = cost_of(kernel);
+  variant.execution.one_thread = variant.key.deterministic && order_shows(kernel);
   for (std::uint32_t i = 0; i < variant.parameters.size(); ++i) {
     const ir::Parameter &parameter = variant.parameters[i];
     bool is_gradient = parameter.role == ir::Role::Gradient;
@@ -437,14 +439,14 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant, const Making &ma
 
   Clock::time_point start = Clock::now();
   ir::Kernel lowered = lower(kernel, variant);
-  variant.times.lower = milliseconds_since(start);
+  variant.report.times.lower = milliseconds_since(start);
 
   const std::size_t before = peak_memory();
   if (Target::of(variant.key.cuda).is_gpu())
     compile_for_cuda(lowered, variant, making);
   else
     compile_for_cpu(lowered, variant, making);
-  variant.peak_compiler_bytes = peak_memory() - before;
+  variant.report.peak_compiler_bytes = peak_memory() - before;
 }
 
 }  // namespace samite::jit

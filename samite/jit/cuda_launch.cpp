@@ -27,11 +27,11 @@ constexpr int blocks_of_multiprocessor = 8;
 constexpr int blocks_with_workspace = 2;
 
 std::int64_t most_blocks(const Variant &variant, const driver::Context &context) {
-  if (variant.form.stays) {
+  if (variant.gpu.form.stays) {
     const int multiprocessors = context.limits().multiprocessors;
-    return multiprocessors - multiprocessors % std::max(variant.form.cluster_blocks, 1);
+    return multiprocessors - multiprocessors % std::max(variant.gpu.form.cluster_blocks, 1);
   }
-  const int each = variant.uses_workspace ? blocks_with_workspace : blocks_of_multiprocessor;
+  const int each = variant.execution.uses_workspace ? blocks_with_workspace : blocks_of_multiprocessor;
   return std::int64_t{each} * context.limits().multiprocessors;
 }
 
@@ -41,16 +41,16 @@ driver::LaunchShape launch_shape(const Variant &variant, std::int64_t shared_byt
   shape.shared_bytes = static_cast<unsigned>(shared_bytes);
   shape.programmatic = options.cuda.programmatic;
   shape.priority = options.cuda.priority;
-  if (variant.one_thread) {
-    if (variant.form.tile_threads != 0) shape.block[0] = static_cast<unsigned>(variant.form.tile_threads);
+  if (variant.execution.one_thread) {
+    if (variant.gpu.form.tile_threads != 0) shape.block[0] = static_cast<unsigned>(variant.gpu.form.tile_threads);
     return shape;
   }
   const std::span counts(extents.begin(), static_cast<std::size_t>(extents.rank()));
-  const codegen::CudaLaunchShape chosen =
-      codegen::cuda_launch_shape(counts, variant.form, most_blocks(variant, context), context.limits().multiprocessors);
+  const codegen::CudaLaunchShape chosen = codegen::cuda_launch_shape(
+      counts, variant.gpu.form, most_blocks(variant, context), context.limits().multiprocessors);
   shape.grid = chosen.grid;
   shape.block = chosen.block;
-  if (const int cluster = std::max(variant.form.cluster_blocks, variant.form.step_parts); cluster != 0)
+  if (const int cluster = std::max(variant.gpu.form.cluster_blocks, variant.gpu.form.step_parts); cluster != 0)
     shape.cluster = {static_cast<unsigned>(cluster), 1, 1};
   if (options.cuda.cluster) {
     // Blocks beyond the end have no instances, so the grid may be rounded up.
@@ -84,8 +84,8 @@ std::int64_t tile_bytes(const KernelDefinition &definition, const Variant &varia
     if (plan.bytes > most) refuse_tile_memory(definition, plan, most);
     return plan.bytes;
   };
-  if (!variant.tile_memory.sized_at_launch()) return bytes_of(variant.tile_memory);
-  return bytes_of(variant.tile_memory.in_launch([&](std::uint32_t parameter) {
+  if (!variant.gpu.tile_memory.sized_at_launch()) return bytes_of(variant.gpu.tile_memory);
+  return bytes_of(variant.gpu.tile_memory.in_launch([&](std::uint32_t parameter) {
     std::int32_t count;  // like all integers of a schedule's host
     std::memcpy(&count, arguments + variant.layout.offsets[parameter], sizeof count);
     return std::int64_t{count};
@@ -94,7 +94,7 @@ std::int64_t tile_bytes(const KernelDefinition &definition, const Variant &varia
 
 // Split sums have a leading dimension for the parts.
 Extents extents_of_first(const Variant &variant, const Extents &extents) {
-  if (variant.sums.empty()) return extents;
+  if (variant.arrays.sums.empty()) return extents;
   std::vector<std::int64_t> in_parts{variant.key.shape.sum_parts};
   in_parts.insert(in_parts.end(), extents.begin(), extents.begin() + extents.rank());
   return Extents(in_parts);
@@ -115,40 +115,40 @@ CudaLaunch::CudaLaunch(const KernelDefinition &definition, std::shared_ptr<const
       extents_(extents),
       kernel_(definition.name()),
       stream_(stream) {
-  if (variant_->cuda && extents.count() != 0) {
+  if (variant_->gpu.code && extents.count() != 0) {
     const driver::Stream &queue = stream.cuda()->stream();
     const driver::Context &context = queue.context();
     driver::LaunchShape shape =
         launch_shape(*variant_, tile_bytes(definition, *variant_, arguments, context), extents, options, context);
-    if (variant_->uses_workspace) {
+    if (variant_->execution.uses_workspace) {
       const std::int64_t threads = std::int64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2] * shape.block[0] *
                                    shape.block[1] * shape.block[2];
       workspace_.bytes_per_thread = variant_->key.workspace_bytes;
       workspace_memory_ = allocate(static_cast<std::size_t>(threads * workspace_.bytes_per_thread), definition.where());
       workspace_.base = std::bit_cast<std::byte *>(workspace_memory_->address());
     }
-    if (variant_->uses_channel)
+    if (variant_->gpu.uses_channel)
       messages_ = std::make_shared<CudaMessages>(variant_, definition.name(), extents, context);
-    prepared_.emplace(queue, variant_->cuda->on(context), shape, definition.where());
+    prepared_.emplace(queue, variant_->gpu.code->on(context), shape, definition.where());
     // Clusters that wait for room would double the time. If a part of the device has an odd number of multiprocessors,
     // fewer clusters than pairs fit.
     const auto resident = static_cast<unsigned>(prepared_->active_clusters()) * prepared_->cluster_blocks();
-    if (variant_->form.stays && resident != 0 && resident < shape.grid[0]) {
+    if (variant_->gpu.form.stays && resident != 0 && resident < shape.grid[0]) {
       shape.grid[0] = resident;
-      prepared_.emplace(queue, variant_->cuda->on(context), shape, definition.where());
+      prepared_.emplace(queue, variant_->gpu.code->on(context), shape, definition.where());
     }
   }
-  if (prepared_ && variant_->makes_copies) {
+  if (prepared_ && variant_->arrays.makes_copies) {
     copies_memory_ = allocate(place_copies(*variant_, extents, arguments, 0), definition.where());
     place_copies(*variant_, extents, arguments, copies_memory_->address());
-    for (const ArrayCopy &copy : variant_->factor_copies)
+    for (const ArrayCopy &copy : variant_->arrays.factor_copies)
       factor_copies_.emplace_back(copy, variant_->parameters[copy.array], variant_->layout, arguments,
                                   options.cuda.priority, prepared_->stream(), definition.where());
   }
   if (variant_->first)
     first_ = std::make_shared<const CudaLaunch>(definition, variant_->first, extents_of_first(*variant_, extents),
                                                 options, stream, arguments);
-  if (prepared_ && !variant_->tensor_maps.empty())
+  if (prepared_ && !variant_->gpu.tensor_maps.empty())
     maps_ =
         launch_tensor_maps(*variant_, arguments, CudaDevice::of(prepared_->stream().context().device())->tensor_maps(),
                            definition.where());
@@ -298,21 +298,21 @@ void CudaLaunch::hear_in(CudaStream &stream) const {
 }
 
 bool is_single_kernel(const Variant &variant) {
-  const bool has_memory = variant.uses_workspace || variant.makes_copies || variant.races.any();
-  return !has_memory && !variant.uses_channel && !variant.form.stays && !variant.first && !variant.afterwards;
+  const bool has_memory = variant.execution.uses_workspace || variant.arrays.makes_copies || variant.races.any();
+  return !has_memory && !variant.gpu.uses_channel && !variant.gpu.form.stays && !variant.first && !variant.afterwards;
 }
 
 void run_single_kernel(const KernelDefinition &definition, const Variant &variant, const Extents &extents,
                        const LaunchOptions &options, const CudaStream &stream, const std::byte *arguments) {
-  if (!variant.cuda || extents.count() == 0) return;
+  if (!variant.gpu.code || extents.count() == 0) return;
   const driver::Stream &queue = stream.stream();
   const driver::Context &context = queue.context();
   const driver::LaunchShape shape =
       launch_shape(variant, tile_bytes(definition, variant, arguments, context), extents, options, context);
-  const driver::Kernel &kernel = variant.cuda->on(context);
+  const driver::Kernel &kernel = variant.gpu.code->on(context);
   const driver::CheckedLaunch launch(queue, kernel, shape, definition.where());
   std::vector<driver::TensorMapBits> maps;
-  if (!variant.tensor_maps.empty())
+  if (!variant.gpu.tensor_maps.empty())
     maps = launch_tensor_maps(variant, arguments, CudaDevice::of(context.device())->tensor_maps(), definition.where());
   const codegen::CudaBox box = box_of(extents);
   const codegen::CudaChannel *const channel = nullptr;

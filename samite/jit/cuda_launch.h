@@ -91,13 +91,13 @@ class CudaLaunch {
   std::optional<driver::PreparedLaunch> prepared_;  // empty if there is nothing to run
   codegen::CudaBox box_;
   codegen::CudaWorkspace workspace_;
-  std::vector<driver::TensorMapBits> maps_;  // of Variant::tensor_maps
+  std::vector<driver::TensorMapBits> maps_;  // of GpuCode::tensor_maps
   std::shared_ptr<const Variant> variant_;
   Extents extents_;
   std::string kernel_;
   Stream stream_;
   std::optional<driver::DeviceMemory> workspace_memory_;
-  std::optional<driver::DeviceMemory> copies_memory_;     // of Variant::copies and Variant::factor_copies
+  std::optional<driver::DeviceMemory> copies_memory_;     // of LaunchArrays
   std::vector<ArrayCopyLaunch> factor_copies_;            // run before everything else
   std::shared_ptr<CudaMessages> messages_;                // null if the kernel has no messages
   std::shared_ptr<const CudaLaunch> first_, afterwards_;  // as in the variant; may be null

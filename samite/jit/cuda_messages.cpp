@@ -26,7 +26,7 @@ CudaMessages::CudaMessages(std::shared_ptr<const Variant> variant, std::string k
 
 void CudaMessages::completed() {
   LaunchMessages heard(*variant_, extents_);
-  for (const codegen::CudaRecord &record : codegen::records(*channel(), variant_->messages, extents_.rank())) {
+  for (const codegen::CudaRecord &record : codegen::records(*channel(), variant_->text.messages, extents_.rank())) {
     std::array<std::int64_t, ir::maximum_rank> instance{};
     std::copy(record.instance.begin(), record.instance.end(), instance.begin());
     heard.message(&heard, record.site, instance.data(), record.values.data());

@@ -145,7 +145,7 @@ const std::optional<passes::SplitSums> &KernelDefinition::split_sums(std::int64_
 const KernelDefinition::Derived &KernelDefinition::derived(std::uint64_t active, bool may_alias,
                                                            MemoryLimit memory_limit) {
   refuse_derivatives_of_schedules();
-  return *adjoints_.get({active, may_alias, memory_limit}, [&] {
+  return *derivatives_.adjoints.get({active, may_alias, memory_limit}, [&] {
     auto start = std::chrono::steady_clock::now();
     auto derived = std::make_unique<Derived>();
     derived->adjoint = derive_adjoint(structured_, flags(active), may_alias, memory_limit);
@@ -176,7 +176,7 @@ const passes::GatheredAdjoint *KernelDefinition::gathered_adjoint(std::uint64_t 
 
 const KernelDefinition::DerivedTangent &KernelDefinition::derived_tangent(std::uint64_t active) {
   refuse_derivatives_of_schedules();
-  return tangents_.get(active, [&] {
+  return derivatives_.tangents.get(active, [&] {
     auto start = std::chrono::steady_clock::now();
     DerivedTangent derived{derive_tangent(structured_, flags(active)), 0};
     derived.milliseconds = milliseconds_since(start);
@@ -185,16 +185,16 @@ const KernelDefinition::DerivedTangent &KernelDefinition::derived_tangent(std::u
 }
 
 const autodiff::Activity &KernelDefinition::activity(std::uint64_t active) {
-  return activities_.get(active, [&] { return autodiff::find_activity(structured_, flags(active)); });
+  return derivatives_.activities.get(active, [&] { return autodiff::find_activity(structured_, flags(active)); });
 }
 
 std::shared_ptr<KernelDefinition> KernelDefinition::adjoint_kernel(std::uint64_t active) {
-  return adjoint_kernels_.get(
+  return derivatives_.adjoint_kernels.get(
       active, [&] { return std::make_shared<KernelDefinition>(as_kernel(adjoint(active, false).kernel, true)); });
 }
 
 std::shared_ptr<KernelDefinition> KernelDefinition::tangent_kernel(std::uint64_t active) {
-  return tangent_kernels_.get(
+  return derivatives_.tangent_kernels.get(
       active, [&] { return std::make_shared<KernelDefinition>(as_kernel(tangent(active).kernel, false)); });
 }
 

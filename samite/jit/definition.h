@@ -144,6 +144,13 @@ class KernelDefinition {
     autodiff::Tangent tangent;
     double milliseconds;
   };
+  // By the active parameters.
+  struct Derivatives {
+    Memo<AdjointKey, std::unique_ptr<const Derived>> adjoints;
+    Memo<std::uint64_t, DerivedTangent> tangents;
+    Memo<std::uint64_t, autodiff::Activity> activities;
+    Memo<std::uint64_t, std::shared_ptr<KernelDefinition>> adjoint_kernels, tangent_kernels;
+  };
 
   struct Structured {
     ir::Kernel kernel;
@@ -165,10 +172,7 @@ class KernelDefinition {
   mutable Memo<int, std::vector<passes::FactorRead>> factor_reads_;
   mutable Memo<std::int64_t, std::optional<passes::SplitSums>> split_sums_;
   Memo<VariantKey, std::shared_ptr<const Variant>> variants_;
-  Memo<AdjointKey, std::unique_ptr<const Derived>> adjoints_;
-  Memo<std::uint64_t, DerivedTangent> tangents_;
-  Memo<std::uint64_t, autodiff::Activity> activities_;
-  Memo<std::uint64_t, std::shared_ptr<KernelDefinition>> adjoint_kernels_, tangent_kernels_;
+  Derivatives derivatives_;
 };
 
 }  // namespace samite::jit

@@ -83,8 +83,8 @@ void run_instances(Box &box, std::int64_t begin, std::int64_t end) {
   long long low[maximum_rank] = {}, high[maximum_rank] = {};
   for (int d = 0; d < box.extents.rank(); ++d) high[d] = box.extents[d];
   low[box.partition.dimension] = begin, high[box.partition.dimension] = end;
-  box.variant.entry(box.sums ? box.sums->block() : box.arguments, low, high, &box.failure,
-                    box.workspaces ? box.workspaces->of_worker() : nullptr);
+  box.variant.host.entry(box.sums ? box.sums->block() : box.arguments, low, high, &box.failure,
+                         box.workspaces ? box.workspaces->of_worker() : nullptr);
 }
 
 // The pool gives a thread many instances at once, and a kernel's estimated cost may be far from its true one: parts of
@@ -93,7 +93,7 @@ void run_box(void *context, std::int64_t begin, std::int64_t end) {
   using Clock = std::chrono::steady_clock;
   auto &box = *static_cast<Box *>(context);
   if (!box.interruption) return run_instances(box, begin, end);
-  const std::int64_t least = box.partition.dimension == box.extents.rank() - 1 ? box.variant.lanes : 1;
+  const std::int64_t least = box.partition.dimension == box.extents.rank() - 1 ? box.variant.host.lanes : 1;
   std::int64_t part = least;
   for (std::int64_t at = begin; at < end && box.interruption->may_run_next();) {
     const Clock::time_point start = Clock::now();
@@ -109,13 +109,14 @@ void run_box(void *context, std::int64_t begin, std::int64_t end) {
 }  // namespace
 
 Partition partition(const Variant &variant, const Extents &extents) {
-  if (variant.one_thread) return {0, 0, true};
-  return shipped::partition(extents, variant.cost, variant.lanes, InterruptionCheck::current() != nullptr);
+  if (variant.execution.one_thread) return {0, 0, true};
+  return shipped::partition(extents, variant.execution.cost, variant.host.lanes,
+                            InterruptionCheck::current() != nullptr);
 }
 
 void execute(const Variant &variant, const std::string &kernel, const std::byte *arguments, const Extents &extents,
              const Partition &partition) {
-  if (!variant.entry || extents.count() == 0) return;
+  if (!variant.host.entry || extents.count() == 0) return;
   std::optional<TraceSpan> traced;
   if (is_tracing()) traced.emplace("kernel", traced_name(variant, kernel, "cpu"), traced_bytes(variant, arguments));
   std::optional<HostRaceShadows> shadows;
@@ -123,7 +124,7 @@ void execute(const Variant &variant, const std::string &kernel, const std::byte 
   LaunchMessages failure(variant, extents);  // outside of the box, since the compiler would clear all its bytes first
   Box box{variant, arguments, nullptr, nullptr, extents, partition, failure, nullptr};
   std::optional<shipped::Workspaces> workspaces;
-  if (variant.uses_workspace) box.workspaces = &workspaces.emplace();
+  if (variant.execution.uses_workspace) box.workspaces = &workspaces.emplace();
   std::optional<Interruption> interruption;
   if (const InterruptionCheck *check = InterruptionCheck::current(); check && !partition.whole)
     box.interruption = &interruption.emplace(*check);

@@ -15,7 +15,7 @@ namespace {
 std::string who(const Variant &variant, const codegen::FailedInstance &instance) {
   if (instance.rank == 0) return "";
   const std::int64_t *index = instance.index.data();
-  return fmt::format("in {} ({}): ", variant.block_threads != 0 ? "block" : "instance",
+  return fmt::format("in {} ({}): ", variant.gpu.block_threads != 0 ? "block" : "instance",
                      fmt::join(index, index + instance.rank, ", "));
 }
 
@@ -45,14 +45,13 @@ std::string opening(const Variant &variant, const std::string &kernel) {
 void throw_failure(const Variant &variant, const std::string &kernel, const std::string &device,
                    const codegen::Failure &failure) {
   SourceLocation where;
-  if (failure.file < variant.source_files.size())
-    where = {intern_file(variant.source_files[failure.file]), failure.line};
+  if (failure.file < variant.text.files.size()) where = {intern_file(variant.text.files[failure.file]), failure.line};
   const std::string opening = jit::opening(variant, kernel), who = jit::who(variant, failure.instance);
   if (failure.kind == codegen::FailureKind::out_of_memory) {
     const bool adjoint = variant.key.direction == Direction::adjoint;
     const std::string array =
         (adjoint ? "the local array, or what the adjoint keeps of the loop, at " : "the local array at ") +
-        variant.sites[failure.array].to_string();
+        variant.text.sites[failure.array].to_string();
     const std::int64_t limit = variant.key.derivative.memory_limit.value_or(autodiff::usual_memory_limit);
     const std::string mend = adjoint && limit > 0
                                  ? "; with a LaunchOptions::memory_limit of less than " + std::to_string(limit) +
@@ -64,14 +63,14 @@ void throw_failure(const Variant &variant, const std::string &kernel, const std:
       throw DeviceError(
           opening + "allocating " + array + " in the memory of a block on " + device,
           "its tiles take more than the " + std::to_string(failure.extent) + " bytes for each of the block's " +
-              std::to_string(variant.form.tile_threads) + " threads: raise LaunchOptions::cuda.workspace_bytes" +
+              std::to_string(variant.gpu.form.tile_threads) + " threads: raise LaunchOptions::cuda.workspace_bytes" +
               (failure.index < countable ? " to " + std::to_string(failure.index) + " or more" : "") + mend);
     if (Target::of(variant.key.cuda).is_gpu())
       throw DeviceError(opening + "allocating " + array + " on a thread of " + device,
                         "it takes more than the " + std::to_string(failure.extent) +
                             " bytes that a thread has: raise LaunchOptions::cuda.workspace_bytes" + mend);
     throw DeviceError(opening + "allocating " + std::to_string(failure.index) + " bytes on " + device + " for " +
-                          array + " of " + std::to_string(variant.lanes) + " instances",
+                          array + " of " + std::to_string(variant.host.lanes) + " instances",
                       "out of memory" + mend);
   }
   if (failure.kind == codegen::FailureKind::integer_division_by_zero)

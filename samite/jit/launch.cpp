@@ -128,9 +128,9 @@ void for_each_written(const KernelDefinition &definition, const Variant &variant
     for (std::uint64_t bits = definition.written(); bits != 0; bits &= bits - 1)
       own(static_cast<std::size_t>(std::countr_zero(bits)));
   }
-  for (std::uint32_t array : variant.written) own(array);
+  for (std::uint32_t array : variant.derivative.written) own(array);
   if (variant.key.direction != Direction::forward) {
-    for (std::uint32_t primal : variant.gradient_of)
+    for (std::uint32_t primal : variant.derivative.gradient_of)
       visit(WrittenStorage{arguments[primal].buffer->storage()->gradient_pointer(), primal});
   }
 }
@@ -381,8 +381,8 @@ Launch Launch::in_place_of(const Launch &before) const {
   }
   // One reduces parts in clusters, and the other by another kernel, which cannot be added.
   if (copy.cuda_->kernel_count() != before.cuda_->kernel_count()) {
-    if (before.variant_->step_parts > 1) copy.options_.cuda.sum_parts = 1;
-    if (copy.variant_->step_parts > 1) copy.options_.cuda.cluster = 1;
+    if (before.variant_->gpu.step_parts > 1) copy.options_.cuda.sum_parts = 1;
+    if (copy.variant_->gpu.step_parts > 1) copy.options_.cuda.cluster = 1;
     copy.prepare();
   }
   const std::vector<unsigned> kept = before.cuda_->clusters();
@@ -476,11 +476,12 @@ void Launch::set_scalar(std::size_t index, jit::HostScalar value, SourceLocation
 void Launch::set_bits(std::size_t index, std::uint64_t bits) {
   const jit::Turn turn(in_use_, *this, "Launch", definition_->where());
   const std::uint64_t before = std::exchange(arguments_[index].scalar, bits);
-  const bool changes_memory = cuda_ && variant_->tile_memory.depends_on(static_cast<std::uint32_t>(index));
+  const bool changes_memory = cuda_ && variant_->gpu.tile_memory.depends_on(static_cast<std::uint32_t>(index));
   try {
     if (changes_memory) return prepare();
     if (!variant_->key.debug && jit::bounds_depend_on(*definition_, index))
-      jit::check_bounds(*definition_, extents_, views(), jit::arrays_touched(variant_->key, variant_->values_read));
+      jit::check_bounds(*definition_, extents_, views(),
+                        jit::arrays_touched(variant_->key, variant_->derivative.values_read));
     jit::fill_argument(*variant_, index, arguments_[index].view(), block_.data());
   } catch (...) {
     arguments_[index].scalar = before;

@@ -64,12 +64,12 @@ std::int64_t copy_elements(std::span<const std::int64_t> extents, std::size_t el
 
 std::size_t place_copies(const Variant &variant, const Extents &launch, std::byte *arguments, std::uintptr_t address) {
   Places places(variant, arguments, address);
-  for (const passes::CotangentCopy &copy : variant.copies)
+  for (const passes::CotangentCopy &copy : variant.arrays.copies)
     places.add(copy.parameter, copy.array, size_of(copy.type), /*swapped=*/false);
   const std::span extents(launch.begin(), static_cast<std::size_t>(launch.rank()));
-  for (const passes::PartialSums &sums : variant.sums)
+  for (const passes::PartialSums &sums : variant.arrays.sums)
     places.add(sums.parameter, passes::extents_of(sums, extents, variant.key.shape.sum_parts), size_of(sums.type));
-  for (const ArrayCopy &copy : variant.factor_copies)
+  for (const ArrayCopy &copy : variant.arrays.factor_copies)
     places.add(copy.parameter, copy.array, size_of(variant.parameters[copy.array].type), copy.swapped);
   return static_cast<std::size_t>(places.bytes());
 }

@@ -16,8 +16,8 @@ shipped::FormTensorMap form_of(const passes::TensorMapNeeded &needed) {
 std::vector<driver::TensorMapBits> launch_tensor_maps(const Variant &variant, const std::byte *arguments,
                                                       driver::TensorMapCache &cache, SourceLocation where) {
   std::vector<driver::TensorMapBits> maps;
-  maps.reserve(variant.tensor_maps.size());
-  for (const passes::TensorMapNeeded &needed : variant.tensor_maps)
+  maps.reserve(variant.gpu.tensor_maps.size());
+  for (const passes::TensorMapNeeded &needed : variant.gpu.tensor_maps)
     maps.push_back(
         cache.encode(shipped::tensor_of(form_of(needed), arguments + variant.layout.offsets[needed.array]), where));
   return maps;

@@ -13,7 +13,7 @@ namespace samite::jit {
 // As a launch form has it.
 shipped::FormTensorMap form_of(const passes::TensorMapNeeded &needed);
 
-// In the order of `variant.tensor_maps`, for the arrays in `arguments`, a block with the variant's layout; reuses
+// In the order of the variant's tensor maps, for the arrays in `arguments`, a block with the variant's layout; reuses
 // cached maps. Only bits: the launcher keeps the arrays alive, as it does for its arguments. DeviceError if the driver
 // makes none.
 std::vector<driver::TensorMapBits> launch_tensor_maps(const Variant &variant, const std::byte *arguments,

@@ -25,7 +25,7 @@ std::int64_t bytes_too_many_when_placed(const ir::Kernel &kernel, const PlanCont
 
 // Whether a block gets producers, for which its tiles must fit shared memory.
 bool has_roles_when_placed(const ir::Kernel &kernel, const PlanContext &context) {
-  return passes::assign_roles(placed(kernel, context), context.target, context.arrays).producers > 0;
+  return passes::assign_roles(placed(kernel, context), context.target, context.arrays).roles.producers > 0;
 }
 
 int loops_in(const ir::Kernel &kernel) {

@@ -50,7 +50,7 @@ void LaunchMessages::hear(Failure *failure, std::uint32_t site, const std::int64
   auto &messages = *static_cast<LaunchMessages *>(failure);
   // Exceptions must not pass through emitted code.
   try {
-    const codegen::MessageSite &said = messages.variant_.messages[site];
+    const codegen::MessageSite &said = messages.variant_.text.messages[site];
     if (said.is_check)
       messages.check_failed(said, instance, values);
     else

@@ -71,8 +71,8 @@ PageKernel kernel_of(KernelDefinition &definition, const schedules::KernelLaunch
   try {
     const std::shared_ptr<const Variant> variant = variant_of(definition, capability);
     key = variant->key;
-    kernel.text = variant->source;
-    kernel.text_lines = variant->source_lines;
+    kernel.text = variant->text.source;
+    kernel.text_lines = variant->text.lines;
     kernel.figures = report(*variant, definition.parameters());
   } catch (const DeviceError &error) {
     kernel.problem = error.what();

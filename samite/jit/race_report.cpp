@@ -61,7 +61,7 @@ std::string race_text(const Variant &variant, const Extents &extents, const std:
   const auto coordinates = [&](const std::int64_t *index) {
     return fmt::format("({})", fmt::join(index, index + extents.rank(), ", "));
   };
-  const bool of_blocks = variant.block_threads != 0;
+  const bool of_blocks = variant.gpu.block_threads != 0;
   const std::string_view who = of_blocks ? "block" : "instance";
   const std::string &name = variant.parameters[own.array].name;
   const std::string named = fmt::format("{}({})", name, fmt::join(element, ", "));

@@ -39,27 +39,27 @@ void add_image(const Compile &compile, ReportedVariant &report) {
 }
 
 void add_steps(const jit::Variant &variant, ReportedVariant &report) {
-  const jit::StepTimes &times = variant.times;
+  const jit::StepTimes &times = variant.report.times;
   report.steps = {{"derive", times.derive}, {"lower", times.lower}, {"emit", times.emit}};
   const auto add = [&](const char *name, double milliseconds) {
     if (milliseconds > 0) report.steps.push_back({name, milliseconds});
   };
   if (jit::Target::of(variant.key.cuda).is_gpu()) {
-    add("open", variant.cuda_compile.open_ms);
-    add("compile", variant.cuda_compile.compile_ms);
+    add("open", variant.gpu.compile.open_ms);
+    add("compile", variant.gpu.compile.compile_ms);
   } else {
-    const CompileReport &compile = variant.compile;
-    add("open", compile.open_ms);
-    add("prelude", compile.prelude_ms);
-    add("objects", compile.objects_ms);
-    add("link", compile.link_ms);
-    add("load", compile.load_ms);
+    const CompileReport &compile = variant.host.compile;
+    add("open", compile.times.open_ms);
+    add("prelude", compile.times.prelude_ms);
+    add("objects", compile.times.objects_ms);
+    add("link", compile.times.link_ms);
+    add("load", compile.times.load_ms);
   }
   report.milliseconds = times.total();
 }
 
 void add_objects(const jit::Variant &variant, ReportedVariant &report) {
-  const std::vector<ObjectReport> &made = variant.compile.objects;
+  const std::vector<ObjectReport> &made = variant.host.compile.objects;
   const auto add = [&](const std::string &name, const std::string &operation) {
     const auto known = std::ranges::find(made, name, &ObjectReport::name);
     ReportedObject object{name, operation, report.from, 0, 0};
@@ -71,23 +71,22 @@ void add_objects(const jit::Variant &variant, ReportedVariant &report) {
     report.objects.push_back(std::move(object));
   };
   add(made.empty() ? variant.name : made.front().name, "");
-  for (const codegen::EmittedObject &object : variant.objects) add(object.name, object.operation);
+  for (const codegen::EmittedObject &object : variant.host.objects) add(object.name, object.operation);
 }
 
 void add_needs(const jit::Variant &variant, ReportedVariant &report) {
-  if (!variant.cuda) return;
-  report.shared_bytes = static_cast<std::size_t>(variant.tile_memory.bytes);
-  report.sum_parts = variant.parts();
-  report.parts_in_clusters = variant.step_parts > 1;
-  report.teams = variant.form.teams;
-  report.trials = variant.trials;
-  report.cluster_blocks = variant.form.cluster_blocks;
-  for (const CudaKernelResources &kernel : variant.cuda->image().report().kernels) {
-    report.registers = std::max(report.registers, kernel.registers);
-    report.spill_store_bytes += kernel.spill_store_bytes;
-    report.spill_load_bytes += kernel.spill_load_bytes;
-    report.local_bytes += kernel.local_bytes;
-    report.shared_bytes += kernel.shared_bytes;
+  if (!variant.gpu.code) return;
+  report.trials = variant.report.trials;
+  report.blocks = {variant.parts(), variant.gpu.step_parts > 1, variant.gpu.form.teams,
+                   variant.gpu.form.cluster_blocks};
+  ReportedResources &resources = report.resources;
+  resources.shared_bytes = static_cast<std::size_t>(variant.gpu.tile_memory.bytes);
+  for (const CudaKernelResources &kernel : variant.gpu.code->image().report().kernels) {
+    resources.registers = std::max(resources.registers, kernel.registers);
+    resources.spill_store_bytes += kernel.spill_store_bytes;
+    resources.spill_load_bytes += kernel.spill_load_bytes;
+    resources.local_bytes += kernel.local_bytes;
+    resources.shared_bytes += kernel.shared_bytes;
   }
 }
 
@@ -100,14 +99,14 @@ ReportedVariant jit::report(const Variant &variant, const std::vector<ir::Parame
   for (std::size_t i = 0; i < parameters.size(); ++i)
     if (variant.key.derivative.active >> i & 1) report.active.push_back(parameters[i].name);
   if (jit::Target::of(variant.key.cuda).is_gpu())
-    add_image(variant.cuda_compile, report);
+    add_image(variant.gpu.compile, report);
   else
-    add_image(variant.compile, report);
+    add_image(variant.host.compile, report);
   add_steps(variant, report);
-  if (variant.image) add_objects(variant, report);
+  if (variant.host.image) add_objects(variant, report);
   add_needs(variant, report);
-  report.peak_compiler_bytes = variant.peak_compiler_bytes;
-  for (const passes::WayOfProduct &way : variant.products)
+  report.peak_compiler_bytes = variant.report.peak_compiler_bytes;
+  for (const passes::WayOfProduct &way : variant.gpu.products)
     report.products.push_back({way.where, way.why_not, way.copied});
   return report;
 }
@@ -117,9 +116,10 @@ std::string ReportedVariant::to_string() const {
   for (std::size_t i = 0; i < active.size(); ++i) text += (i == 0 ? " of " : ", ") + active[i];
   text += fmt::format(", {}: {:.1f} ms, image {} B {}", target, milliseconds, image_bytes,
                       from == "built" ? from : "from " + from);
-  if (registers > 0)
-    text += fmt::format(", {} registers, {} B spilled and {} B loaded again, {} B of stack, {} B shared", registers,
-                        spill_store_bytes, spill_load_bytes, local_bytes, shared_bytes);
+  if (resources.registers > 0)
+    text += fmt::format(", {} registers, {} B spilled and {} B loaded again, {} B of stack, {} B shared",
+                        resources.registers, resources.spill_store_bytes, resources.spill_load_bytes,
+                        resources.local_bytes, resources.shared_bytes);
   if (peak_compiler_bytes > 0)
     text += fmt::format(", compilers took {:.1f} MB", static_cast<double>(peak_compiler_bytes) / 1e6);
   text += "\n  steps:";
@@ -146,12 +146,13 @@ std::string ReportedVariant::to_string() const {
     else
       ways.emplace_back(way, 1);
   }
-  if (sum_parts > 1)
-    text += fmt::format("\n  sums are computed in {} parts, and added up {}", sum_parts,
-                        parts_in_clusters ? "by the blocks of a cluster" : "by a further kernel");
+  if (blocks.sum_parts > 1)
+    text += fmt::format("\n  sums are computed in {} parts, and added up {}", blocks.sum_parts,
+                        blocks.parts_in_clusters ? "by the blocks of a cluster" : "by a further kernel");
   if (trials != 0) text += fmt::format("\n  {} trial{} of plans", trials, trials == 1 ? "" : "s");
-  if (teams != 0) text += fmt::format("\n  {} teams of a block's threads multiply in turn", teams);
-  if (cluster_blocks != 0) text += fmt::format("\n  blocks bring each other windows in clusters of {}", cluster_blocks);
+  if (blocks.teams != 0) text += fmt::format("\n  {} teams of a block's threads multiply in turn", blocks.teams);
+  if (blocks.cluster_blocks != 0)
+    text += fmt::format("\n  blocks bring each other windows in clusters of {}", blocks.cluster_blocks);
   for (const auto &[way, count] : ways)
     text += count == 1 ? "\n  the product " + way : fmt::format("\n  {} products {}", count, way);
   return text;
@@ -189,16 +190,16 @@ std::string KernelReport::to_json() const {
                    {"objects", objects},
                    {"image_bytes", variant.image_bytes},
                    {"peak_compiler_bytes", variant.peak_compiler_bytes},
-                   {"registers", variant.registers},
-                   {"spill_store_bytes", variant.spill_store_bytes},
-                   {"spill_load_bytes", variant.spill_load_bytes},
-                   {"local_bytes", variant.local_bytes},
-                   {"shared_bytes", variant.shared_bytes},
-                   {"sum_parts", variant.sum_parts},
-                   {"parts_in_clusters", variant.parts_in_clusters},
-                   {"teams", variant.teams},
+                   {"registers", variant.resources.registers},
+                   {"spill_store_bytes", variant.resources.spill_store_bytes},
+                   {"spill_load_bytes", variant.resources.spill_load_bytes},
+                   {"local_bytes", variant.resources.local_bytes},
+                   {"shared_bytes", variant.resources.shared_bytes},
+                   {"sum_parts", variant.blocks.sum_parts},
+                   {"parts_in_clusters", variant.blocks.parts_in_clusters},
+                   {"teams", variant.blocks.teams},
                    {"trials", variant.trials},
-                   {"cluster_blocks", variant.cluster_blocks},
+                   {"cluster_blocks", variant.blocks.cluster_blocks},
                    {"products", products}});
   }
   return Json{{"kernel", kernel}, {"variants", all}}.dump(2);

@@ -33,6 +33,22 @@ struct ReportedProduct {
   std::vector<std::string> copied{};
 };
 
+// What a kernel takes on CUDA; zeros elsewhere.
+struct ReportedResources {
+  // Of each thread: registers, spilled bytes, and bytes of its stack frame.
+  int registers;
+  std::size_t spill_store_bytes, spill_load_bytes, local_bytes;
+  std::size_t shared_bytes;  // of each block: static memory of the image, and the plan for its tiles
+};
+
+// CUDA: how blocks share the work of a tile kernel.
+struct ReportedBlocks {
+  int sum_parts;           // split-K parts of the sums of products; 1: no split
+  bool parts_in_clusters;  // the blocks of a cluster reduce the parts (Hopper), not another kernel
+  int teams;               // of a block's consumer threads, which multiply alternately (Hopper); 0: none
+  int cluster_blocks;      // that load windows of factors for each other (Hopper); 0: no clusters
+};
+
 struct ReportedVariant {
   Direction direction;
   std::string target;               // "cpu", "sm_90a"
@@ -50,15 +66,9 @@ struct ReportedVariant {
   std::size_t image_bytes;
   // The rise of the process's peak memory during the compilation.
   std::size_t peak_compiler_bytes;
-  // On CUDA, for each thread: registers, spilled bytes, and bytes of its stack frame.
-  int registers;
-  std::size_t spill_store_bytes, spill_load_bytes, local_bytes;
-  std::size_t shared_bytes;               // of each block: static memory of the image, and the plan for its tiles
-  int sum_parts;                          // split-K parts of the sums of products; 1: no split
+  ReportedResources resources;
+  ReportedBlocks blocks;
   int trials;                             // CUDA: of plans for its tiles, before the one that is emitted
-  bool parts_in_clusters;                 // the blocks of a cluster reduce the parts (Hopper), not another kernel
-  int teams;                              // of a block's consumer threads, which multiply alternately (Hopper); 0: none
-  int cluster_blocks;                     // that load windows of factors for each other (Hopper); 0: no clusters
   std::vector<ReportedProduct> products;  // in program order
 
   std::string to_string() const;

@@ -83,7 +83,7 @@ void Tape::check_values(const Entry &entry, std::size_t number) const {
     throw UserError(where_of(entry), "backward: the adjoint of " + name + ", " + what + " " +
                                          name_of_argument(entry, argument) + ", " + why);
   };
-  for (std::uint32_t i : entry.given ? entry.values_read : entry.adjoint->variant().values_read) {
+  for (std::uint32_t i : entry.given ? entry.values_read : entry.adjoint->variant().derivative.values_read) {
     const AnyBuffer &buffer = entry.arguments[i].buffer;
     if (entry.arguments[i].values.valid()) continue;
     if (written_since(buffer, entry.before[i]))
@@ -95,7 +95,7 @@ void Tape::check_values(const Entry &entry, std::size_t number) const {
              "which is the gradient of an array on the tape, so that backward changes it; let the tape keep values, "
              "or launch the kernel's adjoint() with an array of its own");
   }
-  for (std::uint32_t i : entry.given ? entry.given->results_read : entry.adjoint->variant().values_after)
+  for (std::uint32_t i : entry.given ? entry.given->results_read : entry.adjoint->variant().derivative.values_after)
     if (!entry.arguments[i].values.valid() && written_since(entry.arguments[i].buffer, entry.after[i]))
       refuse("reads what the launch has left in", i,
              "but that was overwritten since; give each launch a buffer of its own");

@@ -100,57 +100,86 @@ struct StepTimes {
 using Entry = void(const void *arguments, const long long *begin, const long long *end, codegen::Failure *failure,
                    codegen::Workspace *workspace);
 
-struct Variant {
-  VariantKey key;
-  std::string name;                         // the kernel's
-  std::vector<ir::Parameter> parameters;    // the kernel's own, then the gradients
-  std::vector<std::uint32_t> gradient_of;   // adjoint, tangent: by gradient parameter, its primal
-  std::vector<std::uint32_t> values_read;   // adjoint: primal arrays whose elements it reads
-  std::vector<std::uint32_t> values_after;  // adjoint: those that it reads as left by the forward launch
-  std::vector<std::uint32_t> written;       // adjoint: those that the user's adjoints write
-  std::vector<std::uint32_t> summed;        // parameters that each worker sums privately (jit/private_sums.h)
-  codegen::ArgumentLayout layout;
-  std::shared_ptr<const HostImage> image;  // CPU: null if there is nothing to run
+// Of an adjoint or a tangent; parameters by number.
+struct DerivativeParameters {
+  std::vector<std::uint32_t> gradient_of;  // by gradient parameter, its primal
+  // Of an adjoint: primal arrays whose elements it reads, those that it reads as left by the forward launch, and those
+  // that the user's adjoints write.
+  std::vector<std::uint32_t> values_read, values_after, written;
+};
+
+// The emitted C++, and what its failures and messages refer to.
+struct VariantText {
+  std::string source;
+  std::vector<SourceLocation> lines;           // codegen::EmittedSource::lines
+  std::vector<std::string> files;              // indexed by a failure's file
+  std::vector<SourceLocation> sites;           // indexed by a failure's array if it has no file
+  std::vector<codegen::MessageSite> messages;  // its prints and checks
+};
+
+struct HostCode {
+  std::shared_ptr<const HostImage> image;  // null if there is nothing to run
   Entry *entry = nullptr;
-  std::string source;                           // the emitted C++
-  std::vector<SourceLocation> source_lines;     // codegen::EmittedSource::lines
-  std::vector<codegen::EmittedObject> objects;  // CPU: the objects that it is linked with
-  std::vector<std::string> source_files;        // indexed by a failure's file
-  std::vector<SourceLocation> sites;            // indexed by a failure's array if it has no file
-  std::vector<codegen::MessageSite> messages;   // its prints and checks
-  passes::RaceChecks races;                     // after the parameters in `layout`; debug mode only
-  bool uses_workspace = false;
+  std::vector<codegen::EmittedObject> objects;  // that the image is linked with
   int lanes = 1;
-  int block_threads = 0;  // of a tile kernel
-  // CUDA: null if there is nothing to run.
-  std::shared_ptr<const CudaCode> cuda;
+  CompileReport compile;
+};
+
+struct GpuCode {
+  std::shared_ptr<const CudaCode> code;  // null if there is nothing to run
   codegen::CudaForm form;
   bool uses_channel = false;
-  passes::TileMemoryPlan tile_memory;  // CUDA: of each block
+  int block_threads = 0;               // of a tile kernel
+  int step_parts = 1;                  // split-K by clusters, in so many parts; then no split sums are needed
+  passes::TileMemoryPlan tile_memory;  // of each block
   std::vector<codegen::TileLoadSite> tile_loads;
-  std::vector<passes::TensorMapNeeded> tensor_maps;  // CUDA: made by the launch
-  std::vector<passes::WayOfProduct> products;        // CUDA: the method of each, if there are several
-  CudaCompileReport cuda_compile;
+  std::vector<passes::TensorMapNeeded> tensor_maps;  // made by the launch
+  std::vector<passes::WayOfProduct> products;        // the method of each, if there are several
+  CudaCompileReport compile;
+};
+
+// The launch's own arrays, whose parameters follow the kernel's in this order.
+struct LaunchArrays {
+  std::vector<passes::CotangentCopy> copies;  // written by `Variant::first`
+  std::vector<passes::PartialSums> sums;      // the same for split sums: `first` has one dimension more
+  std::vector<ArrayCopy> factor_copies;       // the library's own kernels write them before `first`
+  bool makes_copies = false;                  // this is the part of a launch that makes these copies
+};
+
+// How instances run.
+struct Execution {
   double cost = 1;  // estimated operations of an instance
   // Adds atomically in an observable order, but must be deterministic: one thread runs everything.
   bool one_thread = false;
-  // The launch's own arrays, after the parameters in `layout`; `first` writes them.
-  std::vector<passes::CotangentCopy> copies;
-  // The same for split sums: `first` has one dimension more.
-  std::vector<passes::PartialSums> sums;
-  int step_parts = 1;  // split-K by clusters, in so many parts; then no split sums are needed
-  // Further ones after those. The library's own kernels write them before `first`.
-  std::vector<ArrayCopy> factor_copies;
-  int trials = 0;             // of plans, before the one that is emitted (jit/steps.h)
-  bool makes_copies = false;  // this is the part of a launch that makes these copies
+  bool uses_workspace = false;
+};
+
+// What the making of a variant took.
+struct MakingReport {
+  StepTimes times;
+  int trials = 0;                       // of plans, before the one that is emitted (jit/steps.h)
+  std::size_t peak_compiler_bytes = 0;  // as in ReportedVariant
+};
+
+struct Variant {
+  VariantKey key;
+  std::string name;                       // the kernel's
+  std::vector<ir::Parameter> parameters;  // the kernel's own, then the gradients
+  DerivativeParameters derivative;
+  std::vector<std::uint32_t> summed;  // parameters that each worker sums privately (jit/private_sums.h)
+  codegen::ArgumentLayout layout;
+  LaunchArrays arrays;
+  passes::RaceChecks races;  // after the parameters in `layout`; debug mode only
+  VariantText text;
+  HostCode host;  // CPU
+  GpuCode gpu;    // CUDA
+  Execution execution;
   // Parts of a launch over the same instances, with the same arguments, before and after this one: the copies, the
   // further products and the zeros of a gathered adjoint, one after another. May be null.
   std::shared_ptr<const Variant> first, afterwards;
-  StepTimes times;
-  CompileReport compile;
-  std::size_t peak_compiler_bytes = 0;  // as in ReportedVariant
+  MakingReport report;
 
-  int parts() const { return sums.empty() ? step_parts : key.shape.sum_parts; }
+  int parts() const { return arrays.sums.empty() ? gpu.step_parts : key.shape.sum_parts; }
 };
 
 }  // namespace samite::jit

@@ -33,8 +33,7 @@ Trace &Trace::current(SourceLocation where) {
 Trace::Trace(int launch_rank, std::vector<ir::Parameter> parameters, SourceLocation where, int block_threads)
     : serial_(next_serial()),
       parameters_(std::move(parameters)),
-      where_(where),
-      latest_(where),
+      lines_{where, where, {}, {}},
       launch_rank_(launch_rank),
       block_threads_(block_threads) {
   if (current_trace)
@@ -55,15 +54,15 @@ Trace::~Trace() {
 }
 
 ir::LocalId Trace::new_local() {
-  defined_in_.push_back(open_.back().id);
-  return static_cast<ir::LocalId>(defined_in_.size() - 1);
+  locals_.block.push_back(open_.back().id);
+  return locals_.end() - 1;
 }
 
 ir::LocalId Trace::new_variable() {
-  defined_in_.push_back(open_.front().id);
-  variables_.resize(defined_in_.size());
-  variables_.back() = true;
-  return static_cast<ir::LocalId>(defined_in_.size() - 1);
+  locals_.block.push_back(open_.front().id);
+  locals_.is_variable.resize(locals_.end());
+  locals_.is_variable.back() = true;
+  return locals_.end() - 1;
 }
 
 std::uint32_t Trace::add_parameter(ir::Parameter parameter) {
@@ -92,8 +91,8 @@ const ir::Operation *Trace::operation(const ir::Value &value) const {
 }
 
 bool Trace::attribute_to(SourceLocation where) {
-  if (attributed_.known()) return false;
-  attributed_ = where;
+  if (lines_.attributed.known()) return false;
+  lines_.attributed = where;
   return true;
 }
 
@@ -107,7 +106,7 @@ void Trace::refuse_depth(SourceLocation where) const {
 
 void Trace::append(ir::Stmt stmt) {
   check_stack(stmt.where());
-  latest_ = stmt.where();
+  lines_.latest = stmt.where();
   open_.back().statements.push_back(std::move(stmt));
 }
 
@@ -116,7 +115,7 @@ void Trace::append(ir::Block statements) {
 }
 
 void Trace::check_scope(ir::LocalId local, SourceLocation where) const {
-  if (!block_is_open_[defined_in_[local]])
+  if (!block_is_open_[locals_.block[local]])
     throw UserError(place(where),
                     "a traced value is used after the loop or branch that computed it has ended; declare a local "
                     "before the loop or branch, assign to it inside, and use that");
@@ -125,8 +124,8 @@ void Trace::check_scope(ir::LocalId local, SourceLocation where) const {
 ir::LocalId Trace::let_in(std::uint32_t block, ir::Operation operation, SourceLocation where) {
   auto at = std::ranges::find(open_, block, &OpenBlock::id);
   if (at == open_.end()) at = open_.end() - 1;
-  defined_in_.push_back(at->id);
-  const auto local = static_cast<ir::LocalId>(defined_in_.size() - 1);
+  locals_.block.push_back(at->id);
+  const ir::LocalId local = locals_.end() - 1;
   at->statements.push_back({ir::Let{local, std::move(operation)}, place(where)});
   return local;
 }
@@ -154,15 +153,15 @@ void Trace::record_in(std::uint32_t block, FunctionRef<void()> record) {
 }
 
 ir::LocalArrayId Trace::allocate(ScalarType type, std::int64_t size, SourceLocation where) {
-  auto array = static_cast<ir::LocalArrayId>(allocated_in_.size());
-  allocated_in_.push_back(open_.back().id);
-  array_owners_.push_back(nullptr);
+  auto array = static_cast<ir::LocalArrayId>(local_arrays_.block.size());
+  local_arrays_.block.push_back(open_.back().id);
+  local_arrays_.owner.push_back(nullptr);
   append({ir::Allocate{array, type, ir::Value::constant(ScalarType::Int64, size)}, where});
   return array;
 }
 
 void Trace::check_local_array_scope(ir::LocalArrayId array, SourceLocation where) const {
-  if (!block_is_open_[allocated_in_[array]])
+  if (!block_is_open_[local_arrays_.block[array]])
     throw UserError(where,
                     "a local array is used after the loop or branch that declared it has ended; declare it before the "
                     "loop or branch");
@@ -198,8 +197,8 @@ void Trace::require_launch_rank(int rank, SourceLocation where) {
   if (launch_rank_ != 0 && launch_rank_ != rank)
     throw UserError(where, std::string(tiles() ? "block" : "thread") + "_index<" + std::to_string(rank) +
                                ">() in a kernel whose launch has " + std::to_string(launch_rank_) + " dimensions (" +
-                               rank_where_.to_string() + "); use one rank throughout a kernel");
-  if (launch_rank_ == 0) rank_where_ = where;
+                               lines_.rank.to_string() + "); use one rank throughout a kernel");
+  if (launch_rank_ == 0) lines_.rank = where;
   launch_rank_ = rank;
 }
 
@@ -209,11 +208,11 @@ ir::Kernel Trace::finish(std::string name) {
   kernel.parameters = parameters_;
   kernel.launch_rank = launch_rank_ == 0 ? 1 : launch_rank_;
   kernel.block_threads = block_threads_;
-  kernel.body = jumps_.close().whole.around(close_block(1), where_);
-  kernel.local_count = static_cast<ir::LocalId>(defined_in_.size());
-  kernel.local_array_count = static_cast<ir::LocalArrayId>(allocated_in_.size());
-  kernel.where = where_;
-  kernel.launch_rank_where = rank_where_;
+  kernel.body = jumps_.close().whole.around(close_block(1), lines_.kernel);
+  kernel.local_count = locals_.end();
+  kernel.local_array_count = static_cast<ir::LocalArrayId>(local_arrays_.block.size());
+  kernel.where = lines_.kernel;
+  kernel.launch_rank_where = lines_.rank;
   return kernel;
 }
 

@@ -37,7 +37,7 @@ class Trace {
   Trace &operator=(const Trace &) = delete;
 
   // The kernel's line.
-  SourceLocation where() const { return where_; }
+  SourceLocation where() const { return lines_.kernel; }
 
   // Tells values of this capture from those of another one.
   std::uint32_t serial() const { return serial_; }
@@ -55,16 +55,16 @@ class Trace {
   void check_scope(ir::LocalId local, SourceLocation where) const;
 
   std::uint32_t open_block_id() const { return open_.back().id; }
-  std::uint32_t block_of(ir::LocalId local) const { return defined_in_[local]; }
+  std::uint32_t block_of(ir::LocalId local) const { return locals_.block[local]; }
   // As `let`, at the end of the open block of this number, which may be around others; where it is closed, of the
   // innermost one.
   ir::LocalId let_in(std::uint32_t block, ir::Operation operation, SourceLocation where);
 
   // The object of C++ that a local is the value of: the last one that it was moved to, null where that is gone.
-  LocalHandle *owner(ir::LocalId local) const { return local < owners_.size() ? owners_[local] : nullptr; }
+  LocalHandle *owner(ir::LocalId local) const { return local < locals_.owner.size() ? locals_.owner[local] : nullptr; }
   void set_owner(ir::LocalId local, LocalHandle *owner) {
-    if (local >= owners_.size()) owners_.resize(defined_in_.size());
-    owners_[local] = owner;
+    if (local >= locals_.owner.size()) locals_.owner.resize(locals_.block.size());
+    locals_.owner[local] = owner;
   }
 
   // What the blocks that are open inside of the block of this number say of the local `from` is about `to`. Where the
@@ -74,28 +74,28 @@ class Trace {
   // The same for local arrays: a new one in the block that is open, and whether that is still open.
   ir::LocalArrayId allocate(ScalarType type, std::int64_t size, SourceLocation where);
   void check_local_array_scope(ir::LocalArrayId array, SourceLocation where) const;
-  std::uint32_t array_block_of(ir::LocalArrayId array) const { return allocated_in_[array]; }
-  LocalArrayHandle *array_owner(ir::LocalArrayId array) const { return array_owners_[array]; }
-  void set_array_owner(ir::LocalArrayId array, LocalArrayHandle *owner) { array_owners_[array] = owner; }
+  std::uint32_t array_block_of(ir::LocalArrayId array) const { return local_arrays_.block[array]; }
+  LocalArrayHandle *array_owner(ir::LocalArrayId array) const { return local_arrays_.owner[array]; }
+  void set_array_owner(ir::LocalArrayId array, LocalArrayHandle *owner) { local_arrays_.owner[array] = owner; }
   void rename_array_inside(std::uint32_t block, ir::LocalArrayId from, ir::LocalArrayId to);
 
   // Runs `record`, which opens and closes blocks in pairs, as if the blocks inside of the block of this number were not
   // open yet; where that is closed, in the innermost one.
   void record_in(std::uint32_t block, FunctionRef<void()> record);
 
-  SourceLocation latest_location() const { return latest_; }
+  SourceLocation latest_location() const { return lines_.latest; }
 
   // From now on everything counts as written at `where` (lang/attributed.h); false, and without effect, where something
   // is in force already.
   bool attribute_to(SourceLocation where);
-  void end_attribution() { attributed_ = {}; }
+  void end_attribution() { lines_.attributed = {}; }
 
   ir::LocalId new_local();
   // A variable of a pipeline, which is visible everywhere: no statement defines it.
   ir::LocalId new_variable();
   // The operation that gave a local of the open block its value; null where there is none.
   const ir::Operation *operation(const ir::Value &value) const;
-  bool is_variable(ir::LocalId local) const { return local < variables_.size() && variables_[local]; }
+  bool is_variable(ir::LocalId local) const { return local < locals_.is_variable.size() && locals_.is_variable[local]; }
   // Blocks nest: each is closed with the depth that it was opened with. UserError at the loop that was left by a native
   // `break`, `return` or `goto` if one is open inside of it still, and for more blocks than ir::maximum_nesting.
   std::size_t open_block(SourceLocation where);
@@ -134,29 +134,39 @@ class Trace {
     SourceLocation where;
   };
 
-  std::uint32_t serial_;
-  std::vector<ir::Parameter> parameters_;
   // Where what is said to be at `where` counts as written.
-  SourceLocation place(SourceLocation where) const { return attributed_.known() ? attributed_ : where; }
+  SourceLocation place(SourceLocation where) const { return lines_.attributed.known() ? lines_.attributed : where; }
   void check_stack(SourceLocation where) const {
     if (stack_.used_up()) refuse_depth(where);
   }
   [[noreturn]] void refuse_depth(SourceLocation where) const;
 
-  SourceLocation where_, latest_, attributed_;
+  struct Lines {
+    SourceLocation kernel, latest, attributed, rank;
+  };
+  struct Locals {  // by local
+    std::vector<std::uint32_t> block;
+    std::vector<LocalHandle *> owner;
+    std::vector<bool> is_variable;
+    ir::LocalId end() const { return static_cast<ir::LocalId>(block.size()); }
+  };
+  struct LocalArrays {  // by local array
+    std::vector<std::uint32_t> block;
+    std::vector<LocalArrayHandle *> owner;
+  };
+
+  std::uint32_t serial_;
+  std::vector<ir::Parameter> parameters_;
+  Lines lines_;
   int launch_rank_, block_threads_;
   bool in_adjoint_ = false;
-  SourceLocation rank_where_;
   StackRoom stack_;
   JumpTargets jumps_;
   PipelineTrace *pipeline_ = nullptr;
   std::vector<OpenBlock> open_;
-  std::vector<bool> block_is_open_;          // by block id
-  std::vector<std::uint32_t> defined_in_;    // local -> block id
-  std::vector<LocalHandle *> owners_;        // by local
-  std::vector<bool> variables_;              // by local
-  std::vector<std::uint32_t> allocated_in_;  // local array -> block id
-  std::vector<LocalArrayHandle *> array_owners_;
+  std::vector<bool> block_is_open_;  // by block id
+  Locals locals_;
+  LocalArrays local_arrays_;
 };
 
 }  // namespace samite::lang

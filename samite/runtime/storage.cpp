@@ -100,8 +100,8 @@ Storage::~Storage() = default;
 
 // Not inline: GCC 12 assumes a null storage in some callers, which no launch has, and warns about writing to it.
 void Storage::mark_written() noexcept {
-  const std::uint64_t version = version_.fetch_add(1, std::memory_order_relaxed) + 1;
-  WriteLog *log = log_.load(std::memory_order_acquire);
+  const std::uint64_t version = writes_.version.fetch_add(1, std::memory_order_relaxed) + 1;
+  WriteLog *log = writes_.log.load(std::memory_order_acquire);
   if (!log) return;
   ElementRegion all{data_, {}, {}, 1};
   all.extents = Extents{static_cast<std::int64_t>(bytes_)};
@@ -110,8 +110,8 @@ void Storage::mark_written() noexcept {
 }
 
 void Storage::mark_written(const AnyBuffer &view) noexcept {
-  const std::uint64_t version = version_.fetch_add(1, std::memory_order_relaxed) + 1;
-  WriteLog *log = log_.load(std::memory_order_acquire);
+  const std::uint64_t version = writes_.version.fetch_add(1, std::memory_order_relaxed) + 1;
+  WriteLog *log = writes_.log.load(std::memory_order_acquire);
   if (!log) return;
   ElementRegion region = region_of(view);
   region.data = data_ + (region.data - view.storage()->data());
@@ -119,31 +119,31 @@ void Storage::mark_written(const AnyBuffer &view) noexcept {
 }
 
 const WriteLog &Storage::watch() {
-  std::lock_guard lock(watch_mutex_);
-  if (!kept_log_) kept_log_ = std::make_unique<WriteLog>();
-  ++watchers_;
-  log_.store(kept_log_.get(), std::memory_order_release);
-  return *kept_log_;
+  std::lock_guard lock(writes_.mutex);
+  if (!writes_.kept_log) writes_.kept_log = std::make_unique<WriteLog>();
+  ++writes_.watchers;
+  writes_.log.store(writes_.kept_log.get(), std::memory_order_release);
+  return *writes_.kept_log;
 }
 
 void Storage::unwatch() noexcept {
-  std::lock_guard lock(watch_mutex_);
-  if (--watchers_ > 0) return;
-  log_.store(nullptr, std::memory_order_release);
-  kept_log_->clear();
+  std::lock_guard lock(writes_.mutex);
+  if (--writes_.watchers > 0) return;
+  writes_.log.store(nullptr, std::memory_order_release);
+  writes_.kept_log->clear();
 }
 
 void Storage::track_gradient() {
-  std::lock_guard lock(gradient_mutex_);
-  if (gradient_) return;
-  gradient_ = std::make_shared<Storage>(device_, bytes_);
-  if (!name_.empty()) gradient_->set_name("gradient of " + name_);
-  gradient_data_.store(gradient_->data(), std::memory_order_release);
+  std::lock_guard lock(gradient_.mutex);
+  if (gradient_.storage) return;
+  gradient_.storage = std::make_shared<Storage>(device_, bytes_);
+  if (!name_.empty()) gradient_.storage->set_name("gradient of " + name_);
+  gradient_.data.store(gradient_.storage->data(), std::memory_order_release);
 }
 
 void Storage::set_name(std::string name) {
   name_ = std::move(name);
-  if (gradient_) gradient_->set_name("gradient of " + name_);
+  if (gradient_.storage) gradient_.storage->set_name("gradient of " + name_);
 }
 
 }  // namespace samite

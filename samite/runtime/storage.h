@@ -66,7 +66,7 @@ class Storage {
 
   // Grows by one with each write. Call mark_written() after writing through data(): with a view of the elements, of
   // this storage or of another one with the same layout, or for all elements.
-  std::uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
+  std::uint64_t version() const noexcept { return writes_.version.load(std::memory_order_relaxed); }
   void mark_written() noexcept;
   void mark_written(const AnyBuffer &view) noexcept;
 
@@ -75,10 +75,10 @@ class Storage {
   void unwatch() noexcept;
 
   // Null until track_gradient() was called; then always the same storage.
-  std::shared_ptr<Storage> gradient() const { return gradient_data() ? gradient_ : nullptr; }
+  std::shared_ptr<Storage> gradient() const { return gradient_data() ? gradient_.storage : nullptr; }
   // The same as a plain pointer.
-  Storage *gradient_pointer() const noexcept { return gradient_data() ? gradient_.get() : nullptr; }
-  std::byte *gradient_data() const noexcept { return gradient_data_.load(std::memory_order_acquire); }
+  Storage *gradient_pointer() const noexcept { return gradient_data() ? gradient_.storage.get() : nullptr; }
+  std::byte *gradient_data() const noexcept { return gradient_.data.load(std::memory_order_acquire); }
   void track_gradient();
 
   // Empty unless set. Set it before the storage is shared between threads.
@@ -101,14 +101,21 @@ class Storage {
   std::optional<Scratch> scratch_;     // of the CPU's pool
   std::unique_ptr<CudaMemory> cuda_;   // of a CUDA device
   std::byte *data_;
-  std::atomic<std::uint64_t> version_{0};
-  std::atomic<WriteLog *> log_{nullptr};  // while watched
-  std::mutex watch_mutex_;                // protects the following
-  int watchers_ = 0;
-  std::unique_ptr<WriteLog> kept_log_;  // lives as long as the storage, since other threads may be about to write to it
-  std::mutex gradient_mutex_;
-  std::shared_ptr<Storage> gradient_;  // written once, before gradient_data_
-  std::atomic<std::byte *> gradient_data_{nullptr};
+  struct Writes {
+    std::atomic<std::uint64_t> version{0};
+    std::atomic<WriteLog *> log{nullptr};  // while watched
+    std::mutex mutex;                      // protects the following
+    int watchers = 0;
+    std::unique_ptr<WriteLog>
+        kept_log;  // lives as long as the storage, since other threads may be about to write to it
+  };
+  Writes writes_;
+  struct Gradient {
+    std::mutex mutex;
+    std::shared_ptr<Storage> storage;  // written once, before `data`
+    std::atomic<std::byte *> data{nullptr};
+  };
+  Gradient gradient_;
   std::string name_;
 };
 

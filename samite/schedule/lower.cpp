@@ -115,9 +115,9 @@ Program lower(const CapturedPipeline &captured, const Choice &choice) {
   program.parameters = lowering.algorithm.parameters;
   program.where = lowering.algorithm.where;
   const int pipeline = lowering.nest.open("pipeline " + lowering.algorithm.name);
-  lowering.reductions = find_reductions(lowering);
-  lowering.origins = find_origins(lowering);
-  for (const auto &[array, indices] : lowering.origins)
+  lowering.ranges.reductions = find_reductions(lowering);
+  lowering.ranges.origins = find_origins(lowering);
+  for (const auto &[array, indices] : lowering.ranges.origins)
     for (const passes::Affine &index : indices) program.origins[array].push_back(lowering.integers.value_of(index));
   compute_at_root(lowering);
   lowering.host.flush();

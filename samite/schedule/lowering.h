@@ -53,6 +53,13 @@ struct OpenKernel {
   std::set<std::vector<passes::Affine>> countable;  // what the launch is already required to satisfy
 };
 
+// The ranges of the algorithm's variables and indices.
+struct Ranges {
+  Reductions reductions;
+  Origins origins;
+  Boxes called;  // the box of each function that all its callers need
+};
+
 struct Lowering {
   const bool gpu;
   const Algorithm algorithm;
@@ -61,10 +68,8 @@ struct Lowering {
   Symbols symbols;
   OpenLoops open;
   Integers integers;
-  Reductions reductions;
-  Origins origins;
+  Ranges ranges;
   Choice choice = {};
-  Boxes called;  // the box of each function that all its callers need
   Storages storages;
   HostSteps host;
   OpenKernel kernel;

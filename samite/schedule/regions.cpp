@@ -28,11 +28,11 @@ Derive derive_in(const Lowering &lowering) {
 
 void add_reductions(const Lowering &lowering, const Definition &definition, Environment &environment) {
   for (const ReductionVariable &reduction : definition.reductions) {
-    const Extent &range = lowering.reductions.extents.at(reduction.variable.local);
+    const Extent &range = lowering.ranges.reductions.extents.at(reduction.variable.local);
     environment.insert_or_assign(reduction.variable.local, Interval{range.begin, range.begin + range.extent - 1});
   }
   for (const JoinedVariable &joined : definition.joined) {
-    const Extent &range = lowering.reductions.extents.at(joined.variable.local);
+    const Extent &range = lowering.ranges.reductions.extents.at(joined.variable.local);
     environment.insert_or_assign(joined.variable.local, Interval{range.begin, range.begin + range.extent - 1});
   }
 }
@@ -281,7 +281,7 @@ void follow(const Lowering &lowering, Boxes &boxes, const Trim &trim) {
       const Definition &definition = lowering.function(f).definitions[n];
       add_calls(lowering, definition, Forms(definition.body, lowering.algorithm.promises),
                 environment_of(lowering, definition, loaded_box(lowering, f, n, computed)), boxes, nullptr,
-                &lowering.called);
+                &lowering.ranges.called);
     }
     *found->second = all;  // which has what its updates read of itself
   }
@@ -291,7 +291,7 @@ void follow_from_outputs(Lowering &lowering, Boxes &boxes) {
   for (const std::uint32_t f : std::views::reverse(lowering.algorithm.order)) {
     const auto found = boxes.find(f);
     if (found == boxes.end()) continue;
-    lowering.called.insert(*found);
+    lowering.ranges.called.insert(*found);
     complete(lowering, f, *found->second);
     if (!lowering.function(f).output)
       for (Interval &dimension : *found->second) name_long(lowering, dimension);
@@ -479,8 +479,8 @@ Region region_of(Lowering &lowering, std::uint32_t f, Box box) {
 }
 
 Affine origin_of(const Lowering &lowering, std::uint32_t array, std::size_t d) {
-  const auto found = lowering.origins.find(array);
-  return found == lowering.origins.end() ? Affine(0) : found->second[d];
+  const auto found = lowering.ranges.origins.find(array);
+  return found == lowering.ranges.origins.end() ? Affine(0) : found->second[d];
 }
 
 Affine begin_of_output(const Lowering &lowering, std::uint32_t f, std::size_t d) {

@@ -24,7 +24,7 @@ void add_joined(const Lowering &lowering, const Definition &definition, std::siz
                 const std::set<std::size_t> &whole_pieces, Nest &nest) {
   for (const JoinedVariable &joined : definition.joined) {
     const LocalId local = joined.variable.local;
-    const Extent &of = lowering.reductions.extents.at(local);
+    const Extent &of = lowering.ranges.reductions.extents.at(local);
     nest.variables.insert_or_assign(local, of.begin + in_nest(joined.value, nest));
     nest.ranges.insert_or_assign(local, Interval{of.begin, of.begin + of.extent - 1});
     nest.guarded.insert(local);
@@ -32,7 +32,7 @@ void add_joined(const Lowering &lowering, const Definition &definition, std::siz
   for (std::size_t g = 0; g < definition.guards.size(); ++g) {
     const Guard &guard = definition.guards[g];
     if (whole_pieces.contains(first + g)) continue;
-    const Affine &extent = lowering.reductions.guards.at(&guard);
+    const Affine &extent = lowering.ranges.reductions.guards.at(&guard);
     const Interval all = over_all(guard.value, nest.ranges);
     if (at_least(extent - all.upper, lowering.symbols.range()).value_or(0) > 0) continue;
     nest.guards.emplace_back(in_nest(guard.value, nest), extent);
@@ -107,7 +107,7 @@ void add_needed(const Lowering &lowering, const Site &site, std::size_t from, Bo
     }
     environment.insert_or_assign(variable, interval);
   }
-  add_calls(lowering, site.definition, site.forms, environment, boxes, nullptr, &lowering.called);
+  add_calls(lowering, site.definition, site.forms, environment, boxes, nullptr, &lowering.ranges.called);
 }
 
 // The same definition with other full chunks, whose outermost loops have these symbols.
@@ -181,7 +181,7 @@ Site site_of(Lowering &lowering, std::uint32_t f, std::size_t n, const Definitio
       roots.push_back(
           {schedule.roots[d], definition.pure[d]->local, region[d].begin, region[d].extent, rounded(lowering, f, d)});
   for (std::size_t r = 0; r < definition.reductions.size(); ++r) {
-    const Extent &of = lowering.reductions.extents.at(definition.reductions[r].variable.local);
+    const Extent &of = lowering.ranges.reductions.extents.at(definition.reductions[r].variable.local);
     roots.push_back({schedule.roots[region.size() + r], definition.reductions[r].variable.local, of.begin, of.extent});
   }
   std::size_t next = 0;

@@ -88,8 +88,8 @@ void assume(Lowering &lowering, const Facts &facts) {
     lowering.symbols.assumed.known[symbol] = {number, number};
     lowering.symbols.assumed.fixed.insert_or_assign(symbol, number);
   }
-  for (auto &[local, extent] : lowering.reductions.extents) assume_in(lowering, extent);
-  for (auto &[guard, extent] : lowering.reductions.guards) extent = lowering.symbols.as_known(extent);
+  for (auto &[local, extent] : lowering.ranges.reductions.extents) assume_in(lowering, extent);
+  for (auto &[guard, extent] : lowering.ranges.reductions.guards) extent = lowering.symbols.as_known(extent);
   for (auto &[function, storage] : lowering.storages)
     for (Affine &begin : storage.begin) begin = lowering.symbols.as_known(begin);
 }
@@ -122,7 +122,7 @@ void choose(Lowering &lowering, std::uint32_t f, std::size_t n, const Region &re
       lowering, condition_value(lowering, condition),
       [&] {
         const Symbols::Assumed assumed = lowering.symbols.assumed;
-        const Reductions reductions = lowering.reductions;
+        const Reductions reductions = lowering.ranges.reductions;
         const std::string name =
             std::exchange(lowering.host.name_end, lowering.host.name_end + fmt::format("_special{}", i));
         assume(lowering, facts_of(condition));
@@ -134,7 +134,7 @@ void choose(Lowering &lowering, std::uint32_t f, std::size_t n, const Region &re
         with(special, known_region);
         lowering.host.name_end = name;
         lowering.symbols.assumed = assumed;
-        lowering.reductions = reductions;
+        lowering.ranges.reductions = reductions;
       },
       [&] { choose(lowering, f, n, region, all, i + 1); });
 }

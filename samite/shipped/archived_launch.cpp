@@ -86,10 +86,11 @@ bool covers(const LaunchForm &form, const Extents &extents, std::span<const Laun
 bool is_within(std::uint64_t part, std::uint64_t whole) { return (part & ~whole) == 0; }
 
 bool serves(const LaunchForm &form, const Facts &facts) {
-  return form.active == facts.active && is_within(form.unit_stride, facts.unit_stride) &&
-         is_within(form.unaliased, facts.unaliased) && is_within(form.rows.aligned, facts.aligned) &&
-         is_within(form.rows.whole, facts.whole_rows) && is_within(form.rows.tensor_maps, facts.tensor_maps) &&
-         is_within(facts.wide, form.wide_index) && (form.may_alias || !facts.gradients_overlap);
+  return form.active == facts.active && is_within(form.facts.unit_stride, facts.unit_stride) &&
+         is_within(form.facts.unaliased, facts.unaliased) && is_within(form.facts.rows.aligned, facts.aligned) &&
+         is_within(form.facts.rows.whole, facts.whole_rows) &&
+         is_within(form.facts.rows.tensor_maps, facts.tensor_maps) && is_within(facts.wide, form.facts.wide_index) &&
+         (form.facts.may_alias || !facts.gradients_overlap);
 }
 
 [[noreturn]] void refuse(const std::string &kernel, const std::string &why) {
@@ -165,7 +166,7 @@ void check_sharing(const LaunchForm &form, std::span<const LaunchArgument> argum
   for (std::size_t i = 0; i < arguments.size(); ++i)
     for (std::size_t j = 0; j < arguments.size(); ++j) {
       if (!shared(i, j)) continue;
-      if ((form.distinct & bit_of(i)) != 0)
+      if ((form.facts.distinct & bit_of(i)) != 0)
         refuse(form.kernel, name_of(form, i) + " must share no memory with " + name_of(form, j));
       if ((form.adjoint.values_read & bit_of(i)) != 0 && (form.written & bit_of(j)) != 0)
         refuse(form.kernel, "the adjoint needs the values of " + name_of(form, i) + ", but they share memory with " +
@@ -232,9 +233,10 @@ class Targets {
 
 // How many facts the code relies on.
 int facts_of(const LaunchForm &form) {
-  return std::popcount(form.unit_stride) + std::popcount(form.unaliased) + std::popcount(form.rows.aligned) +
-         std::popcount(form.rows.whole) + std::popcount(form.rows.tensor_maps) +
-         static_cast<int>(!form.covers.empty()) - std::popcount(form.wide_index);
+  return std::popcount(form.facts.unit_stride) + std::popcount(form.facts.unaliased) +
+         std::popcount(form.facts.rows.aligned) + std::popcount(form.facts.rows.whole) +
+         std::popcount(form.facts.rows.tensor_maps) + static_cast<int>(!form.covers.empty()) -
+         std::popcount(form.facts.wide_index);
 }
 
 // The variant that serves the launch best; part of the forms of the open archives.

@@ -75,14 +75,14 @@ std::string describe(const LaunchForm &form) {
   };
   if (form.active != 0) text += " of " + arrays_in(form, form.active);
   text += " for " + form.target;
-  add(form.unit_stride, " contiguous");
-  add(form.unaliased, " apart");
-  add(form.rows.aligned, " aligned");
-  add(form.rows.whole, " in rows of a multiple of 16 bytes");
-  add(form.rows.tensor_maps, " with tensor maps");
-  add(form.wide_index, " of 2^31 elements or more");
+  add(form.facts.unit_stride, " contiguous");
+  add(form.facts.unaliased, " apart");
+  add(form.facts.rows.aligned, " aligned");
+  add(form.facts.rows.whole, " in rows of a multiple of 16 bytes");
+  add(form.facts.rows.tensor_maps, " with tensor maps");
+  add(form.facts.wide_index, " of 2^31 elements or more");
   if (!form.covers.empty()) text += "; the launch covers the arrays";
-  if (form.may_alias) text += "; gradients may overlap";
+  if (form.facts.may_alias) text += "; gradients may overlap";
   return text;
 }
 

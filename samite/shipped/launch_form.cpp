@@ -87,10 +87,10 @@ constexpr auto see_form = [](auto &line, auto &form) {
   line.read(form.kernel), line.read(form.direction), line.read(form.target), line.read(form.rank);
   line.read(form.argument_bytes), line.read(form.active), line.read(form.written), line.read(form.adjoint.values_read);
   line.read(form.adjoint.values_after), line.read(form.adjoint.changed);
-  line.read(form.narrow), line.read(form.distinct), line.read(form.unit_stride), line.read(form.unaliased),
-      line.read(form.rows.aligned);
-  line.read(form.rows.whole), line.read(form.rows.tensor_maps), line.read(form.wide_index), line.read(form.may_alias),
-      line.read(form.workspace_bytes);
+  line.read(form.narrow), line.read(form.facts.distinct), line.read(form.facts.unit_stride),
+      line.read(form.facts.unaliased), line.read(form.facts.rows.aligned);
+  line.read(form.facts.rows.whole), line.read(form.facts.rows.tensor_maps), line.read(form.facts.wide_index),
+      line.read(form.facts.may_alias), line.read(form.workspace_bytes);
 };
 constexpr auto see_parameter = [](auto &line, auto &parameter) {
   line.read(parameter.name), line.read(parameter.type), line.read(parameter.rank), line.read(parameter.offset);

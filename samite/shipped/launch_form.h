@@ -76,6 +76,16 @@ struct RowsOfArrays {
   friend bool operator==(const RowsOfArrays &, const RowsOfArrays &) = default;
 };
 
+// What the code relies on, as in jit/variant.h's VariantKey; arrays as bits.
+struct FormFacts {
+  std::uint64_t distinct = 0;  // arrays that share memory with no other
+  std::uint64_t unit_stride = 0, unaliased = 0;
+  RowsOfArrays rows = {};
+  std::uint64_t wide_index = 0;  // arrays that may have 2^31 elements or more
+  bool may_alias = false;        // gradients may share elements
+  friend bool operator==(const FormFacts &, const FormFacts &) = default;
+};
+
 struct LaunchForm {
   std::string kernel = {}, direction = {}, target = {};  // "scale", "adjoint", "x86-64-v3"
   int rank = 1;                                          // of the launch
@@ -84,13 +94,8 @@ struct LaunchForm {
   std::uint64_t active = 0;   // arrays with gradients
   std::uint64_t written = 0;  // arrays that the forward kernel writes
   AdjointArrays adjoint = {};
-  std::uint64_t narrow = 0;    // dimensions of the launch whose extents must be below 2^31
-  std::uint64_t distinct = 0;  // arrays that share memory with no other
-  // What the code relies on, as in jit/variant.h's VariantKey.
-  std::uint64_t unit_stride = 0, unaliased = 0;
-  RowsOfArrays rows = {};
-  std::uint64_t wide_index = 0;  // arrays that may have 2^31 elements or more
-  bool may_alias = false;        // gradients may share elements
+  std::uint64_t narrow = 0;  // dimensions of the launch whose extents must be below 2^31
+  FormFacts facts = {};
   std::vector<CoveredDimension> covers = {};
   std::int64_t workspace_bytes = 0;  // CUDA: of a thread
   std::vector<FormPart> parts = {};

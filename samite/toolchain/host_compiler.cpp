@@ -130,14 +130,14 @@ std::shared_ptr<const std::string> precompiled_prelude(const HostJob &job, Compi
     slot->value = std::make_shared<const std::string>(output.bytes());
     job.cache->publish(key, *slot->value);
   }
-  report.prelude_ms = watch.milliseconds();
+  report.times.prelude_ms = watch.milliseconds();
   return slot->value;
 }
 
 std::shared_ptr<const HostImage> load(const HostJob &job, std::string_view bytes, CompileReport &report) {
   const Stopwatch watch;
   auto image = HostImage::load(job.source.name, bytes);
-  report.load_ms = watch.milliseconds();
+  report.times.load_ms = watch.milliseconds();
   report.image_bytes = bytes.size();
   return image;
 }
@@ -202,7 +202,7 @@ HostObject object_of(const HostJob &job, std::string_view precompiled) {
 std::string compiled_image(const HostJob &job, std::span<const HostJob> object_jobs, CompileReport &report) {
   const Stopwatch open_watch;
   const SamiteClangPlugin &plugin = clang_plugin();
-  if (!report.plugin_was_open) report.open_ms = open_watch.milliseconds();
+  if (!report.plugin_was_open) report.times.open_ms = open_watch.milliseconds();
   const auto precompiled = precompiled_prelude(job, report);
   const Stopwatch objects_watch;
   std::vector<std::future<HostObject>> pending;
@@ -210,10 +210,10 @@ std::string compiled_image(const HostJob &job, std::span<const HostJob> object_j
     pending.push_back(
         std::async(std::launch::async, [&precompiled, job = &object] { return object_of(*job, *precompiled); }));
   std::vector<HostObject> objects = {compile(job, *precompiled)};
-  report.frontend_ms = objects[0].frontend_ms;
-  report.backend_ms = objects[0].backend_ms;
+  report.times.frontend_ms = objects[0].frontend_ms;
+  report.times.backend_ms = objects[0].backend_ms;
   for (std::future<HostObject> &object : pending) objects.push_back(object.get());
-  report.objects_ms = objects_watch.milliseconds();
+  report.times.objects_ms = objects_watch.milliseconds();
   std::vector<SamiteText> code;
   for (const HostObject &object : objects) {
     code.push_back(borrowed(*object.code));
@@ -221,7 +221,7 @@ std::string compiled_image(const HostJob &job, std::span<const HostJob> object_j
     report.objects.push_back(object.report);
   }
   const Output output(plugin.link(code.data(), code.size()));
-  report.link_ms = output->link_ms;
+  report.times.link_ms = output->link_ms;
   if (!output.ok())
     throw InternalError("the C++ emitted for kernel \"" + job.source.name + "\" does not compile:\n" +
                         output.diagnostics());
@@ -255,7 +255,7 @@ CompiledHost compile_host(const HostSource &source, const HostPrelude &prelude, 
     result.image = load_from_cache(job, key, result.report);
   if (!result.image) result.image = compile(job, object_jobs, key, result.report);
   slot->value = result.image;
-  result.report.total_ms = watch.milliseconds();
+  result.report.times.total_ms = watch.milliseconds();
   return result;
 }
 
@@ -277,7 +277,7 @@ std::optional<CompiledHost> find_host(const HostSource &source, const HostPrelud
   }
   result.report.prelude_was_precompiled = true;
   slot->value = result.image;
-  result.report.total_ms = watch.milliseconds();
+  result.report.times.total_ms = watch.milliseconds();
   return result;
 }
 

@@ -61,16 +61,20 @@ struct HostSource {
   std::string variant = {}, facts = {};
 };
 
-// The times of the steps; 0 for skipped ones.
+// Of the steps; 0 for skipped ones.
+struct CompileTimes {
+  // objects_ms is the time until the last object is available; frontend_ms and backend_ms are the kernel's own.
+  double total_ms = 0, open_ms = 0, prelude_ms = 0, objects_ms = 0, frontend_ms = 0, backend_ms = 0, link_ms = 0,
+         load_ms = 0;
+};
+
 struct CompileReport {
   bool from_memory = false;              // the image was loaded already
   bool from_archive = false;             // an open archive had it
   bool from_cache = false;               // the disk cache had it
   bool plugin_was_open = false;          // before this call
   bool prelude_was_precompiled = false;  // before this call, in memory or on disk; true if none was needed
-  // objects_ms is the time until the last object is available; frontend_ms and backend_ms are the kernel's own.
-  double total_ms = 0, open_ms = 0, prelude_ms = 0, objects_ms = 0, frontend_ms = 0, backend_ms = 0, link_ms = 0,
-         load_ms = 0;
+  CompileTimes times;
   std::size_t object_bytes = 0, image_bytes = 0;
   // The kernel's own first, then the given ones; empty if the image already existed.
   std::vector<ObjectReport> objects;

@@ -71,9 +71,9 @@ class ClusterOnHost {
     kernel =
         jit::plan(std::move(kernel),
                   {passes::gpu_architecture(90), good_arrays().arrays, {.in_rounds = in_rounds, .paired = paired}});
-    EXPECT_EQ(kernel.teams, in_rounds ? 2 : 0);
-    EXPECT_EQ(kernel.producers, 128);
-    EXPECT_EQ(kernel.cluster_blocks, paired == 0 ? 0 : 2);
+    EXPECT_EQ(kernel.roles.teams, in_rounds ? 2 : 0);
+    EXPECT_EQ(kernel.roles.producers, 128);
+    EXPECT_EQ(kernel.grid.cluster_blocks, paired == 0 ? 0 : 2);
     return kernel;
   }
 

@@ -104,7 +104,7 @@ void expect_of_groups(std::int64_t rows, std::int64_t columns, int threads) {
       rows, columns, terms, threads, stages, tile));
   kernel = passes::lower_threads(passes::lower_tiles(std::move(kernel), passes::gpu_architecture(90)));
   kernel = jit::plan(std::move(kernel), {passes::gpu_architecture(90), good_arrays().arrays, {}});
-  EXPECT_EQ(kernel.producers, apart ? 128 : 0);
+  EXPECT_EQ(kernel.roles.producers, apart ? 128 : 0);
   const StayingBlocksOnHost run(std::move(kernel), good_arrays());
   using Kind = ThreadOrder::Kind;
   for (const ThreadOrder order : {ThreadOrder{Kind::FirstToLast}, {Kind::LastToFirst}, {Kind::Random, 3}}) {

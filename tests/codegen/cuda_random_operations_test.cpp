@@ -74,7 +74,7 @@ bool run_by_groups(const Call &call, const Operation &operation, const std::vect
   codegen::EmitOptions options = good_arrays();
   const ir::Kernel lowered = jit::lower(call.planned.kernel->forward(), {.cuda = 90, .arrays = options.arrays}).kernel;
   const ir::Kernel planned = jit::plan(lowered, {passes::gpu_architecture(90), options.arrays});
-  if (planned.producers == 0) return false;
+  if (planned.roles.producers == 0) return false;
   const StayingBlocksOnHost kernel(planned, options);
   std::vector<Argument> arguments;
   for (const std::size_t operand : call.operands)
@@ -85,8 +85,9 @@ bool run_by_groups(const Call &call, const Operation &operation, const std::vect
     maps.push_back(map_on_host(map, memory[operand].bytes.data(), operation.operands[operand].extents));
   }
   const Extents &blocks = call.planned.blocks;
-  const auto at_one_time = planned.step_parts > 0 ? static_cast<unsigned>(blocks.count() * planned.step_parts)
-                                                  : 2 * static_cast<unsigned>(std::max(planned.cluster_blocks, 1));
+  const auto at_one_time = planned.grid.step_parts > 0
+                               ? static_cast<unsigned>(blocks.count() * planned.grid.step_parts)
+                               : 2 * static_cast<unsigned>(std::max(planned.grid.cluster_blocks, 1));
   kernel.run(arguments, maps, {blocks.begin(), blocks.end()}, at_one_time, {});
   return true;
 }

@@ -44,7 +44,7 @@ class StagesOnHost {
   static ir::Kernel planned(const StageShape &shape) {
     ir::Kernel kernel = jit::plan(product_loops::lowered(stage_steps::kernel_text(shape)),
                                   {passes::gpu_architecture(90), good_arrays().arrays});
-    EXPECT_EQ(kernel.producers, 128);
+    EXPECT_EQ(kernel.roles.producers, 128);
     EXPECT_EQ(test::all<ir::BringWindows>(kernel).size(), 1u);
     return kernel;
   }

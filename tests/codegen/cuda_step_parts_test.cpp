@@ -56,8 +56,8 @@ class PartsOnHost {
     ir::Kernel kernel = ir::parse_kernel(text_of<T, C>(rows, columns, threads, stages == 0 ? most : stages));
     kernel = passes::lower_threads(passes::lower_tiles(std::move(kernel), passes::gpu_architecture(90)));
     kernel = jit::plan(std::move(kernel), {passes::gpu_architecture(90), good_arrays().arrays, {.step_parts = parts}});
-    EXPECT_EQ(kernel.producers, stages == 0 ? 128 : 0);
-    EXPECT_EQ(kernel.step_parts, parts);
+    EXPECT_EQ(kernel.roles.producers, stages == 0 ? 128 : 0);
+    EXPECT_EQ(kernel.grid.step_parts, parts);
     return kernel;
   }
 

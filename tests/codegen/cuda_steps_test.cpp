@@ -48,7 +48,7 @@ class StepsOnHost {
   static ir::Kernel planned(const StepShape &shape) {
     ir::Kernel kernel = jit::plan(product_loops::lowered(product_steps::kernel_text(shape)),
                                   {passes::gpu_architecture(90), good_arrays().arrays});
-    EXPECT_EQ(kernel.producers, 128);
+    EXPECT_EQ(kernel.roles.producers, 128);
     return kernel;
   }
 

@@ -32,9 +32,9 @@ class EveryGpu : public CudaCompilerTest {
     const int capability = target.compute_capability();
     const ir::Kernel lowered = jit::lower(kernel, {.cuda = capability, .arrays = options.arrays}).kernel;
     const ir::Kernel planned = jit::plan(lowered, {target.architecture(), options.arrays});
-    options.cuda.tile_threads = planned.block_threads + planned.producers;
+    options.cuda.tile_threads = planned.block_threads + planned.roles.producers;
     options.cuda.grid_stride = true;
-    options.cuda.stays = planned.producers != 0;
+    options.cuda.stays = planned.roles.producers != 0;
     const codegen::EmittedSource source = codegen::emit_cuda(planned, options);
     EXPECT_LE(source.tile_memory.bytes, target.architecture().shared_bytes);
     EXPECT_TRUE(target.compile({.name = kernel.name, .text = source.text}).image);

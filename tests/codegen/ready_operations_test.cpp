@@ -201,9 +201,9 @@ std::int64_t planned_bytes(const ir::Kernel &kernel, int capability) {
   for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = facts.aligned_rows = facts.has_tensor_map = true;
   const ir::Kernel lowered = jit::lower(kernel, {.cuda = capability, .arrays = options.arrays}).kernel;
   const ir::Kernel planned = jit::plan(lowered, {passes::gpu_architecture(capability), options.arrays});
-  options.cuda.tile_threads = planned.block_threads + planned.producers;
+  options.cuda.tile_threads = planned.block_threads + planned.roles.producers;
   options.cuda.grid_stride = true;
-  options.cuda.stays = planned.producers != 0;
+  options.cuda.stays = planned.roles.producers != 0;
   return codegen::emit_cuda(planned, options).tile_memory.bytes;
 }
 
@@ -376,8 +376,8 @@ void expect_multiplied_by_groups(const ir::Kernel &kernel) {
   for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = facts.aligned_rows = facts.has_tensor_map = true;
   const ir::Kernel lowered = jit::lower(kernel, {.cuda = 90, .arrays = options.arrays}).kernel;
   const ir::Kernel planned = jit::plan(lowered, {passes::gpu_architecture(90), options.arrays});
-  ASSERT_EQ(planned.producers, 128);
-  options.cuda.tile_threads = planned.block_threads + planned.producers;
+  ASSERT_EQ(planned.roles.producers, 128);
+  options.cuda.tile_threads = planned.block_threads + planned.roles.producers;
   options.cuda.grid_stride = options.cuda.stays = true;
   const codegen::EmittedSource source = codegen::emit_cuda(planned, options);
   const auto image =
@@ -394,9 +394,9 @@ void expect_products_compile(const ir::Kernel &kernel) {
   for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = facts.aligned_rows = facts.has_tensor_map = true;
   const ir::Kernel lowered = jit::lower(kernel, {.adjoint = true, .cuda = 90, .arrays = options.arrays}).kernel;
   const ir::Kernel planned = jit::plan(lowered, {passes::gpu_architecture(90), options.arrays});
-  options.cuda.tile_threads = planned.block_threads + planned.producers;
+  options.cuda.tile_threads = planned.block_threads + planned.roles.producers;
   options.cuda.grid_stride = true;
-  options.cuda.stays = planned.producers != 0;
+  options.cuda.stays = planned.roles.producers != 0;
   const codegen::EmittedSource source = codegen::emit_cuda(planned, options);
   EXPECT_TRUE(
       compile_cuda({.name = kernel.name, .text = source.text}, codegen::cuda_prelude(source.text), "sm_90a").image);

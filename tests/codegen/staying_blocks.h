@@ -36,10 +36,10 @@ class StayingBlocksOnHost {
  public:
   StayingBlocksOnHost(const ir::Kernel &planned, codegen::EmitOptions options)
       : threads_(static_cast<unsigned>(threads_of_block(planned))),
-        rows_(planned.teams == 0 ? 1 : static_cast<unsigned>(planned.teams) + 1),
-        blocks_of_cluster_(static_cast<unsigned>(std::max({planned.cluster_blocks, planned.step_parts, 1}))) {
+        rows_(planned.roles.teams == 0 ? 1 : static_cast<unsigned>(planned.roles.teams) + 1),
+        blocks_of_cluster_(static_cast<unsigned>(std::max({planned.grid.cluster_blocks, planned.grid.step_parts, 1}))) {
     options.cuda.tile_threads = static_cast<int>(threads_);
-    options.cuda.grid_stride = options.cuda.stays = planned.step_parts == 0;
+    options.cuda.grid_stride = options.cuda.stays = planned.grid.step_parts == 0;
     const codegen::EmittedSource source = codegen::emit_cuda(planned, options);
     maps_ = source.tensor_maps;
     text_.emplace(source.text + fmt::format(R"(

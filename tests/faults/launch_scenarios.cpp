@@ -257,7 +257,7 @@ void launches_on_the_cpu(FakeDriver &, const Steps &step) {
   graph.launch();
   EXPECT_EQ(total.at(0), 2 * count);
   for (const auto &variant : powers.variants())
-    if (std::ranges::find(compiled, variant->image, &jit::Variant::image) == compiled.end())
+    if (std::ranges::none_of(compiled, [&](const auto &one) { return one->host.image == variant->host.image; }))
       compiled.push_back(variant);
 }
 

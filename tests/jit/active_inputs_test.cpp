@@ -31,7 +31,7 @@ Launch adjoint_launch(bool a, bool b, bool c) {
 }
 
 bool mentions(const Launch &launch, const std::string &text) {
-  return launch.variant().source.find(text) != std::string::npos;
+  return launch.variant().text.source.find(text) != std::string::npos;
 }
 
 TEST(AdjointOfSomeInputs, HasNothingForTheOthers) {
@@ -43,12 +43,12 @@ TEST(AdjointOfSomeInputs, HasNothingForTheOthers) {
   Launch of_a = adjoint_launch(true, false, false);
   EXPECT_TRUE(mentions(of_a, "exp"));
   EXPECT_TRUE(mentions(of_a, "log1p"));
-  EXPECT_EQ(of_a.variant().gradient_of, (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(of_a.variant().derivative.gradient_of, (std::vector<std::uint32_t>{0, 1}));
 }
 
 TEST(AdjointOfSomeInputs, CompilesToLessCode) {
   SAMITE_ON_THE_CPU();
-  const auto bytes = [](const Launch &launch) { return launch.variant().compile.image_bytes; };
+  const auto bytes = [](const Launch &launch) { return launch.variant().host.compile.image_bytes; };
   const Launch all = adjoint_launch(true, true, true), two = adjoint_launch(true, true, false),
                one = adjoint_launch(false, false, true);
   EXPECT_LT(bytes(one), bytes(two));

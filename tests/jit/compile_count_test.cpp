@@ -89,7 +89,7 @@ TEST(CompileCount, OtherInputsThatTrackGradientsAreAnotherAdjoint) {
   LaunchOptions adjoint{.direction = Direction::adjoint};
   Launch both = kernel.record({1}, adjoint, z, tracked, Buffer<float>(device, {1}, Gradient::tracked));
   Launch one = kernel.record({1}, adjoint, z, tracked, plain);
-  EXPECT_LT(one.variant().source.size(), both.variant().source.size());
+  EXPECT_LT(one.variant().text.source.size(), both.variant().text.source.size());
 }
 
 TEST(CompileCount, ThreadsThatAskForOneVariantGetOneCompile) {

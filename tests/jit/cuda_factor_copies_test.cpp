@@ -207,8 +207,8 @@ TEST_P(CudaFactorCopies, OfRowsThatBeginAtOddAddresses) {
   expect_ran({"rows", "rows", "product"});
   expect_product(a, b, c);
   const jit::Variant &variant = *kernel.variants().at(0);
-  EXPECT_EQ(variant.tensor_maps.size(), 2u);
-  EXPECT_EQ(variant.factor_copies.size(), 2u);
+  EXPECT_EQ(variant.gpu.tensor_maps.size(), 2u);
+  EXPECT_EQ(variant.arrays.factor_copies.size(), 2u);
   EXPECT_THAT(report(kernel).to_string(),
               HasSubstr(": by groups of warps from bulk copies; rows of 'a' do not all begin at multiples of 16 bytes, "
                         "so that it is copied first; rows of 'b' do not all"));
@@ -258,7 +258,7 @@ TEST_P(CudaFactorCopies, OfArraysThatShareMemory) {
                           TileOptions{.threads = 256}};
   square.launch(grid(c), a, a, c);
   if (!fake()) expect_product(a, a, c);
-  EXPECT_EQ(square.variants().at(0)->factor_copies.size(), 1u);
+  EXPECT_EQ(square.variants().at(0)->arrays.factor_copies.size(), 1u);
 }
 
 // What is read while it is written is read as it is.
@@ -273,9 +273,9 @@ TEST_P(CudaFactorCopies, NotOfWhatTheKernelWrites) {
   Buffer<half> a = numbers<half>(rows, rows, 1);
   const Buffer<half> b = numbers<half>(rows, rows, 2);
   const jit::Variant &variant = kernel.record({5, 5}, a, b, a).variant();
-  EXPECT_THAT(variant.factor_copies, IsEmpty());
-  EXPECT_THAT(variant.tensor_maps, IsEmpty());
-  EXPECT_THAT(variant.products.at(0).why_not, HasSubstr("may share memory"));
+  EXPECT_THAT(variant.arrays.factor_copies, IsEmpty());
+  EXPECT_THAT(variant.gpu.tensor_maps, IsEmpty());
+  EXPECT_THAT(variant.gpu.products.at(0).why_not, HasSubstr("may share memory"));
   const TileKernel itself{"plain",
                           {"a", "b"},
                           [](Array<half, 2> a, Array<const half, 2> b) {
@@ -284,8 +284,8 @@ TEST_P(CudaFactorCopies, NotOfWhatTheKernelWrites) {
                           },
                           TileOptions{.threads = 256}};
   const jit::Variant &own = itself.record({5, 5}, a, b).variant();
-  EXPECT_THAT(own.factor_copies, IsEmpty());
-  EXPECT_THAT(own.products.at(0).why_not, HasSubstr("the kernel writes to 'a'"));
+  EXPECT_THAT(own.arrays.factor_copies, IsEmpty());
+  EXPECT_THAT(own.gpu.products.at(0).why_not, HasSubstr("the kernel writes to 'a'"));
 }
 
 TEST_P(CudaFactorCopies, NotWhereTheyDoNotPay) {
@@ -295,7 +295,7 @@ TEST_P(CudaFactorCopies, NotWhereTheyDoNotPay) {
     return kernel
         .record(grid(c), {.cuda = {.sum_parts = 1}}, Buffer<half>(device(), {m, k}), Buffer<half>(device(), {k, n}), c)
         .variant()
-        .factor_copies.size();
+        .arrays.factor_copies.size();
   };
   EXPECT_EQ(copies(1, 1, 1), 0u);
   EXPECT_EQ(copies(7, 127, 4095), 0u);
@@ -309,7 +309,7 @@ TEST_P(CudaFactorCopies, NotInDebugMode) {
   Buffer<float> c{device(), {rows, columns}};
   const Launch launch = kernel.record(grid(c), {.debug = true}, Buffer<half>(device(), {rows, terms}),
                                       Buffer<half>(device(), {terms, columns}), c);
-  EXPECT_THAT(launch.variant().factor_copies, IsEmpty());
+  EXPECT_THAT(launch.variant().arrays.factor_copies, IsEmpty());
 }
 
 // Two groups of warps do not share 96 columns in whole 64.
@@ -370,16 +370,16 @@ TEST_P(CudaFactorCopies, FollowALaunch) {
   EXPECT_EQ(kernel.variants().size(), 1u);
   if (fake()) return;  // whose kernels have a name for each number of copies
   launch.set(0, of_even);
-  EXPECT_THAT(launch.variant().factor_copies, IsEmpty());
+  EXPECT_THAT(launch.variant().arrays.factor_copies, IsEmpty());
   launch.launch();
   expect_product(of_even, b, c);
   launch.set(0, odd);
-  EXPECT_EQ(launch.variant().factor_copies.size(), 1u);
+  EXPECT_EQ(launch.variant().arrays.factor_copies.size(), 1u);
   launch.launch();
   expect_product(odd, b, c);
   launch.set_dim({1, 5});
   launch.launch();
-  EXPECT_THAT(launch.variant().factor_copies, IsEmpty()) << "a part of the array is read";
+  EXPECT_THAT(launch.variant().arrays.factor_copies, IsEmpty()) << "a part of the array is read";
 }
 
 TEST_P(CudaFactorCopies, FollowAGraph) {
@@ -471,7 +471,7 @@ TEST_P(CudaFactorCopies, OfBatches) {
                      b = numbers<half>(count * terms, columns, 2).reshape({count, terms, columns});
   Buffer<float> c{device(), {count, rows, columns}};
   kernel.launch({count, 5, 6}, a, b, c);
-  EXPECT_EQ(kernel.variants().at(0)->factor_copies.size(), 2u);
+  EXPECT_EQ(kernel.variants().at(0)->arrays.factor_copies.size(), 2u);
   for (std::int64_t n = 0; n < count; ++n)
     for (const std::int64_t i : {std::int64_t{0}, std::int64_t{130}, rows - 1})
       for (const std::int64_t j : {std::int64_t{0}, std::int64_t{129}, columns - 1}) {
@@ -498,7 +498,7 @@ TEST_P(CudaFactorCopies, ServeEachKernelOfAnAdjoint) {
     Buffer<float> c{device(), {m, n}, Gradient::tracked};
     const Buffer<float> seed = numbers<float>(m, n, 3);
     Launch adjoint = kernel.record(grid(c), {.direction = Direction::adjoint}, a, b, c);
-    EXPECT_EQ(adjoint.variant().factor_copies.size(), copies.size());
+    EXPECT_EQ(adjoint.variant().arrays.factor_copies.size(), copies.size());
     c.gradient().copy_from(seed.to_vector());
     adjoint.launch();
     Ran ran = copies;

@@ -173,8 +173,8 @@ TEST_P(CudaRecomputedCotangents, AreGatheredWhereBlocksThatScatterHaveNoRoom) {
 TEST_P(CudaRecomputedCotangents, ComeFirst) {
   SquaredProduct<32> product(device(), 510, 256);
   ASSERT_TRUE(product.variant().key.derivative.gather);
-  ASSERT_EQ(product.variant().copies.size(), 1u);
-  EXPECT_EQ(product.variant().copies[0].type, ScalarType::Float32);
+  ASSERT_EQ(product.variant().arrays.copies.size(), 1u);
+  EXPECT_EQ(product.variant().arrays.copies[0].type, ScalarType::Float32);
   ASSERT_TRUE(product.variant().first);
   EXPECT_EQ(product.variant().first->name, "squared_adjoint_cotangent");
   if (!fake()) return;
@@ -380,11 +380,11 @@ TEST_P(CudaCastCopies, FollowAGraph) {
 TEST_P(CudaCastCopies, GiveTheGradient) {
   if (fake()) GTEST_SKIP() << "the fake computes nothing; tests/codegen/cuda_gather_tiles_test.cpp does";
   Product<half> of_half(device(), 133, 121, 75);
-  EXPECT_EQ(of_half.adjoint->variant().copies.size(), 1u);
+  EXPECT_EQ(of_half.adjoint->variant().arrays.copies.size(), 1u);
   of_half.expect_gradients();
   of_half.expect_gradients();
   Product<bfloat16> of_bfloat16(device(), 128, 256, 64);
-  EXPECT_EQ(of_bfloat16.adjoint->variant().copies.size(), 1u);
+  EXPECT_EQ(of_bfloat16.adjoint->variant().arrays.copies.size(), 1u);
   of_bfloat16.expect_gradients();
   // From a graph, twice.
   const Stream stream(device());

@@ -70,7 +70,7 @@ TEST_P(CudaLaunchAttributes, ALaunchThatBeginsEarlySeesWhatTheOneBeforeItWrote) 
   for (int i = 0; i < 100; ++i) step.launch();
 
   EXPECT_EQ(out.to_vector(), std::vector<float>(n, 100));
-  EXPECT_THAT(step.variant().source, HasSubstr("wait_for_earlier_launch();"));
+  EXPECT_THAT(step.variant().text.source, HasSubstr("wait_for_earlier_launch();"));
   if (fake()) {
     ASSERT_EQ(attributes.size(), 1u);
     EXPECT_EQ(attributes[0].id, LaunchAttributeId::programmatic_stream_serialization);

@@ -61,7 +61,7 @@ class CudaProductClusters : public CudaKernelTest {
   Launch record(const Matrices &m, LaunchOptions options = {}) const {
     return product.record(m.tiles, std::move(options), m.a.slice(1, 0, terms), m.b.slice(0, 0, terms), m.c);
   }
-  static int clusters(const Launch &launch) { return launch.variant().form.cluster_blocks; }
+  static int clusters(const Launch &launch) { return launch.variant().gpu.form.cluster_blocks; }
 
   // A launch of at least two rounds of blocks has so many of them in one dimension.
   std::int64_t enough() const { return 2 * CudaDevice::of(0)->context().limits().multiprocessors / 3 + 1; }

@@ -155,7 +155,7 @@ TEST_P(CudaSplitSums, ByTheBlocksOfACluster) {
   ASSERT_GE(expected, 2);
   Launch launch = record(m);
   EXPECT_EQ(parts(launch), expected);
-  EXPECT_EQ(launch.variant().form.step_parts, expected);
+  EXPECT_EQ(launch.variant().gpu.form.step_parts, expected);
   launch.launch();
   product.launch(m.tiles, m.a, m.b, m.c);
   if (fake()) {
@@ -181,7 +181,7 @@ TEST_P(CudaSplitSums, NotByClustersThatTheDeviceHasNoRoomFor) {
   const Matrices m(1, 2, 70);
   Launch launch = record(m);
   EXPECT_GT(parts(launch), 1);
-  EXPECT_EQ(launch.variant().form.step_parts, 0) << "a further kernel adds them up";
+  EXPECT_EQ(launch.variant().gpu.form.step_parts, 0) << "a further kernel adds them up";
   launch.launch();
   EXPECT_EQ(parts_.times, 1);
 }
@@ -204,10 +204,10 @@ TEST_P(CudaSplitSums, InAsManyPartsAsAClusterHasRoomForWhereTheyAreAskedFor) {
   start_fake({.largest_cluster = 3});
   understand_kernels();
   const Matrices m(1, 2, 70);
-  EXPECT_EQ(record(m, {.cuda = {.sum_parts = 3}}).variant().form.step_parts, 3);
+  EXPECT_EQ(record(m, {.cuda = {.sum_parts = 3}}).variant().gpu.form.step_parts, 3);
   Launch more = record(m, {.cuda = {.sum_parts = 4}});
   EXPECT_EQ(parts(more), 4);
-  EXPECT_EQ(more.variant().form.step_parts, 0);
+  EXPECT_EQ(more.variant().gpu.form.step_parts, 0);
 }
 
 TEST_P(CudaSplitSums, InAsManyPartsAsAreAskedFor) {
@@ -226,7 +226,7 @@ TEST_P(CudaSplitSums, InAsManyPartsAsAreAskedFor) {
   }
   Launch more = record(m, {.cuda = {.sum_parts = 9}});
   EXPECT_EQ(parts(more), 9) << "than a cluster has blocks";
-  EXPECT_EQ(more.variant().form.step_parts, 0);
+  EXPECT_EQ(more.variant().gpu.form.step_parts, 0);
   m.c.fill(-1.0f);
   more.launch();
   if (!fake()) m.expect_product();
@@ -269,14 +269,14 @@ TEST_P(CudaSplitSums, OfFactorsThatAreCopied) {
   constexpr std::uint64_t factors = 3;
   key.arrays.aligned &= ~factors, key.arrays.tensor_maps &= ~factors, key.arrays.worth_padding |= factors;
   const auto variant = product.definition()->variant(key);
-  EXPECT_EQ(variant->factor_copies.size(), 2u);
-  EXPECT_TRUE(variant->makes_copies);
-  EXPECT_TRUE(variant->tensor_maps.empty());
+  EXPECT_EQ(variant->arrays.factor_copies.size(), 2u);
+  EXPECT_TRUE(variant->arrays.makes_copies);
+  EXPECT_TRUE(variant->gpu.tensor_maps.empty());
   ASSERT_TRUE(variant->first);
-  EXPECT_FALSE(variant->first->makes_copies);
+  EXPECT_FALSE(variant->first->arrays.makes_copies);
   EXPECT_EQ(variant->first->layout.offsets, variant->layout.offsets);
-  ASSERT_EQ(variant->first->tensor_maps.size(), 2u);
-  for (const passes::TensorMapNeeded &map : variant->first->tensor_maps)
+  ASSERT_EQ(variant->first->gpu.tensor_maps.size(), 2u);
+  for (const passes::TensorMapNeeded &map : variant->first->gpu.tensor_maps)
     EXPECT_GE(map.array, 4u) << "behind the kernel's own arrays and the sums";
 }
 
@@ -288,10 +288,10 @@ TEST_P(CudaSplitSums, OfFactorsThatAreCopiedForClusters) {
   key.arrays.aligned &= ~factors, key.arrays.tensor_maps &= ~factors, key.arrays.worth_padding |= factors;
   const auto variant = product.definition()->variant(key);
   EXPECT_EQ(variant->parts(), key.shape.step_parts);
-  EXPECT_EQ(variant->factor_copies.size(), 2u);
+  EXPECT_EQ(variant->arrays.factor_copies.size(), 2u);
   EXPECT_FALSE(variant->first);
-  ASSERT_EQ(variant->tensor_maps.size(), 2u);
-  for (const passes::TensorMapNeeded &map : variant->tensor_maps) EXPECT_GE(map.array, 3u) << "the copies";
+  ASSERT_EQ(variant->gpu.tensor_maps.size(), 2u);
+  for (const passes::TensorMapNeeded &map : variant->gpu.tensor_maps) EXPECT_GE(map.array, 3u) << "the copies";
   // Without them the loop is none of bulk copies, and its sums are added up by a further kernel.
   key.arrays.worth_padding = 0;
   const auto apart = product.definition()->variant(key);

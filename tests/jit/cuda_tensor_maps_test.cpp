@@ -102,8 +102,8 @@ TEST_P(CudaTensorMaps, AreOfTheArraysOfEachLaunch) {
   expect_product(c, 15);
   expect_addresses(other, b);
   ASSERT_EQ(kernel.variants().size(), 1u);
-  EXPECT_EQ(kernel.variants()[0]->tensor_maps.size(), 2u);
-  EXPECT_EQ(kernel.variants()[0]->products.at(0).why_not, "");
+  EXPECT_EQ(kernel.variants()[0]->gpu.tensor_maps.size(), 2u);
+  EXPECT_EQ(kernel.variants()[0]->gpu.products.at(0).why_not, "");
   EXPECT_THAT(report(kernel).to_string(), HasSubstr(": by groups of warps from bulk copies"));
   EXPECT_EQ(report(kernel).variants.at(0).trials, 1);
   EXPECT_THAT(report(kernel).to_string(), HasSubstr("\n  1 trial of plans"));
@@ -158,7 +158,7 @@ TEST_P(CudaTensorMaps, AreOfWindowsAtLiteralIndices) {
                           TileOptions{.threads = 128}};
   const Buffer<half> a = shifted(2), b = shifted(3);
   const Buffer<float> c{device(), {size, size}};
-  EXPECT_EQ(kernel.record({2}, a, b, c).variant().tensor_maps.size(), 2u);
+  EXPECT_EQ(kernel.record({2}, a, b, c).variant().gpu.tensor_maps.size(), 2u);
 }
 
 // Each kind of array of which no map can be made, or that bulk copies do not see right, takes the other way, and the
@@ -170,9 +170,9 @@ TEST_P(CudaTensorMaps, AreNotNeededWhereNoneCanBeMade) {
     const auto kernel = product("by_threads");
     kernel.launch({2, 2}, own, b, c);
     expect_addresses(own, b);
-    EXPECT_TRUE(kernel.variants()[0]->tensor_maps.empty());
+    EXPECT_TRUE(kernel.variants()[0]->gpu.tensor_maps.empty());
     EXPECT_THAT(report(kernel).to_string(), HasSubstr(": not by groups of warps from bulk copies, since "));
-    return kernel.variants()[0]->products.at(0).why_not;
+    return kernel.variants()[0]->gpu.products.at(0).why_not;
   };
   EXPECT_THAT(why_not(wide.slice(1, 0, size)), HasSubstr("multiples of 16 bytes"));
   expect_product(c, 6);

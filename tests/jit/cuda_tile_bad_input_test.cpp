@@ -61,7 +61,7 @@ TEST_P(CudaTileBadInput, WhatFitsIsLaunched) {
 TEST_P(CudaTileBadInput, ArraysOfUnalignedRowsAreLoadedElementByElement) {
   const auto in_units = [](const Launch &launch) {
     std::vector<bool> loads;
-    for (const codegen::TileLoadSite &site : launch.variant().tile_loads) {
+    for (const codegen::TileLoadSite &site : launch.variant().gpu.tile_loads) {
       EXPECT_THAT(site.where.to_string(), HasSubstr("cuda_tile_bad_input_test.cpp:"));
       loads.push_back(site.in_units);
     }
@@ -77,8 +77,8 @@ TEST(TileFailureReport, NoRoomForKeptTiles) {
   jit::Variant variant;
   variant.key.cuda = 90;
   variant.key.direction = Direction::adjoint;
-  variant.form.tile_threads = 128;
-  variant.sites = {SourceLocation{intern_file("gemm.cpp"), 17}};
+  variant.gpu.form.tile_threads = 128;
+  variant.text.sites = {SourceLocation{intern_file("gemm.cpp"), 17}};
   codegen::Failure failure;
   failure.kind = codegen::FailureKind::out_of_memory;
   failure.dimension = 1;

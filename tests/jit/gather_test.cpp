@@ -116,7 +116,7 @@ struct Scattered {
 TEST(Deterministic, SumsOfManyInstancesHaveTheSameBits) {
   Scattered arrays;
   Launch forward = spread.record({Scattered::count}, {.deterministic = true}, arrays.few, arrays.many, arrays.places);
-  EXPECT_TRUE(forward.variant().one_thread);
+  EXPECT_TRUE(forward.variant().execution.one_thread);
   std::vector<float> first;
   for (int run = 0; run < 5; ++run) {
     arrays.few.fill(0);
@@ -130,7 +130,7 @@ TEST(Deterministic, AnAdjointThatStaysAtomicRunsOnOneThread) {
   Scattered arrays;
   Launch adjoint = collect.record({Scattered::count}, {.direction = Direction::adjoint, .deterministic = true},
                                   arrays.many, arrays.few, arrays.places);
-  EXPECT_TRUE(adjoint.variant().one_thread);
+  EXPECT_TRUE(adjoint.variant().execution.one_thread);
   std::vector<float> first;
   for (int run = 0; run < 5; ++run) {
     arrays.few.zero_gradient();
@@ -173,7 +173,7 @@ TEST(Deterministic, WhatIsGatheredOrHasNoAtomicsRunsOnAllThreads) {
   for (Direction direction : {Direction::forward, Direction::adjoint}) {
     const Launch launch =
         kernel.record({8, 9}, {.direction = direction, .deterministic = true}, arrays.next, arrays.now);
-    EXPECT_FALSE(launch.variant().one_thread) << name(direction);
+    EXPECT_FALSE(launch.variant().execution.one_thread) << name(direction);
   }
 }
 

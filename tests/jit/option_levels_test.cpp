@@ -85,13 +85,13 @@ TEST_P(OptionLevelsOfADirection, DebugOfTheProcessAndOfALaunch) {
               against_mode = record(same, false);
               set_debug_mode(true);
               by_mode = record(same, {});
-              EXPECT_EQ(record(same, false).variant().image, plain.variant().image);
+              EXPECT_EQ(record(same, false).variant().host.image, plain.variant().host.image);
               set_debug_mode(false);
             }),
             0);
-  EXPECT_EQ(by_mode->variant().image, by_option->variant().image);
-  EXPECT_EQ(against_mode->variant().image, plain.variant().image);
-  EXPECT_NE(by_mode->variant().image, plain.variant().image);
+  EXPECT_EQ(by_mode->variant().host.image, by_option->variant().host.image);
+  EXPECT_EQ(against_mode->variant().host.image, plain.variant().host.image);
+  EXPECT_NE(by_mode->variant().host.image, plain.variant().host.image);
   EXPECT_THAT(objects(kernel), Contains(HasSubstr("matmul")));
   EXPECT_EQ(objects(same), objects(kernel));
 }

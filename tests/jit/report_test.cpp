@@ -129,9 +129,10 @@ TEST_F(CudaReport, TellsWhatThreadsNeed) {
   kernel.definition()->variant({.cuda = 80, .arrays = {.unit_stride = 7}});
   const ReportedVariant variant = report(kernel).variants.at(0);
   EXPECT_EQ(variant.target, "sm_80");
-  EXPECT_GT(variant.registers, 0);
-  EXPECT_EQ(variant.spill_store_bytes + variant.spill_load_bytes + variant.local_bytes, 0u);
-  EXPECT_GT(variant.shared_bytes, 0u);
+  EXPECT_GT(variant.resources.registers, 0);
+  EXPECT_EQ(variant.resources.spill_store_bytes + variant.resources.spill_load_bytes + variant.resources.local_bytes,
+            0u);
+  EXPECT_GT(variant.resources.shared_bytes, 0u);
   EXPECT_THAT(variant.objects, IsEmpty());
   EXPECT_THAT(variant.to_string(),
               AllOf(HasSubstr("forward, sm_80: "), HasSubstr(" registers, 0 B spilled"), HasSubstr("compile ")));
@@ -158,10 +159,10 @@ TEST_F(CudaReport, LargeBlocksLeaveRoomForAnother) {
   few.definition()->variant({.cuda = 90, .arrays = {.unit_stride = 3, .unaliased = 3, .aligned = 3}});
   many.definition()->variant({.cuda = 90, .arrays = {.unit_stride = 7, .unaliased = 7, .aligned = 7}});
   const ReportedVariant crowded = report(few).variants.at(0), alone = report(many).variants.at(0);
-  EXPECT_LE(crowded.registers, room_for_two);
-  EXPECT_GT(alone.registers, room_for_two) << "with half of the registers it would spill";
+  EXPECT_LE(crowded.resources.registers, room_for_two);
+  EXPECT_GT(alone.resources.registers, room_for_two) << "with half of the registers it would spill";
   for (const ReportedVariant &variant : {crowded, alone})
-    EXPECT_EQ(variant.spill_store_bytes + variant.spill_load_bytes, 0u) << variant.to_string();
+    EXPECT_EQ(variant.resources.spill_store_bytes + variant.resources.spill_load_bytes, 0u) << variant.to_string();
 }
 
 // The assembler is told how many blocks there can be, where each thread may have all registers: it gives up none for a
@@ -179,7 +180,7 @@ TEST_F(CudaReport, BlocksOfMuchMemoryLeaveNoRoomForOthers) {
                              TileOptions{.threads = 128}};
     return product.definition()
         ->variant({.cuda = 90, .arrays = {.unit_stride = 7, .unaliased = 7, .aligned = 7}})
-        ->source;
+        ->text.source;
   };
   EXPECT_THAT(text(128), HasSubstr("__launch_bounds__(128, 1)")) << "128 KiB of 227";
   EXPECT_THAT(text(96), HasSubstr("__launch_bounds__(128, 2)")) << "96 KiB";

@@ -38,12 +38,12 @@ std::shared_ptr<const jit::Variant> variant(const auto &kernel, std::uint64_t ac
 
 std::vector<std::string> operations(const jit::Variant &variant) {
   std::vector<std::string> operations;
-  for (const codegen::EmittedObject &object : variant.objects) operations.push_back(object.operation);
+  for (const codegen::EmittedObject &object : variant.host.objects) operations.push_back(object.operation);
   return operations;
 }
 
 int built(const jit::Variant &variant) {
-  return static_cast<int>(std::ranges::count_if(variant.compile.objects, &ObjectReport::built));
+  return static_cast<int>(std::ranges::count_if(variant.host.compile.objects, &ObjectReport::built));
 }
 
 class TileObjects : public testing::Test {
@@ -66,7 +66,7 @@ TEST_F(TileObjects, AnAdjointHasWhatItsActiveOperandsNeed) {
   EXPECT_THAT(operations(*variant(kernel, b | c)), ElementsAre("matmul f32 4x8 of f32 10x4, f32 10x8"));
   int before = host_compile_count();
   const auto both = variant(kernel, a | b | c);
-  EXPECT_EQ(both->objects.size(), 2u);
+  EXPECT_EQ(both->host.objects.size(), 2u);
   EXPECT_EQ(built(*both), 1) << "the kernel: both products are there already";
   EXPECT_EQ(host_compile_count() - before, 1);
 }
@@ -80,7 +80,7 @@ TEST_F(TileObjects, AnEditedKernelIsCompiledAlone) {
   const int before = host_compile_count();
   const auto edited = variant(scaled_product(12, 2));
   EXPECT_EQ(host_compile_count() - before, 1);
-  const std::vector<ObjectReport> &all = edited->compile.objects;
+  const std::vector<ObjectReport> &all = edited->host.compile.objects;
   ASSERT_EQ(all.size(), 2u);
   EXPECT_TRUE(all[0].built());
   EXPECT_EQ(all[1].from, ObjectReport::From::memory);
@@ -112,7 +112,7 @@ TEST_F(TileObjects, CudaHasOneText) {
     const int before = cuda_compile_count();
     const auto adjoint = variant(scaled_product(13), a | b | c, cuda);
     EXPECT_EQ(cuda_compile_count() - before, 1);
-    EXPECT_TRUE(adjoint->objects.empty());
+    EXPECT_TRUE(adjoint->host.objects.empty());
   }
 }
 

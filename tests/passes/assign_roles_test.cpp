@@ -22,10 +22,10 @@ const ProductShape large{.rows = 64, .columns = 256, .inner = 64};
 TEST(AssignRoles, AGroupOfFourWarpsStartsTheCopies) {
   const ir::Kernel kernel = with_roles(kernel_text(large));
   ir::verify(kernel, ir::Form::lowered, "plan");
-  EXPECT_EQ(kernel.producers, 128);
-  ASSERT_FALSE(kernel.producing.empty());
+  EXPECT_EQ(kernel.roles.producers, 128);
+  ASSERT_FALSE(kernel.roles.producing.empty());
   ir::Kernel producing = kernel;
-  producing.body = kernel.producing;
+  producing.body = kernel.roles.producing;
   const auto copies = test::all<ir::MainLoop>(producing), products = test::all<ir::MainLoop>(kernel);
   ASSERT_EQ(copies.size(), 1u);
   EXPECT_EQ(copies[0].role, ir::ThreadRole::producers);
@@ -44,7 +44,7 @@ TEST(AssignRoles, AGroupOfFourWarpsStartsTheCopies) {
 TEST(AssignRoles, RegistersGoToWhoMultiplies) {
   ir::Kernel kernel = ir::parse_kernel("kernel @k() blocks 1 of 256 { }");
   EXPECT_FALSE(registers_of_roles(kernel)) << "no roles";
-  kernel.producers = 128;
+  kernel.roles.producers = 128;
   for (const int threads : {256, 384}) {
     kernel.block_threads = threads;
     const auto registers = registers_of_roles(kernel);
@@ -75,7 +75,7 @@ TEST(AssignRoles, NotWhereTheOthersDecideWhatIsCopied) {
   text.replace(text.find("0 .. @n"), 7, "0 .. %60");
   text.insert(text.find("for %1"), "%59: f32 = load @c[0, 0] %60: i32 = cast %59 ");
   const ir::Kernel kernel = with_roles(text);
-  EXPECT_EQ(kernel.producers, 0);
+  EXPECT_EQ(kernel.roles.producers, 0);
   ASSERT_EQ(test::all<ir::MainLoop>(kernel).size(), 1u);
   EXPECT_EQ(test::all<ir::MainLoop>(kernel)[0].role, ir::ThreadRole::all);
 }
@@ -86,28 +86,29 @@ TEST(AssignRoles, AnArrayThatIsOnlyReadMayDecideWhatIsCopied) {
   text.replace(text.find("0 .. @n"), 7, "0 .. %60");
   text.insert(text.find("for %1"), "%59: f16 = load @a[0, 0] %60: i32 = cast %59 ");
   const ir::Kernel kernel = with_roles(text);
-  EXPECT_EQ(kernel.producers, 128);
+  EXPECT_EQ(kernel.roles.producers, 128);
   ir::Kernel producing = kernel;
-  producing.body = kernel.producing;
+  producing.body = kernel.roles.producing;
   EXPECT_THAT(ir::to_string(producing), HasSubstr("load @a[0, 0]"));
 
   FactsOfArrays may_alias(5, good);
   may_alias[0].unaliased = false;
-  EXPECT_EQ(jit::plan(lowered(text), {gpu_architecture(90), may_alias}).producers, 0);
+  EXPECT_EQ(jit::plan(lowered(text), {gpu_architecture(90), may_alias}).roles.producers, 0);
 }
 
 TEST(AssignRoles, NotWhereAMultiprocessorHasRoomForSeveral) {
-  EXPECT_EQ(with_roles(kernel_text({.rows = 64, .columns = 64, .inner = 64})).producers, 0);
+  EXPECT_EQ(with_roles(kernel_text({.rows = 64, .columns = 64, .inner = 64})).roles.producers, 0);
   // Sums in 128 registers of each of 256 threads.
-  EXPECT_EQ(with_roles(kernel_text({.rows = 128, .columns = 256, .inner = 64, .threads = 256, .stages = 2})).producers,
-            128);
+  EXPECT_EQ(
+      with_roles(kernel_text({.rows = 128, .columns = 256, .inner = 64, .threads = 256, .stages = 2})).roles.producers,
+      128);
 }
 
 TEST(AssignRoles, NotWhereACallWaitsForTheWholeBlock) {
   const auto producers = [](const std::string &call) {
     std::string text = kernel_text(large);
     text.insert(text.rfind("store"), call + " store @c[@n, 0] = %51 ");
-    return with_roles(text).producers;
+    return with_roles(text).roles.producers;
   };
   EXPECT_EQ(producers("%51: tile<f32, 64, 256> = scan_add 1, %6"), 0);
   EXPECT_EQ(producers("%51: tile<f32, 64, 1> = reduce_add %6"), 128) << "warps have whole rows";
@@ -123,14 +124,14 @@ TEST(AssignRoles, DoWhatTheStructuredFormDoes) {
   const ProductShape scaled{.rows = 128, .columns = 128, .inner = 64, .threads = 256, .stages = 4, .halved = true};
   const std::string steps = kernel_text(scaled);
   const ir::Kernel in_steps = with_roles(steps);
-  EXPECT_EQ(in_steps.producers, 128);
+  EXPECT_EQ(in_steps.roles.producers, 128);
   for (const int count : {0, 1, 3, 9})
     test::product_loops::expect_as_structured(scaled, in_steps, steps, 300, count, 2);
   std::string nested = plain;
   nested.insert(nested.find("for %1"), "for %70: i32 in 0 .. 3 step 1 { %71: bool = lt %70, 2 if %71 { ");
   nested.insert(nested.rfind("}"), "} } ");
   const ir::Kernel plan = with_roles(nested);
-  EXPECT_EQ(plan.producers, 128);
+  EXPECT_EQ(plan.roles.producers, 128);
   test::product_loops::expect_as_structured(large, plan, nested, 200, 2, 2);
 }
 

@@ -152,7 +152,7 @@ TEST(DeclaredProducts, WhereThreadsHaveRoles) {
   const ProductShape large{.rows = 128, .columns = 256, .inner = 64, .threads = 256, .limited = true};
   const std::string text = kernel_text(large);
   const ir::Kernel plan = plan_of(text);
-  EXPECT_EQ(plan.producers, 128);
+  EXPECT_EQ(plan.roles.producers, 128);
   EXPECT_EQ(limits_of(plan), 1u);
   for (const std::int64_t limit : {0, 1, 130}) expect_as_structured(large, plan, text, 200, 3, 0, limit);
 }

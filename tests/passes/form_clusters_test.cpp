@@ -43,36 +43,36 @@ constexpr std::uint64_t rows_paired = 1, columns_paired = 2, both = 3;
 // Those that run at one time are about a square; closer together where a load says which windows they need.
 TEST(FormClusters, BlocksAreInStrips) {
   const std::string wide = over_two_dimensions(128, 256);
-  EXPECT_EQ(clustered_plan(wide, 0).strip_columns, 8);
-  EXPECT_EQ(clustered_plan(over_two_dimensions(256, 128), 0).strip_columns, 16);
-  EXPECT_EQ(clustered_plan(over_two_dimensions(128, 128), 0).strip_columns, 16);
+  EXPECT_EQ(clustered_plan(wide, 0).grid.strip_columns, 8);
+  EXPECT_EQ(clustered_plan(over_two_dimensions(256, 128), 0).grid.strip_columns, 16);
+  EXPECT_EQ(clustered_plan(over_two_dimensions(128, 128), 0).grid.strip_columns, 16);
   std::string found = wide;
   found.replace(found.find("@b[%3, "), 7, "@b[%62, ");
   found.insert(found.find("for %4"), "%60: f16 = load @a[%2, 0] %61: i32 = cast %60 %62: i32 = mul %61, 256 ");
-  EXPECT_EQ(clustered_plan(found, 0).strip_columns, 4);
+  EXPECT_EQ(clustered_plan(found, 0).grid.strip_columns, 4);
 }
 
 // Blocks one above the other share the columns, blocks side by side the rows.
 TEST(FormClusters, TheLargerOfBothWindowsIsShared) {
   const std::string wide = over_two_dimensions(128, 256), high = over_two_dimensions(256, 128);
   ir::Kernel kernel = clustered_plan(wide, both);
-  EXPECT_EQ(kernel.cluster_blocks, 2);
-  EXPECT_EQ(kernel.cluster_dimension, 0);
+  EXPECT_EQ(kernel.grid.cluster_blocks, 2);
+  EXPECT_EQ(kernel.grid.cluster_dimension, 0);
   EXPECT_EQ(parts(kernel), (std::vector{1, 2}));
-  kernel.body = kernel.producing;
+  kernel.body = kernel.roles.producing;
   EXPECT_EQ(parts(kernel), (std::vector{1, 2})) << "who copies and who multiplies say the same";
   kernel = clustered_plan(high, both);
-  EXPECT_EQ(kernel.cluster_dimension, 1);
+  EXPECT_EQ(kernel.grid.cluster_dimension, 1);
   EXPECT_EQ(parts(kernel), (std::vector{2, 1}));
 }
 
 TEST(FormClusters, AlongADimensionThatIsPairedAlone) {
-  EXPECT_EQ(clustered_plan(over_two_dimensions(128, 256), 0).cluster_blocks, 0);
+  EXPECT_EQ(clustered_plan(over_two_dimensions(128, 256), 0).grid.cluster_blocks, 0);
   const ir::Kernel beside = clustered_plan(over_two_dimensions(128, 256), columns_paired);
-  EXPECT_EQ(beside.cluster_blocks, 2);
-  EXPECT_EQ(beside.cluster_dimension, 1);
+  EXPECT_EQ(beside.grid.cluster_blocks, 2);
+  EXPECT_EQ(beside.grid.cluster_dimension, 1);
   EXPECT_EQ(parts(beside), (std::vector{2, 1}));
-  EXPECT_EQ(clustered_plan(over_two_dimensions(256, 128), rows_paired).cluster_dimension, 0);
+  EXPECT_EQ(clustered_plan(over_two_dimensions(256, 128), rows_paired).grid.cluster_dimension, 0);
 }
 
 TEST(FormClusters, InTheText) {
@@ -86,15 +86,15 @@ TEST(FormClusters, InTheText) {
 TEST(FormClusters, NotWhereBlocksHaveOtherNumbersOfSteps) {
   std::string text = over_two_dimensions(128, 256);
   text.replace(text.find("0 .. @n"), 7, "0 .. %0");
-  EXPECT_EQ(clustered_plan(text, rows_paired).cluster_blocks, 0);
-  EXPECT_EQ(clustered_plan(text, columns_paired).cluster_blocks, 2);
+  EXPECT_EQ(clustered_plan(text, rows_paired).grid.cluster_blocks, 0);
+  EXPECT_EQ(clustered_plan(text, columns_paired).grid.cluster_blocks, 2);
 
   std::string in_branch = over_two_dimensions(128, 256);
   in_branch.insert(in_branch.find("for %4"), "for %20: i32 in 0 .. 2 step 1 { %21: bool = lt %0, %20 if %21 { ");
   in_branch.insert(in_branch.rfind("}"), "} } ");
-  ASSERT_EQ(clustered_plan(in_branch, 0).producers, 128);
-  EXPECT_EQ(clustered_plan(in_branch, rows_paired).cluster_blocks, 0);
-  EXPECT_EQ(clustered_plan(in_branch, columns_paired).cluster_blocks, 2);
+  ASSERT_EQ(clustered_plan(in_branch, 0).roles.producers, 128);
+  EXPECT_EQ(clustered_plan(in_branch, rows_paired).grid.cluster_blocks, 0);
+  EXPECT_EQ(clustered_plan(in_branch, columns_paired).grid.cluster_blocks, 2);
 }
 
 // What a block finds in an array is its own.
@@ -103,23 +103,23 @@ TEST(FormClusters, NotWhereTheWindowsAreThoseOfOneBlock) {
   text.replace(text.find("@b[%3,"), 6, "@b[%22,");
   text.insert(text.find("for %4"), "%20: f16 = load @a[%0, 0] %21: i32 = cast %20 %22: i32 = mul %21, 8 ");
   const ir::Kernel kernel = clustered_plan(text, rows_paired);
-  ASSERT_EQ(kernel.producers, 128);
-  EXPECT_EQ(kernel.cluster_blocks, 0);
+  ASSERT_EQ(kernel.roles.producers, 128);
+  EXPECT_EQ(kernel.grid.cluster_blocks, 0);
 }
 
 TEST(FormClusters, NotWhereLevelTwoIsNotWaitedFor) {
   const ir::Kernel of_8_bits = clustered_plan(over_two_dimensions(128, 256, "f8e4m3"), both);
-  EXPECT_EQ(of_8_bits.producers, 128);
-  EXPECT_EQ(of_8_bits.cluster_blocks, 0);
+  EXPECT_EQ(of_8_bits.roles.producers, 128);
+  EXPECT_EQ(of_8_bits.grid.cluster_blocks, 0);
   const ProductShape scaled{.rows = 128, .columns = 128, .inner = 64, .threads = 256, .stages = 4, .halved = true};
   const ir::Kernel in_steps = clustered_plan(kernel_text(scaled), 1);
-  EXPECT_EQ(in_steps.producers, 128);
-  EXPECT_EQ(in_steps.cluster_blocks, 0);
+  EXPECT_EQ(in_steps.roles.producers, 128);
+  EXPECT_EQ(in_steps.grid.cluster_blocks, 0);
 }
 
 TEST(FormClusters, NotOnOtherArchitectures) {
   for (const int capability : {80, 89, 100, 120})
-    EXPECT_EQ(clustered_plan(over_two_dimensions(128, 256), both, capability).cluster_blocks, 0) << capability;
+    EXPECT_EQ(clustered_plan(over_two_dimensions(128, 256), both, capability).grid.cluster_blocks, 0) << capability;
 }
 
 }  // namespace

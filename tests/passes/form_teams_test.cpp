@@ -39,35 +39,35 @@ ir::Kernel planned(const std::string &text, bool in_rounds = true, int capabilit
 
 TEST(FormTeams, WhereOneGroupHasATileAndBlocksHaveRounds) {
   const ir::Kernel kernel = planned(scaled_text());
-  EXPECT_EQ(kernel.producers, 128);
-  EXPECT_EQ(kernel.teams, 2);
+  EXPECT_EQ(kernel.roles.producers, 128);
+  EXPECT_EQ(kernel.roles.teams, 2);
   EXPECT_EQ(threads_of_block(kernel), 384);
   const auto registers = registers_of_roles(kernel);
   ASSERT_TRUE(registers);
   EXPECT_LE(registers->multiplying * 256 + registers->producing * 128, 65536);
 
-  EXPECT_EQ(planned(scaled_text(), false).teams, 0);
-  EXPECT_EQ(planned(scaled_text(), false).producers, 128);
-  EXPECT_EQ(planned(scaled_text(128, 256)).teams, 0) << "two groups share a tile";
-  EXPECT_EQ(planned(scaled_text(128, 128, 3)).teams, 0) << "two blocks have room";
-  for (const int capability : {80, 89, 100, 120}) EXPECT_EQ(planned(scaled_text(), true, capability).teams, 0);
+  EXPECT_EQ(planned(scaled_text(), false).roles.teams, 0);
+  EXPECT_EQ(planned(scaled_text(), false).roles.producers, 128);
+  EXPECT_EQ(planned(scaled_text(128, 256)).roles.teams, 0) << "two groups share a tile";
+  EXPECT_EQ(planned(scaled_text(128, 128, 3)).roles.teams, 0) << "two blocks have room";
+  for (const int capability : {80, 89, 100, 120}) EXPECT_EQ(planned(scaled_text(), true, capability).roles.teams, 0);
 }
 
 // A thread has the sums of one team's tile.
 TEST(FormTeams, NotOfMoreSumsThanAThreadHasRegistersFor) {
-  EXPECT_EQ(planned(scaled_text(64)).teams, 2);
+  EXPECT_EQ(planned(scaled_text(64)).roles.teams, 2);
   const ir::Kernel wide = planned(scaled_text(256, 128, 4));
-  EXPECT_EQ(wide.teams, 0);
+  EXPECT_EQ(wide.roles.teams, 0);
 }
 
 // Whoever has a turn says where the ring goes on, however many steps there were.
 TEST(FormTeams, WhereverTheLoopIs) {
-  EXPECT_EQ(planned(scaled_text(128, 128, 6, "%0")).teams, 2) << "as many steps as the block says";
+  EXPECT_EQ(planned(scaled_text(128, 128, 6, "%0")).roles.teams, 2) << "as many steps as the block says";
   std::string in_branch = scaled_text();
   in_branch.insert(in_branch.find("for %4"), "for %20: i32 in 0 .. %0 step 1 { %21: bool = lt %20, 2 if %21 { ");
   in_branch.insert(in_branch.rfind("}"), "} } ");
-  EXPECT_EQ(planned(in_branch).producers, 128);
-  EXPECT_EQ(planned(in_branch).teams, 2);
+  EXPECT_EQ(planned(in_branch).roles.producers, 128);
+  EXPECT_EQ(planned(in_branch).roles.teams, 2);
 }
 
 // Each team then knows where the ring goes on for it. A loop around it, or a branch, may have it any number of times.
@@ -84,7 +84,7 @@ TEST(FormTeams, TurnsAreEqualWhereEachIndexHasTheLoopOnceWithAsManySteps) {
   };
   const ir::Kernel branch = within("%21: bool = lt %0, 2 if %21 { "), loop = within("for %22: i32 in 0 .. 2 step 1 { ");
   for (const ir::Kernel *kernel : {&branch, &loop}) {
-    EXPECT_EQ(kernel->teams, 2);
+    EXPECT_EQ(kernel->roles.teams, 2);
     EXPECT_FALSE(has_equal_turns(*kernel));
   }
 }
@@ -92,8 +92,8 @@ TEST(FormTeams, TurnsAreEqualWhereEachIndexHasTheLoopOnceWithAsManySteps) {
 // Loops whose terms have a limit have a barrier of all multiplying threads.
 TEST(FormTeams, NotOfLoopsWhoseTermsHaveALimit) {
   const ProductShape limited{.rows = 128, .columns = 128, .inner = 64, .stages = 6, .limited = true};
-  EXPECT_EQ(planned(kernel_text(limited)).producers, 128);
-  EXPECT_EQ(planned(kernel_text(limited)).teams, 0);
+  EXPECT_EQ(planned(kernel_text(limited)).roles.producers, 128);
+  EXPECT_EQ(planned(kernel_text(limited)).roles.teams, 0);
 }
 
 TEST(FormTeams, EachTeamHasMemoryOfItsOwn) {
@@ -118,8 +118,8 @@ TEST(FormTeams, NotWhereTheirMemoryDoesNotFit) {
   std::string text = scaled_text(128, 128, 4);
   text.replace(text.find("store @c"), text.rfind("}") - text.find("store @c"),
                "%14: tile<f32, 128, 128> = transpose(1, 0) %13 store @c[%2, %3] = %14 ");
-  EXPECT_EQ(planned(text).producers, 128);
-  EXPECT_EQ(planned(text).teams, 0);
+  EXPECT_EQ(planned(text).roles.producers, 128);
+  EXPECT_EQ(planned(text).roles.teams, 0);
 }
 
 TEST(FormTeams, InTheText) {

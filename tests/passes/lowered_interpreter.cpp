@@ -18,9 +18,9 @@ class LoweredInterpreter : private LoweredCalls {
 
   LoweredRun run() {
     launch_.locals.assign(kernel_.local_count, {});
-    if (kernel_.producers != 0) {
+    if (kernel_.roles.producers != 0) {
       producing_ = true;
-      launch(kernel_.producing, 0);
+      launch(kernel_.roles.producing, 0);
       producing_ = false;
       launch_.locals.assign(kernel_.local_count, {});
     }

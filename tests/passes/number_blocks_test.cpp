@@ -15,7 +15,7 @@ namespace {
 int strip_columns(const std::string &text) {
   ir::Kernel kernel = ir::parse_kernel(text);
   ir::verify(kernel, ir::Form::structured, "the test");
-  return number_blocks(lower_threads(lower_tiles(std::move(kernel), gpu_architecture(80)))).strip_columns;
+  return number_blocks(lower_threads(lower_tiles(std::move(kernel), gpu_architecture(80)))).grid.strip_columns;
 }
 
 std::string product(const std::string &row = "%2: i32 = mul %0, 16 ") {

@@ -96,7 +96,7 @@ TEST(ProductSteps, NotWhereOneOfTheProductsIsNotSo) {
 // A factor that is made of sums stays in registers, and so does what there is of each row; nobody waits for anybody.
 TEST(ProductSteps, NothingOfAnIterationIsInSharedMemory) {
   const ir::Kernel plan = steps_planned(kernel_text(steps));
-  EXPECT_EQ(plan.producers, 128);
+  EXPECT_EQ(plan.roles.producers, 128);
   const std::string memory = test::memory(plan);
   EXPECT_THAT(memory, HasSubstr("registers f16[8192] fragments(group_matrices, 128, 64, 2, 1)"));
   EXPECT_THAT(memory, HasSubstr("registers f32[128] fragments(group_rows, 128, 1, 2, 1)"));
@@ -113,7 +113,7 @@ TEST(ProductSteps, AFactorInSharedMemoryHasBarriers) {
   StepShape other = steps;
   other.of_weights = false;
   const ir::Kernel plan = steps_planned(kernel_text(other));
-  EXPECT_EQ(plan.producers, 128);
+  EXPECT_EQ(plan.roles.producers, 128);
   EXPECT_THAT(test::memory(plan), HasSubstr("shared f16[8192] panels(128, 64)\n"));
   const auto missing = [](const ir::Kernel &kernel) {
     return unsynchronised(kernel, shares_memory(FactsOfArrays(8, good))).missing;
@@ -170,7 +170,7 @@ TEST(ProductSteps, NumbersComeByCopies) {
   using Kind = test::ThreadOrder::Kind;
   const StepShape numbers{.queries = 128, .keys = 64, .size = 128, .numbers = true};
   const ir::Kernel plan = steps_planned(kernel_text(numbers));
-  EXPECT_EQ(plan.producers, 128);
+  EXPECT_EQ(plan.roles.producers, 128);
   const auto brought = test::all<ir::BringWindows>(plan);
   ASSERT_EQ(brought.size(), 1u);
   ASSERT_EQ(brought[0].windows.size(), 1u);
@@ -196,7 +196,8 @@ TEST(ProductSteps, ProductsOfOneWindowShareItsRing) {
   EXPECT_EQ(products[1].second.ring.array, products[2].second.ring.array);
   EXPECT_EQ(products[1].barriers.array, products[2].barriers.array);
   int copies = 0;
-  for_each_statement(plan.producing, [&](const ir::Stmt &stmt) { copies += stmt.as<ir::WindowProduct>() != nullptr; });
+  for_each_statement(plan.roles.producing,
+                     [&](const ir::Stmt &stmt) { copies += stmt.as<ir::WindowProduct>() != nullptr; });
   EXPECT_EQ(copies, 2) << "of the windows of k and of v";
   const std::string text = ir::to_string(plan);
   EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);

@@ -31,12 +31,12 @@ ir::Kernel shared_plan(const std::string &text, std::int64_t parts = 4, int capa
   ir::verify(kernel, ir::Form::lowered, "plan");
   return kernel;
 }
-int parts_of(const std::string &text, std::int64_t parts = 4) { return shared_plan(text, parts).step_parts; }
+int parts_of(const std::string &text, std::int64_t parts = 4) { return shared_plan(text, parts).grid.step_parts; }
 
 TEST(ShareSteps, InAsManyPartsAsAClusterHasBlocks) {
   for (int parts = 2; parts <= 8; ++parts) EXPECT_EQ(parts_of(text_of(), parts), parts);
   for (const int parts : {0, 1, 9}) EXPECT_EQ(parts_of(text_of(), parts), 0);
-  for (const int capability : {80, 89, 100, 120}) EXPECT_EQ(shared_plan(text_of(), 4, capability).step_parts, 0);
+  for (const int capability : {80, 89, 100, 120}) EXPECT_EQ(shared_plan(text_of(), 4, capability).grid.step_parts, 0);
   EXPECT_EQ(parts_of(text_of("", "0.0", 64, 3)), 4) << "of threads without roles";
 }
 

@@ -34,7 +34,7 @@ std::vector<ir::StageProduct> products(const ir::Kernel &kernel) { return test::
 
 TEST(StageSteps, AnIterationWaitsOnceForAllItReads) {
   const ir::Kernel plan = with_stages(kernel_text(usual));
-  EXPECT_EQ(plan.producers, 128);
+  EXPECT_EQ(plan.roles.producers, 128);
   ASSERT_EQ(brought(plan).size(), 1u);
   const ir::BringWindows bring = brought(plan)[0];
   ASSERT_EQ(bring.windows.size(), 6u) << "values of rows and of each part, a, and two of b";
@@ -48,7 +48,7 @@ TEST(StageSteps, AnIterationWaitsOnceForAllItReads) {
   }
   EXPECT_EQ(test::all<ir::ReleaseWindows>(plan).size(), 1u);
   int copies = 0;
-  ir::for_each_statement(plan.producing,
+  ir::for_each_statement(plan.roles.producing,
                          [&](const ir::Stmt &stmt) { copies += stmt.as<ir::BringWindows>() != nullptr; });
   EXPECT_EQ(copies, 1);
   for (const ir::For &loop : test::all<ir::For>(plan)) {
@@ -78,7 +78,7 @@ void expect_stages_as_structured(const StageShape &s, std::int64_t rows, std::in
   const std::string text = kernel_text(s);
   const ir::Kernel plan = with_stages(text);
   ASSERT_EQ(brought(plan).size(), 1u);
-  EXPECT_EQ(plan.producers, 128);
+  EXPECT_EQ(plan.roles.producers, 128);
   EXPECT_THAT(unsynchronised(plan, shares_memory(FactsOfArrays(6, good))).missing, IsEmpty());
   expect_runs_as(plan, structured(text), (rows + s.rows - 1) / s.rows, arguments(s, rows, terms, n), {4}, orders);
 }

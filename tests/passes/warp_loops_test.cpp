@@ -135,7 +135,7 @@ TEST(WarpLoops, NameWhatMustBeTheSameInAWarp) {
       "accumulate atomic @z[%5] += %1 }");
   for_each_statement(kernel, [](const Stmt &stmt) {
     const For *loop = stmt.as<For>();
-    if (loop && loop->by_warp != 0) {
+    if (loop && loop->threads.by_warp != 0) {
       EXPECT_THAT(same_in_warp(*loop), ElementsAre(2, 3));
     }
   });

@@ -58,12 +58,12 @@ std::vector<std::string> texts_of(const ir::CapturedPipeline &captured, bool deb
   for (const auto &made : definition->programs())
     for (const auto &kernel : made.program->kernels())
       for (const auto &variant : kernel->variants()) {
-        texts.emplace_back(without_code_names(variant->source));
+        texts.emplace_back(without_code_names(variant->text.source));
         // Equal texts are one image, and others are not.
-        const auto [known, added] = images.emplace(texts.back(), variant->image.get());
-        EXPECT_EQ(known->second, variant->image.get());
+        const auto [known, added] = images.emplace(texts.back(), variant->host.image.get());
+        EXPECT_EQ(known->second, variant->host.image.get());
         for (const auto &[text, image] : images)
-          if (text != texts.back()) EXPECT_NE(image, variant->image.get());
+          if (text != texts.back()) EXPECT_NE(image, variant->host.image.get());
       }
   return texts;
 }
@@ -134,7 +134,7 @@ TEST(ShareCode, TypesAndLoopsDiffer) {
   EXPECT_EQ(out.to_vector(), std::vector<float>(9, 12));
   std::map<std::string, const void *> images;
   for (const auto &kernel : definition->programs().at(0).program->kernels())
-    images[kernel->name()] = kernel->variants().at(0)->image.get();
+    images[kernel->name()] = kernel->variants().at(0)->host.image.get();
   ASSERT_EQ(images.size(), 5u);
   const std::string a = images.begin()->first, prefix = a.substr(0, a.rfind('_') + 1);
   EXPECT_EQ(images.at(prefix + "a"), images.at(prefix + "b"));
@@ -267,7 +267,7 @@ TEST(ShareCode, ChainsByChanceAreRight) {
     std::set<const void *> images;
     for (const auto &kernel : definition->programs().at(0).program->kernels()) {
       ++kernels;
-      images.insert(kernel->variants().at(0)->image.get());
+      images.insert(kernel->variants().at(0)->host.image.get());
     }
     functions += images.size();
   }

@@ -21,10 +21,10 @@ LaunchForm some_form() {
   form.active = 1;
   form.adjoint.values_after = 2;
   form.adjoint.changed = 4;
-  form.unit_stride = 3;
-  form.may_alias = true;
+  form.facts.unit_stride = 3;
+  form.facts.may_alias = true;
   form.covers = {{1, 1, 0}};
-  form.rows.tensor_maps = 1;
+  form.facts.rows.tensor_maps = 1;
   form.parts = {{hash_of({"image"}), "entry", 2.5, 8, true, true, true, false, 128, 4, 2, 64, 1000},
                 {hash_of({"other"}), "second"}};
   form.parts[0].tensor_maps = {{0, ScalarType::Float32, 2, 64, 32, true}, {3, ScalarType::Float32, 2, 1, 8}};

@@ -128,13 +128,14 @@ TEST_F(HostCompiler, ThePreludeIsParsedOnceForAllKernels) {
 
 TEST_F(HostCompiler, TheReportSaysWhereTheTimeWent) {
   const CompileReport report = compile_host(test::adding("7."), test::sample_prelude).report;
-  EXPECT_GT(report.frontend_ms, 0);
-  EXPECT_GT(report.backend_ms, 0);
-  EXPECT_GT(report.link_ms, 0);
-  EXPECT_GT(report.load_ms, 0);
+  EXPECT_GT(report.times.frontend_ms, 0);
+  EXPECT_GT(report.times.backend_ms, 0);
+  EXPECT_GT(report.times.link_ms, 0);
+  EXPECT_GT(report.times.load_ms, 0);
   EXPECT_GT(report.object_bytes, 0u);
   EXPECT_GT(report.image_bytes, 0u);
-  EXPECT_LE(report.frontend_ms + report.backend_ms + report.link_ms + report.load_ms, report.total_ms);
+  EXPECT_LE(report.times.frontend_ms + report.times.backend_ms + report.times.link_ms + report.times.load_ms,
+            report.times.total_ms);
 }
 
 TEST_F(HostCompiler, TextThatDoesNotCompileIsShownWithItsLine) {
@@ -168,7 +169,7 @@ TEST_F(HostCompiler, ObjectsAreLinked) {
   for (const ObjectReport &object : compiled.report.objects) {
     EXPECT_TRUE(object.built());
     EXPECT_GT(object.bytes, 0u);
-    EXPECT_LE(object.milliseconds, compiled.report.total_ms);
+    EXPECT_LE(object.milliseconds, compiled.report.times.total_ms);
   }
 }
 

@@ -323,12 +323,12 @@ class Writer {
       if (kernel.figures) {
         const ReportedVariant &variant = *kernel.figures;
         const auto bytes = [](std::size_t size) { return grouped(static_cast<std::int64_t>(size)) + " B"; };
-        if (variant.registers > 0) {
-          const std::size_t spilled = variant.spill_store_bytes + variant.spill_load_bytes;
-          row("registers a thread", grouped(variant.registers));
+        if (variant.resources.registers > 0) {
+          const std::size_t spilled = variant.resources.spill_store_bytes + variant.resources.spill_load_bytes;
+          row("registers a thread", grouped(variant.resources.registers));
           row("spilled", bytes(spilled), spilled > 0);
-          row("stack a thread", bytes(variant.local_bytes), variant.local_bytes > 0);
-          row("shared memory", bytes(variant.shared_bytes));
+          row("stack a thread", bytes(variant.resources.local_bytes), variant.resources.local_bytes > 0);
+          row("shared memory", bytes(variant.resources.shared_bytes));
         }
         row("image", bytes(variant.image_bytes) + (variant.from == "built" ? "" : ", from " + variant.from));
         row("time to make it", fmt::format("{:.1f} ms", variant.milliseconds));

@@ -116,7 +116,7 @@ std::size_t instructions(const Block &block) {
 }
 
 std::size_t instructions_of_one(const For &loop) {
-  return instructions(loop.body) / static_cast<std::size_t>(loop.instances);
+  return instructions(loop.body) / static_cast<std::size_t>(loop.threads.instances);
 }
 
 bool may_be_unrolled(const For &loop) {

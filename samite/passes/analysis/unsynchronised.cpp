@@ -199,7 +199,7 @@ class Checker {
     if (loop)
       for (const Transfer &factor : loop->factors) touch(of_array(factor.array, false));
     if (product) touch(of_array(product->second.array, false));
-    const bool has_roles = kernel_.producers != 0;
+    const bool has_roles = kernel_.roles.producers != 0;
     for_each_tile(stmt, [&](const TileMemory &tile, TileAccess access) {
       const bool filled = access == TileAccess::ring || access == TileAccess::barriers;
       if (access != TileAccess::result && in_memory(tile.array) && !(filled && has_roles))

@@ -224,15 +224,17 @@ Kernel assign_roles(Kernel planned, const Architecture &architecture, const Fact
   auto producing = Slice(rings, read_only_arrays(planned, arrays)).of(planned.body);
   if (!producing) return planned;
   Kernel apart = planned;
-  apart.producers = threads_of_group;
-  apart.producing = *std::move(producing);
+  apart.roles.producers = threads_of_group;
+  apart.roles.producing = *std::move(producing);
   apart.body = rewrite(planned.body, [&](const Stmt &stmt) { return consuming(stmt, planned.block_threads); });
   return fits(plan_tile_memory(apart), architecture) ? apart : planned;
 }
 
 std::optional<RegistersOfRoles> registers_of_roles(const Kernel &with_roles) {
   // By the number of consumer groups. A multiprocessor has 64 Ki registers.
-  switch (with_roles.producers == 0 ? 0 : with_roles.block_threads * std::max(with_roles.teams, 1) / threads_of_group) {
+  switch (with_roles.roles.producers == 0
+              ? 0
+              : with_roles.block_threads * std::max(with_roles.roles.teams, 1) / threads_of_group) {
     case 2: return RegistersOfRoles{.producing = 24, .multiplying = 240};
     case 3: return RegistersOfRoles{.producing = 32, .multiplying = 160};
     default: return std::nullopt;

@@ -63,7 +63,7 @@ class Sharing {
 
 bool has_small_factors(const Kernel &kernel) {
   bool has = false;
-  for_each_statement(kernel.producing, [&](const Stmt &stmt) {
+  for_each_statement(kernel.roles.producing, [&](const Stmt &stmt) {
     if (const auto *loop = stmt.as<MainLoop>()) has = has || size_of(loop->factors[0].ring.type.element()) == 1;
   });
   return has;
@@ -83,12 +83,12 @@ Block with_parts(const Block &block, const Shared &shared) {
 }  // namespace
 
 Kernel form_clusters(Kernel with_roles, const Architecture &architecture, std::uint64_t paired) {
-  if (!architecture.clusters || with_roles.producers == 0 || with_roles.cluster_blocks != 0 ||
-      with_roles.step_parts != 0 || paired == 0)
+  if (!architecture.clusters || with_roles.roles.producers == 0 || with_roles.grid.cluster_blocks != 0 ||
+      with_roles.grid.step_parts != 0 || paired == 0)
     return with_roles;
   if (has_product_steps(with_roles) || has_small_factors(with_roles)) return with_roles;
   Kernel producing = with_roles;
-  producing.body = with_roles.producing;
+  producing.body = with_roles.roles.producing;
   const std::vector<const For *> loops = launch_loops(producing.body, with_roles.launch_rank);
   if (loops.empty()) return with_roles;
   Sharing sharing(producing);
@@ -98,11 +98,11 @@ Kernel form_clusters(Kernel with_roles, const Architecture &architecture, std::u
     const Shared shared = sharing.along(*loops[static_cast<std::size_t>(d)]);
     if (shared.bytes <= best.bytes) continue;
     best = shared;
-    with_roles.cluster_dimension = d;
+    with_roles.grid.cluster_dimension = d;
   }
   if (best.bytes == 0) return with_roles;
-  with_roles.cluster_blocks = static_cast<int>(blocks_of_cluster);
-  with_roles.producing = with_parts(with_roles.producing, best);
+  with_roles.grid.cluster_blocks = static_cast<int>(blocks_of_cluster);
+  with_roles.roles.producing = with_parts(with_roles.roles.producing, best);
   with_roles.body = with_parts(with_roles.body, best);
   return with_roles;
 }

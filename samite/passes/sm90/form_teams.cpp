@@ -73,11 +73,11 @@ bool has_equal_turns(const Kernel &kernel) {
 }
 
 Kernel form_teams(Kernel with_roles, const Architecture &architecture) {
-  if (with_roles.producers == 0 || with_roles.step_parts != 0 || with_roles.block_threads != threads_of_group ||
-      !teams_may_run(with_roles))
+  if (with_roles.roles.producers == 0 || with_roles.grid.step_parts != 0 ||
+      with_roles.block_threads != threads_of_group || !teams_may_run(with_roles))
     return with_roles;
   Kernel in_teams = with_roles;
-  in_teams.teams = teams;
+  in_teams.roles.teams = teams;
   return fits(plan_tile_memory(in_teams), architecture) ? in_teams : with_roles;
 }
 

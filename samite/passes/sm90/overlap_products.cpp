@@ -33,7 +33,7 @@ For overlapped(For loop) {
 }  // namespace
 
 Kernel overlap_products(Kernel with_roles) {
-  if (with_roles.producers == 0) return with_roles;
+  if (with_roles.roles.producers == 0) return with_roles;
   with_roles.body = rewrite(with_roles.body, [](const Stmt &stmt) -> Stmt {
     const auto *loop = stmt.as<For>();
     return loop ? Stmt(overlapped(*loop), stmt.where()) : stmt;

@@ -70,10 +70,11 @@ std::optional<LocalArrayId> memory_for_sums(const Kernel &kernel, const MainLoop
 }
 
 Kernel share_steps(Kernel with_roles, const Architecture &architecture, std::int64_t parts) {
-  if (!architecture.clusters || with_roles.teams != 0 || with_roles.cluster_blocks != 0) return with_roles;
+  if (!architecture.clusters || with_roles.roles.teams != 0 || with_roles.grid.cluster_blocks != 0) return with_roles;
   // Excludes blocks that take several indices each.
   if (uses_workspace(with_roles) || sums_over_launch(with_roles)) return with_roles;
-  if (parts > 1 && parts <= most_step_parts && may_share(with_roles)) with_roles.step_parts = static_cast<int>(parts);
+  if (parts > 1 && parts <= most_step_parts && may_share(with_roles))
+    with_roles.grid.step_parts = static_cast<int>(parts);
   return with_roles;
 }
 

@@ -37,7 +37,7 @@ std::optional<For> in_turns(const For &loop) {
 }  // namespace
 
 Kernel take_turns(Kernel with_roles) {
-  if (with_roles.producers == 0 || with_roles.block_threads < 2 * threads_of_group) return with_roles;
+  if (with_roles.roles.producers == 0 || with_roles.block_threads < 2 * threads_of_group) return with_roles;
   with_roles.body = rewrite(with_roles.body, [&](const Stmt &stmt) -> Stmt {
     const auto *loop = stmt.as<For>();
     auto made = loop ? in_turns(*loop) : std::nullopt;

@@ -65,9 +65,9 @@ class Interchange {
     const LocalId strip = kernel_.local_count++;
     Block body;
     const Value before = let(body, Op::Mul, {Value::local(loop_.type, strip), strip_length});
-    first_ = let(body, Op::Add, {loop_.begin, before});
-    const Value left = let(body, Op::Sub, {loop_.end, first_});
-    length_ = let(body, Op::Min, {left, strip_length});
+    strip_.first = let(body, Op::Add, {loop_.begin, before});
+    const Value left = let(body, Op::Sub, {loop_.end, strip_.first});
+    strip_.length = let(body, Op::Min, {left, strip_length});
     write(distributed_.steps, body);
     around.emplace_back(For{strip, loop_.type, zero, strips, one, std::move(body), {}}, where_);
     return around;
@@ -77,6 +77,14 @@ class Interchange {
   struct Guard {
     Value condition;
     bool holds;
+  };
+  struct Strip {
+    Value first = Value::boolean(false), length = first;
+  };
+  struct Run {
+    Value place = Value::boolean(false);        // of an instance in the strip
+    std::unordered_map<LocalId, Value> inside;  // the names here of outer definitions
+    std::set<LocalId> defined;
   };
 
   Value let(Block &to, Type type, Op op, std::vector<Value> operands, std::uint32_t array = 0) {
@@ -273,7 +281,7 @@ class Interchange {
     }
     const SourceLocation where = rest.empty() ? where_ : rest.front().where();
     thread_loop(to, where, jam(rest, defined), [&](Block &body) {
-      defined_ = defined;
+      run_.defined = defined;
       Block statements = map_operands(rest, [&](const Value &value) { return inside(value, body); });
       std::vector<Value> leaving;
       for (const RunAssignment &assignment : step.leaves) leaving.push_back(inside(assignment.value, body));
@@ -288,18 +296,18 @@ class Interchange {
   }
 
   void keep(LocalId slot, const Value &value, Block &to) const {
-    to.emplace_back(LocalStore{array_of_.at(slot), place_, value}, where_);
+    to.emplace_back(LocalStore{array_of_.at(slot), run_.place, value}, where_);
   }
 
   // A thread loop over the strip, for the instances that the open branches select.
   template <class Write>
   void thread_loop(Block &to, SourceLocation where, int jam, const Write &write) {
-    place_ = Value::local(loop_.type, kernel_.local_count++);
+    run_.place = Value::local(loop_.type, kernel_.local_count++);
     const Value zero = Value::zero(loop_.type), one = Value::constant(loop_.type, std::int64_t{1});
-    For loop{place_.id(), loop_.type, zero, length_, one, {}, {}, LoopKind::Thread};
+    For loop{run_.place.id(), loop_.type, zero, strip_.length, one, {}, {}, LoopKind::Thread};
     loop.jam = jam;
-    inside_.clear();
-    defined_.clear();
+    run_.inside.clear();
+    run_.defined.clear();
     loop.body = guarded(0, std::move(loop.body), write);
     to.emplace_back(std::move(loop), where);
   }
@@ -318,20 +326,20 @@ class Interchange {
 
   // A value by its name in the current run, whose statements so far are in `to`.
   Value inside(const Value &value, Block &to) {
-    if (!value.is_local() || defined_.contains(value.id())) return value;
+    if (!value.is_local() || run_.defined.contains(value.id())) return value;
     if (uniform(value)) return outside(value);
-    if (auto known = inside_.find(value.id()); known != inside_.end()) return known->second;
+    if (auto known = run_.inside.find(value.id()); known != run_.inside.end()) return known->second;
     Value found = value;
     if (value.id() == loop_.index) {
-      found = let(to, Op::Add, {first_, place_});
+      found = let(to, Op::Add, {strip_.first, run_.place});
     } else if (const auto &slot = distributed_.slot[value.id()]) {
-      found = let(to, value.type(), Op::LocalLoad, {place_}, array_of_.at(*slot));
+      found = let(to, value.type(), Op::LocalLoad, {run_.place}, array_of_.at(*slot));
     } else if (auto known = let_of_.find(value.id()); known != let_of_.end()) {
       std::vector<Value> operands;
       for (const Value &operand : known->second->value.operands) operands.push_back(inside(operand, to));
       found = let(to, value.type(), known->second->value.op, std::move(operands));
     }
-    inside_.emplace(value.id(), found);
+    run_.inside.emplace(value.id(), found);
     return found;
   }
 
@@ -345,13 +353,11 @@ class Interchange {
   const std::vector<Type> types_;
   std::unordered_map<LocalId, LocalArrayId> array_of_;
   std::unordered_map<LocalId, const Let *> let_of_;
-  std::unordered_map<LocalId, Value> outside_;             // the outer names of definitions in runs
-  std::unordered_map<LocalId, Value> inside_;              // the names in the current run of outer definitions
-  std::set<LocalId> defined_;                              // in the current run
-  std::vector<Guard> guards_;                              // open divergent branches
-  Value first_ = Value::boolean(false), length_ = first_;  // of the strip
-  Value place_ = first_;                                   // in the strip, of an instance of the current run
-  int loops_ = 0;                                          // enclosing ones
+  std::unordered_map<LocalId, Value> outside_;  // the outer names of definitions in runs
+  std::vector<Guard> guards_;                   // open divergent branches
+  Strip strip_;
+  Run run_;        // the current one
+  int loops_ = 0;  // enclosing ones
 };
 
 }  // namespace

@@ -55,7 +55,7 @@ Kernel march(Kernel lowered) {
   for (Stmt &stmt : lowered.body) {
     if (stmt.as<For>() != first) continue;
     For marching = *first;
-    marching.march = worthwhile_march;
+    marching.threads.march = worthwhile_march;
     stmt = Stmt(std::move(marching), stmt.where());
     break;
   }
@@ -64,7 +64,7 @@ Kernel march(Kernel lowered) {
 
 int marched(const Kernel &planned) {
   const For *first = is_tile_kernel(planned) ? nullptr : outermost_of_launch(planned);
-  return first ? first->march : 1;
+  return first ? first->threads.march : 1;
 }
 
 bool outgrows_caches(std::span<const std::int64_t> extents) {

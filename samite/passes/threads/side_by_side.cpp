@@ -251,7 +251,7 @@ class Jam {
   void jam(const For &loop, SourceLocation where) {
     For jammed = loop;
     for (Value For::*bound : {&For::begin, &For::end, &For::step}) jammed.*bound = own(loop.*bound, 0);
-    jammed.instances = choice_.instances;
+    jammed.threads.instances = choice_.instances;
     jammed.carried.clear();
     for (const Carried &carried : loop.carried)
       for_each_copy([&](std::size_t copy) {

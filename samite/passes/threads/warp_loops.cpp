@@ -51,7 +51,7 @@ class Decider {
     const int iterations = iterations_at_once(*loop, sums.size(), loads.size());
     if (iterations == 0) return stmt;
     For marked = with_sums_over_lanes(*loop, sums);
-    marked.by_warp = iterations;
+    marked.threads.by_warp = iterations;
     if (iterations > 1) load_by_warps(marked, loads);
     return {std::move(marked), stmt.where()};
   }
@@ -59,7 +59,7 @@ class Decider {
  private:
   // If threads run several instances together, warps are complete in the loops of all instances, not in those of the
   // last ones.
-  bool whole_warps(const For &loop) const { return loop.instances == instances_ && !loop.rolled; }
+  bool whole_warps(const For &loop) const { return loop.threads.instances == instances_ && !loop.rolled; }
 
   // Sums of one type are combined, up to so many.
   std::vector<std::size_t> sums_of(const For &loop) const {

@@ -49,13 +49,15 @@ bool has_no_wide_tiles(const Block &body) {
 
 Kernel number_blocks(Kernel with_roles) {
   if (!is_tile_kernel(with_roles) || with_roles.launch_rank < 2) return with_roles;
-  const bool alone = with_roles.producers != 0;  // a multiprocessor has one such block
-  const Block &body = alone ? with_roles.producing : with_roles.body;
+  const bool alone = with_roles.roles.producers != 0;  // a multiprocessor has one such block
+  const Block &body = alone ? with_roles.roles.producing : with_roles.body;
   const std::vector<const For *> loops = launch_loops(body, with_roles.launch_rank);
   if (loops.empty() || !multiplies_in_a_loop(loops.back()->body)) return with_roles;
   // If loads determine the windows, as for groups of rows with their own matrices, only neighbouring rows share them:
   // on an H200 a product of 32 groups of 512 rows takes 0.42 ms with 4, and 0.46 ms with 8.
-  with_roles.strip_columns = finds_by_loads(loops.back()->body, alone) ? 4 : !alone || has_no_wide_tiles(body) ? 16 : 8;
+  with_roles.grid.strip_columns = finds_by_loads(loops.back()->body, alone) ? 4
+                                  : !alone || has_no_wide_tiles(body)       ? 16
+                                                                            : 8;
   return with_roles;
 }
 

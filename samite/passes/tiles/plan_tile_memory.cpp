@@ -15,7 +15,7 @@ using namespace ir;
 class LiveRanges {
  public:
   explicit LiveRanges(const Kernel &kernel) : uses_(kernel) {
-    for (const auto &[array, use] : uses_.arrays) add(array, use, kernel.producers != 0, kernel.teams);
+    for (const auto &[array, use] : uses_.arrays) add(array, use, kernel.roles.producers != 0, kernel.roles.teams);
     // In program order.
     std::ranges::sort(tiles, {}, &PlacedTile::first);
     std::ranges::sort(in_registers_, {}, &std::pair<int, TileMemoryPlan::InRegisters>::first);
@@ -128,7 +128,7 @@ TileMemoryPlan plan_tile_memory(const Kernel &placed_kernel) {
   }
   if (of_all != 0) {
     plan.team_bytes = rounded_up(plan.bytes - of_all, any_alignment);
-    plan.bytes = of_all + placed_kernel.teams * plan.team_bytes;
+    plan.bytes = of_all + placed_kernel.roles.teams * plan.team_bytes;
   }
   for (PlacedTile &tile : plan.tiles)
     if (tile.sized_at_launch) tile.offset = rounded_up(plan.bytes, tile.alignment);
@@ -146,7 +146,7 @@ Kernel with_offsets(Kernel placed, const TileMemoryPlan &plan) {
     return {own, stmt.where()};
   };
   placed.body = rewrite(placed.body, placed_at);
-  placed.producing = rewrite(placed.producing, placed_at);
+  placed.roles.producing = rewrite(placed.roles.producing, placed_at);
   return placed;
 }
 

@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
     std::printf("sum %g\n", static_cast<double>(test::run_add(*compiled.image)));
     std::printf("from_cache %d\nprelude_was_precompiled %d\ncompiler_loaded %d\ncompiles %d\nmilliseconds %g\n",
                 compiled.report.from_cache, compiled.report.prelude_was_precompiled, host_compiler_loaded(),
-                host_compile_count(), compiled.report.total_ms);
+                host_compile_count(), compiled.report.times.total_ms);
     return 0;
   } catch (const std::exception &error) {
     std::printf("error %s\n", error.what());
