@@ -125,54 +125,28 @@ std::set<LocalArrayId> ElementLoops::tiles_in_registers(const For &loop) const {
   return found.empty() ? of_rows : found;
 }
 
-void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalArrayId> &tiles) {
+// What stores and adds for all of a thread's elements.
+void ElementLoops::declare_for_thread(LocalArrayId tile, std::int64_t count) {
   SourceWriter &out = emission_.out;
-  const LocalArrayId tile = *tiles.begin();
-  const FragmentLayout &layout = *places_.fragments_of(tile);
-  const std::int64_t count = layout.together();
-  if (!emission_.options.debug) {
-    group(loop, layout);
-    group_in_block(loop, layout);
-  }
-  const bool twice = !grouped_.empty() && !grouped_.once;
-  const bool rotates = grouped_.rotates;
-  const std::string whole = emission_.fresh("whole"), run = emission_.fresh("run");
-  if (twice) {
-    ask_corners(loop, layout, whole);
-    out.open("const auto {} = [&](auto all) {{", run);
-    out.line("constexpr bool everywhere = decltype(all)::value;");
-  } else if (grouped_.once) {
-    out.open("{{");
-  }
-  if (!grouped_.empty()) find_first_of_thread(loop, tile);
-  const std::string_view together = grouped_.in_packs ? "true" : "everywhere";
   for (const auto &own : stores_)
     if (own.grouped.in_quads)
       out.line("StoreQuads<{}, everywhere> {};", memory_name(own.grouped.access->value.type()), own.name);
   for (const auto &own : additions_) {
     const std::string_view type = memory_name(own.grouped.access->value.type());
     if (own.grouped.access->atomic) {
-      out.line("AddAtomically<{}, {}, {}> {};", type, count, together, own.name);
+      out.line("AddAtomically<{}, {}, {}> {};", type, count, grouped_.in_packs ? "true" : "everywhere", own.name);
       continue;
     }
     const std::string kind =
         own.grouped.in_quads ? fmt::format("AddQuads<{}", type) : fmt::format("AddTogether<{}, {}", type, count);
     out.line("{}, Sums{}::registers, everywhere> {};", kind, tile, own.name);
   }
-  if (rotates)
-    out.line("#pragma unroll (everywhere ? Sums{}::registers : 1)", tile);
-  else
-    out.line("#pragma unroll");
-  const std::int64_t front = front_of_rotation(layout);
-  if (rotates) {
-    out.open("for (i32 front = 0; front < Sums{}::registers; front += {}) {{", tile, front);
-    out.line("#pragma unroll");
-    out.open("for (i32 first = front; first < front + {}; first += {}) {{", front, count);
-  } else {
-    out.open("for (i32 first = 0; first < Sums{}::registers; first += {}) {{", tile, count);
-  }
-  // Otherwise the compiler keeps the addresses of many elements in registers.
-  if (twice && !rotates && !grouped_.in_packs) out.line("if constexpr (!everywhere) sync_warp();");
+}
+
+// What loads and stores the group of elements from `first` on.
+void ElementLoops::declare_for_group(const For &loop, LocalArrayId tile, std::int64_t count) {
+  SourceWriter &out = emission_.out;
+  const std::string_view together = grouped_.in_packs ? "true" : "everywhere";
   for (const auto &own : loads_)
     out.line("LoadTogether<{}, {}, {}, {}> {};", memory_name(own.grouped.access->type), count,
              emission_.constant(own.grouped.access->array), together, own.name);
@@ -185,6 +159,27 @@ void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalAr
     out.line("LoadInBlock<{}, {}> {};", memory_name(*places_.type_in_memory(own.array)), count, own.name);
   for (const InBlock &own : stores_in_block_)
     out.line("StoreInBlock<{}, {}> {};", memory_name(*places_.type_in_memory(own.array)), count, own.name);
+}
+
+// A thread's elements, group by group.
+void ElementLoops::groups_in_registers(const For &loop, const std::set<LocalArrayId> &tiles, bool twice) {
+  SourceWriter &out = emission_.out;
+  const LocalArrayId tile = *tiles.begin();
+  const FragmentLayout &layout = *places_.fragments_of(tile);
+  const std::int64_t count = layout.together(), front = front_of_rotation(layout);
+  const bool rotates = grouped_.rotates;
+  if (rotates) {
+    out.line("#pragma unroll (everywhere ? Sums{}::registers : 1)", tile);
+    out.open("for (i32 front = 0; front < Sums{}::registers; front += {}) {{", tile, front);
+    out.line("#pragma unroll");
+    out.open("for (i32 first = front; first < front + {}; first += {}) {{", front, count);
+  } else {
+    out.line("#pragma unroll");
+    out.open("for (i32 first = 0; first < Sums{}::registers; first += {}) {{", tile, count);
+  }
+  // Otherwise the compiler keeps the addresses of many elements in registers.
+  if (twice && !rotates && !grouped_.in_packs) out.line("if constexpr (!everywhere) sync_warp();");
+  declare_for_group(loop, tile, count);
   out.line("#pragma unroll");
   out.open("for (i32 r = first; r < first + {}; ++r) {{", count);
   elements_of_thread(loop, tile);
@@ -194,6 +189,28 @@ void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalAr
     for (const LocalArrayId own : tiles) out.line("if constexpr (!everywhere) rotate<{}>({});", front, array_name(own));
   }
   out.close();
+}
+
+void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalArrayId> &tiles) {
+  SourceWriter &out = emission_.out;
+  const LocalArrayId tile = *tiles.begin();
+  const FragmentLayout &layout = *places_.fragments_of(tile);
+  if (!emission_.options.debug) {
+    group(loop, layout);
+    group_in_block(loop, layout);
+  }
+  const bool twice = !grouped_.empty() && !grouped_.once;
+  const std::string whole = emission_.fresh("whole"), run = emission_.fresh("run");
+  if (twice) {
+    ask_corners(loop, layout, whole);
+    out.open("const auto {} = [&](auto all) {{", run);
+    out.line("constexpr bool everywhere = decltype(all)::value;");
+  } else if (grouped_.once) {
+    out.open("{{");
+  }
+  if (!grouped_.empty()) find_first_of_thread(loop, tile);
+  declare_for_thread(tile, layout.together());
+  groups_in_registers(loop, tiles, twice);
   if (twice) {
     out.close("};");
     out.line("if ({0}) {1}(Whether<true>{{}}); else {1}(Whether<false>{{}});", whole, run);

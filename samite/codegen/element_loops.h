@@ -81,6 +81,9 @@ class ElementLoops {
   void compute_rows(ir::LocalArrayId tile);
   static std::int64_t front_of_rotation(const ir::FragmentLayout &layout);
   void elements_in_registers(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles);
+  void groups_in_registers(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles, bool twice);
+  void declare_for_thread(ir::LocalArrayId tile, std::int64_t count);
+  void declare_for_group(const ir::For &loop, ir::LocalArrayId tile, std::int64_t count);
   bool makes_values_of_every_thread(const ir::For &loop) const;
   std::set<ir::LocalArrayId> tiles_in_registers(const ir::For &loop) const;
   void group(const ir::For &loop, const ir::FragmentLayout &layout);

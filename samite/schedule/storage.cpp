@@ -120,6 +120,124 @@ ThreadMemory thread_memory(const Lowering &lowering, std::uint32_t f, LocalArray
   return {array, of.name, lowering.function(threads.function).name, std::move(loops), said.known() ? said : of.where};
 }
 
+// How much of a function is kept.
+struct Size {
+  std::vector<Affine> extents;
+  // Whether it is known only at launch: it is computed in the kernel on the CPU, and by the host for a GPU block's
+  // memory.
+  bool computed = false;
+};
+
+[[noreturn]] void refuse_unknown_extent(const Lowering &lowering, std::uint32_t f, std::size_t dimension) {
+  const Function &of = lowering.function(f);
+  throw UserError(lowering.schedules[f].compute.where,
+                  fmt::format("how much of '{0}' is needed at once along '{1}' is known at launch only, and it is "
+                              "kept inside of a kernel; split the loop that goes along '{1}', say "
+                              "{0}.bound({1}, begin, extent), or compute '{0}' at the root",
+                              of.name, of.definitions[0].pure[dimension]->name));
+}
+
+// With the folds of the storage, by the schedule or given.
+Size size_of_region(Lowering &lowering, std::uint32_t f, const Region &region,
+                    const std::map<int, std::int64_t> &folds, Storage &storage) {
+  const FunctionSchedule &schedule = lowering.schedules[f];
+  const bool at_launch = of_block(lowering, f);
+  const bool must_be_known = lowering.gpu || lowering.open.threads || lowering.open.lanes ||
+                             schedule.space == MemorySpace::registers;
+  Size size;
+  for (std::size_t d = 0; d < region.size(); ++d) {
+    auto most = at_most(region[d].extent, lowering.symbols.range());
+    const auto fold = schedule.folds.find(static_cast<int>(d)), found = folds.find(static_cast<int>(d));
+    if (fold != schedule.folds.end())
+      most = storage.folds[d] = fold->second;
+    else if (found != folds.end() && (!most || *most > found->second))
+      most = storage.folds[d] = found->second;
+    const bool unknown = !most || *most > (at_launch ? most_elements_of_block : most_elements);
+    if (unknown && !at_launch && must_be_known) refuse_unknown_extent(lowering, f, d);
+    size.computed = size.computed || unknown;
+    if (unknown && at_launch)
+      size.extents.push_back(shared_extent(lowering, f, d, region[d].extent));
+    else
+      size.extents.push_back(unknown ? greatest(region[d].extent, 0) : Affine(std::max<std::int64_t>(*most, 1)));
+  }
+  return size;
+}
+
+// Sets the strides, in the order of the schedule.
+struct Padded {
+  std::vector<Affine> extents;
+  Affine count;  // of all elements
+};
+Padded set_strides(Lowering &lowering, const FunctionSchedule &schedule, const std::vector<Affine> &extents,
+                   Storage &storage) {
+  storage.strides.resize(extents.size());
+  Padded padded{{}, 1};
+  Affine &all = padded.count;
+  for (const int d : schedule.storage_order) {
+    const auto dimension = static_cast<std::size_t>(d);
+    storage.strides[dimension] = all;
+    Affine extent = extents[dimension];
+    if (const auto pad = schedule.pads.find(d); pad != schedule.pads.end()) extent = extent + pad->second;
+    padded.extents.push_back(extent);
+    if (all.is_constant() && (extent * all.constant()).known())
+      all = extent * all.constant();
+    else if (extent.is_constant() && (all * extent.constant()).known())
+      all = all * extent.constant();
+    else
+      all = lowering.integers.bound(lowering.integers.derived({Op::Mul, {all, extent}, {}}));
+    if (!all.is_constant()) all = lowering.integers.bound(all);
+  }
+  return padded;
+}
+
+// Where the kernel allocates, and how much.
+struct Placement {
+  MemorySpace space;
+  std::int64_t elements;
+  Block *to;
+};
+
+// For a function whose elements a thread of the block computes.
+Placement placed_in_thread(Lowering &lowering, std::uint32_t f, Placement place, Storage &storage) {
+  const ThreadNest &threads = *lowering.open.threads;
+  storage.owner = threads.id;
+  // A vector's lanes inside a thread do not cooperate.
+  const bool lane = threads.vectors && lowering.open.lanes;
+  const bool kept = !lane && keeps_across(lowering, f);
+  if (kept && lowering.gpu) return {MemorySpace::thread, place.elements, threads.outside};
+  if (kept && threads.sized_at_launch)
+    throw UserError(
+        lowering.schedules[f].compute.where,
+        fmt::format("'{}' is kept by each thread of loops that are dealt out between as many threads as a "
+                    "launch says, while the block fills shared memory; compute it outside of these loops",
+                    lowering.function(f).name));
+  if (kept) {
+    storage.by_thread = true;
+    for (const std::int64_t cap : threads.caps) place.elements *= cap;
+    return {MemorySpace::shared, place.elements, threads.outside};
+  }
+  if (!lowering.gpu && threads.vectors && !lowering.open.lanes) place.space = MemorySpace::shared;
+  return place;
+}
+
+Placement placed(Lowering &lowering, std::uint32_t f, std::int64_t elements, Storage &storage) {
+  storage.space = space_of(lowering, f);
+  const bool shared = storage.space == MemorySpace::shared;
+  if (shared && lowering.open.threads)
+    throw UserError(
+        lowering.schedules[f].space_where,
+        fmt::format("'{}' is kept by each thread, and not in shared memory; store it at a loop of blocks, or "
+                    "in registers",
+                    lowering.function(f).name));
+  Placement place{shared ? MemorySpace::shared : MemorySpace::instance, elements, lowering.write.out};
+  if (lowering.open.threads) return placed_in_thread(lowering, f, place, storage);
+  if (lowering.open.lanes)
+    place.space = MemorySpace::instance;  // private to each lane
+  else if (!lowering.gpu || place.space == MemorySpace::instance)
+    place.space = MemorySpace::shared;  // of a block, or of the CPU's loops: any lane may access any element
+  return place;
+}
+
 }  // namespace
 
 bool has_values(const Lowering &lowering, std::uint32_t f) {
@@ -176,89 +294,14 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region, const s
   storage.loops = lowering.open.all.size();
   storage.local = true;
   storage.folds.resize(region.size());
-  // Sizes known only at launch are computed in the kernel on the CPU, and by the host for a GPU block's memory.
-  bool computed_size = false;
+  for (const Extent &dimension : region) storage.begin.push_back(dimension.begin);
+  const Size size = size_of_region(lowering, f, region, folds, storage);
+  const Padded padded = set_strides(lowering, schedule, size.extents, storage);
+  const std::int64_t elements = padded.count.is_constant() ? padded.count.constant() : most_elements;
   const bool at_launch = of_block(lowering, f);
-  std::vector<Affine> extents;
-  for (std::size_t d = 0; d < region.size(); ++d) {
-    auto most = at_most(region[d].extent, lowering.symbols.range());
-    const auto fold = schedule.folds.find(static_cast<int>(d)), found = folds.find(static_cast<int>(d));
-    if (fold != schedule.folds.end())
-      most = storage.folds[d] = fold->second;
-    else if (found != folds.end() && (!most || *most > found->second))
-      most = storage.folds[d] = found->second;
-    const bool unknown = !most || *most > (at_launch ? most_elements_of_block : most_elements);
-    if (unknown && !at_launch &&
-        (lowering.gpu || lowering.open.threads || lowering.open.lanes || schedule.space == MemorySpace::registers))
-      throw UserError(schedule.compute.where,
-                      fmt::format("how much of '{0}' is needed at once along '{1}' is known at launch only, and it is "
-                                  "kept inside of a kernel; split the loop that goes along '{1}', say "
-                                  "{0}.bound({1}, begin, extent), or compute '{0}' at the root",
-                                  of.name, of.definitions[0].pure[d]->name));
-    computed_size = computed_size || unknown;
-    if (unknown && at_launch)
-      extents.push_back(shared_extent(lowering, f, d, region[d].extent));
-    else
-      extents.push_back(unknown ? greatest(region[d].extent, 0) : Affine(std::max<std::int64_t>(*most, 1)));
-    storage.begin.push_back(region[d].begin);
-  }
-  storage.strides.resize(region.size());
-  Affine all = 1;
-  std::vector<Affine> padded;
-  for (const int d : schedule.storage_order) {
-    const auto dimension = static_cast<std::size_t>(d);
-    storage.strides[dimension] = all;
-    Affine extent = extents[dimension];
-    if (const auto pad = schedule.pads.find(d); pad != schedule.pads.end()) extent = extent + pad->second;
-    padded.push_back(extent);
-    if (all.is_constant() && (extent * all.constant()).known())
-      all = extent * all.constant();
-    else if (extent.is_constant() && (all * extent.constant()).known())
-      all = all * extent.constant();
-    else
-      all = lowering.integers.bound(lowering.integers.derived({Op::Mul, {all, extent}, {}}));
-    if (!all.is_constant()) all = lowering.integers.bound(all);
-  }
-  const std::int64_t size = all.is_constant() ? all.constant() : most_elements;
-  storage.space = space_of(lowering, f);
-  if (storage.space == MemorySpace::shared && lowering.open.threads)
-    throw UserError(
-        schedule.space_where,
-        fmt::format("'{}' is kept by each thread, and not in shared memory; store it at a loop of blocks, or "
-                    "in registers",
-                    of.name));
-  MemorySpace space = storage.space == MemorySpace::shared ? MemorySpace::shared : MemorySpace::instance;
-  std::int64_t elements = size;
-  Block *to = lowering.write.out;
-  if (lowering.open.threads) {
-    storage.owner = lowering.open.threads->id;
-    // A vector's lanes inside a thread do not cooperate.
-    const bool lane = lowering.open.threads->vectors && lowering.open.lanes;
-    const bool kept = !lane && keeps_across(lowering, f);
-    if (kept && lowering.gpu) {
-      space = MemorySpace::thread;
-      to = lowering.open.threads->outside;
-    } else if (kept && lowering.open.threads->sized_at_launch) {
-      throw UserError(
-          schedule.compute.where,
-          fmt::format("'{}' is kept by each thread of loops that are dealt out between as many threads as a "
-                      "launch says, while the block fills shared memory; compute it outside of these loops",
-                      of.name));
-    } else if (kept) {
-      storage.by_thread = true;
-      for (const std::int64_t cap : lowering.open.threads->caps) elements *= cap;
-      space = MemorySpace::shared;
-      to = lowering.open.threads->outside;
-    } else if (!lowering.gpu && lowering.open.threads->vectors && !lowering.open.lanes) {
-      space = MemorySpace::shared;
-    }
-  } else if (lowering.open.lanes) {
-    space = MemorySpace::instance;  // private to each lane
-  } else if (!lowering.gpu || space == MemorySpace::instance) {
-    // Of a block, or of the CPU's loops outside of its lanes: any lane may access any element.
-    space = MemorySpace::shared;
-  }
-  const std::string text = kept_as(lowering, f, storage, region, computed_size ? std::optional<std::int64_t>() : size);
+  const Placement place = placed(lowering, f, elements, storage);
+  const std::string text =
+      kept_as(lowering, f, storage, region, size.computed ? std::optional<std::int64_t>() : elements);
   const int line = lowering.nest.open({text, of.name});
   lowering.nest.close(line);
   // On the CPU, copies on demand are fast enough.
@@ -266,14 +309,14 @@ void allocate(Lowering &lowering, std::uint32_t f, const Region &region, const s
   const int stages = ahead ? schedule.definitions[0].stages : 1;
   for (const ScalarType type : of.types) {
     storage.arrays.push_back(lowering.kernel.next_array);
-    const Value count = !computed_size ? Value::constant(ScalarType::Int64, elements)
-                        : at_launch    ? count_at_launch(lowering, padded)
-                                       : count_of(lowering, padded);
+    const Value count = !size.computed ? Value::constant(ScalarType::Int64, place.elements)
+                        : at_launch    ? count_at_launch(lowering, padded.extents)
+                                       : count_of(lowering, padded.extents);
     if (!lowering.nest.silent())
       lowering.kernel.kept.push_back({{of.name, lowering.kernel.next_array, storage.space}, line, text});
-    if (space == MemorySpace::thread)
+    if (place.space == MemorySpace::thread)
       lowering.kernel.thread_memory.push_back(thread_memory(lowering, f, lowering.kernel.next_array));
-    to->emplace_back(Allocate{lowering.kernel.next_array++, type, count, space, {}, stages}, of.where);
+    place.to->emplace_back(Allocate{lowering.kernel.next_array++, type, count, place.space, {}, stages}, of.where);
   }
   lowering.storages.insert_or_assign(f, std::move(storage));
 }

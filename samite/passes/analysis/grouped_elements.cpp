@@ -241,107 +241,156 @@ bool goes_in_packs(const GroupedElements &found, const IndexForms &forms, const 
   });
 }
 
-}  // namespace
+// Finds which of a loop's accesses a thread makes for several elements at once.
+class Grouping {
+ public:
+  Grouping(const IndexForms &forms, const For &loop, const FragmentLayout &layout, const FactsOfArrays &arrays)
+      : forms_(forms),
+        loop_(loop),
+        layout_(layout),
+        arrays_(arrays),
+        courses_(forms, loop, layout.rows * layout.columns, layout.columns),
+        first_iteration_(forms, loop),
+        count_(layout.together()) {
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      if (auto array = array_read(stmt)) ++read_[*array];
+      if (auto array = array_written(stmt)) ++written_[*array];
+    });
+  }
 
-GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const FragmentLayout &layout,
-                                 const FactsOfArrays &arrays) {
-  GroupedElements found;
-  if (layout.registers() <= 2) return found;  // a thread has too few elements
-  const Courses courses(forms, loop, layout.rows * layout.columns, layout.columns);
-  const FirstIteration first_iteration(forms, loop);
-  const std::int64_t count = layout.together();
-  std::map<std::uint32_t, int> read, written;
-  for_each_statement(loop.body, [&](const Stmt &stmt) {
-    if (auto array = array_read(stmt)) ++read[*array];
-    if (auto array = array_written(stmt)) ++written[*array];
-  });
-  const auto rows = [&](const std::vector<Value> &indices) -> std::optional<std::vector<std::size_t>> {
+  GroupedElements find() {
+    add_accesses(loop_.body, {});
+    const bool has_accesses = !found_.empty();
+    const bool has_bounds = add_bounds();
+    find_places();
+    const bool in_fragments = layout_.unit != FragmentLayout::Unit::rows, any = has_accesses || has_bounds;
+    found_.in_packs = any && (!in_fragments || layout_.registers() <= most_packs * count_) &&
+                      goes_in_packs(found_, forms_, courses_, first_iteration_, count_, arrays_);
+    found_.once = found_.in_packs && in_fragments;
+    found_.rotates = any && in_fragments && layout_.registers() > count_ && !found_.once;
+    return std::move(found_);
+  }
+
+ private:
+  // The dimensions along which a place moves with the tile's rows; empty if it moves otherwise.
+  std::optional<std::vector<std::size_t>> rows(const std::vector<Value> &indices) const {
     std::vector<std::size_t> dimensions;
     for (std::size_t d = 0; d < indices.size(); ++d) {
-      const Courses::Course course = courses.course(indices[d]);
+      const Courses::Course course = courses_.course(indices[d]);
       const bool last = d + 1 == indices.size();
       if (course == Courses::Course::Otherwise || last != (course == Courses::Course::WithColumn)) return std::nullopt;
       if (course == Courses::Course::WithRow) dimensions.push_back(d);
     }
     return dimensions;
-  };
-  const auto in_units = [&](std::uint32_t array, const std::vector<Value> &indices, ScalarType type, bool in_quads) {
+  }
+
+  bool in_units(std::uint32_t array, const std::vector<Value> &indices, ScalarType type, bool in_quads) const {
     constexpr std::int64_t unit_bytes = 16, of_quads = 8;
     const auto bytes = static_cast<std::int64_t>(size_of(type));
-    const std::int64_t together = std::min((in_quads ? of_quads : count) * bytes, unit_bytes);
-    return facts_of(arrays, array).rows_in_units() && first_iteration.divisor(indices.back()) * bytes % together == 0;
-  };
-  const auto add_store = [&](const Store &store) {
+    const std::int64_t together = std::min((in_quads ? of_quads : count_) * bytes, unit_bytes);
+    return facts_of(arrays_, array).rows_in_units() && first_iteration_.divisor(indices.back()) * bytes % together == 0;
+  }
+
+  // Whether the loop accesses the array only once, to write to it.
+  bool written_alone(std::uint32_t array) const {
+    const auto written = written_.find(array);
+    return !read_.contains(array) && written != written_.end() && written->second == 1 &&
+           facts_of(arrays_, array).unit_stride;
+  }
+
+  void add_store(const Store &store) {
+    if (!written_alone(store.array) || !courses_.lie_together(store.indices, count_)) return;
     auto along = rows(store.indices);
     const ScalarType type = store.value.type().element();
-    const bool in_quads = along && goes_in_quads(layout, type);
-    found.stores.push_back({&store, std::move(along), in_quads, before_rounding(store.value, loop.body),
-                            in_units(store.array, store.indices, type, in_quads)});
-  };
-  const auto alone = [&](std::uint32_t array) {
-    return !read[array] && written[array] == 1 && facts_of(arrays, array).unit_stride;
-  };
-  const auto add_addition = [&](const Accumulate &addition) {
-    auto along = rows(addition.indices);
-    if (!along || (layout.rows > 1 && along->empty())) return;
-    const ScalarType type = addition.value.type().element();
-    const bool in_quads = !addition.atomic && goes_in_quads(layout, type);
-    found.additions.push_back(
-        {&addition, std::move(along), in_quads, {}, in_units(addition.array, addition.indices, type, in_quads)});
-  };
-  const auto accesses = [&](const Block &block, std::optional<LocalId> bound = {}) {
-    for (const Stmt &stmt : block) {
-      if (auto *store = stmt.as<Store>()) {
-        if (alone(store->array) && courses.lie_together(store->indices, count)) add_store(*store);
-      } else if (auto *addition = stmt.as<Accumulate>()) {
-        const bool together =
-            addition->atomic ? is_added_together(addition->value.type().element(), count) : is_whole(layout);
-        if (together && alone(addition->array) && courses.lie_together(addition->indices, count))
-          add_addition(*addition);
-      } else if (auto *let = stmt.as<Let>(); let && let->value.op == Op::Load) {
-        const Operation &load = let->value;
-        if (!written[load.array] && facts_of(arrays, load.array).unit_stride &&
-            courses.lie_together(load.operands, count))
-          found.loads.push_back({&load,
-                                 rows(load.operands),
-                                 false,
-                                 {},
-                                 in_units(load.array, load.operands, load.type.element(), false),
-                                 bound});
-      }
-    }
-  };
-  accesses(loop.body);
-  bool has_accesses = !found.empty();
-  for (const Stmt &stmt : loop.body) {
-    auto *branch = stmt.as<If>();
-    const auto *let = stmt.as<Let>();
-    if (let && let->value.op == Op::Select && !courses.outside(let->value.operands[0])) {
-      const Value &condition = let->value.operands[0];
-      const bool bound = courses.is_bound(condition), of_corners = !bound && courses.is_bound_of_corners(condition);
-      if (bound || of_corners) found.bounds.insert(condition.id());
-      found.all_corners = found.all_corners || of_corners;
-    }
-    if (!branch || !branch->condition.is_local() || !courses.is_bound(branch->condition)) continue;
-    found.bounds.insert(branch->condition.id());
-    has_accesses = true;
-    accesses(branch->then_block, branch->condition.id());
+    const bool in_quads = along && goes_in_quads(layout_, type);
+    found_.stores.push_back({&store, std::move(along), in_quads, before_rounding(store.value, loop_.body),
+                             in_units(store.array, store.indices, type, in_quads)});
   }
-  std::set<LocalId> needed = found.bounds;
-  const auto need = [&](const std::vector<Value> &indices) {
-    for (const Value &index : indices)
-      if (index.is_local()) needed.insert(index.id());
-  };
-  for (const auto &load : found.loads) need(load.access->operands);
-  for (const auto &store : found.stores) need(store.access->indices);
-  for (const auto &addition : found.additions) need(addition.access->indices);
-  found.places = courses.statements(std::move(needed));
-  const bool in_fragments = layout.unit != FragmentLayout::Unit::rows;
-  found.in_packs = has_accesses && (!in_fragments || layout.registers() <= most_packs * count) &&
-                   goes_in_packs(found, forms, courses, first_iteration, count, arrays);
-  found.once = found.in_packs && in_fragments;
-  found.rotates = has_accesses && in_fragments && layout.registers() > count && !found.once;
-  return found;
+
+  void add_addition(const Accumulate &addition) {
+    const ScalarType type = addition.value.type().element();
+    if (!(addition.atomic ? is_added_together(type, count_) : is_whole(layout_))) return;
+    if (!written_alone(addition.array) || !courses_.lie_together(addition.indices, count_)) return;
+    auto along = rows(addition.indices);
+    if (!along || (layout_.rows > 1 && along->empty())) return;
+    const bool in_quads = !addition.atomic && goes_in_quads(layout_, type);
+    found_.additions.push_back(
+        {&addition, std::move(along), in_quads, {}, in_units(addition.array, addition.indices, type, in_quads)});
+  }
+
+  void add_load(const Operation &load, std::optional<LocalId> bound) {
+    if (written_.contains(load.array) || !facts_of(arrays_, load.array).unit_stride ||
+        !courses_.lie_together(load.operands, count_))
+      return;
+    found_.loads.push_back({&load,
+                            rows(load.operands),
+                            false,
+                            {},
+                            in_units(load.array, load.operands, load.type.element(), false),
+                            bound});
+  }
+
+  void add_accesses(const Block &block, std::optional<LocalId> bound) {
+    for (const Stmt &stmt : block) {
+      if (const auto *store = stmt.as<Store>())
+        add_store(*store);
+      else if (const auto *addition = stmt.as<Accumulate>())
+        add_addition(*addition);
+      else if (const auto *let = stmt.as<Let>(); let && let->value.op == Op::Load)
+        add_load(let->value, bound);
+    }
+  }
+
+  // Adds the bounds in selections and branches, and the accesses of the branches. Returns whether there are such
+  // branches.
+  bool add_bounds() {
+    bool branches = false;
+    for (const Stmt &stmt : loop_.body) {
+      const auto *let = stmt.as<Let>();
+      if (let && let->value.op == Op::Select && !courses_.outside(let->value.operands[0])) {
+        const Value &condition = let->value.operands[0];
+        const bool bound = courses_.is_bound(condition), of_corners = !bound && courses_.is_bound_of_corners(condition);
+        if (bound || of_corners) found_.bounds.insert(condition.id());
+        found_.all_corners = found_.all_corners || of_corners;
+      }
+      const auto *branch = stmt.as<If>();
+      if (!branch || !branch->condition.is_local() || !courses_.is_bound(branch->condition)) continue;
+      found_.bounds.insert(branch->condition.id());
+      branches = true;
+      add_accesses(branch->then_block, branch->condition.id());
+    }
+    return branches;
+  }
+
+  void find_places() {
+    std::set<LocalId> needed = found_.bounds;
+    const auto need = [&](const std::vector<Value> &indices) {
+      for (const Value &index : indices)
+        if (index.is_local()) needed.insert(index.id());
+    };
+    for (const auto &load : found_.loads) need(load.access->operands);
+    for (const auto &store : found_.stores) need(store.access->indices);
+    for (const auto &addition : found_.additions) need(addition.access->indices);
+    found_.places = courses_.statements(std::move(needed));
+  }
+
+  const IndexForms &forms_;
+  const For &loop_;
+  const FragmentLayout &layout_;
+  const FactsOfArrays &arrays_;
+  const Courses courses_;
+  const FirstIteration first_iteration_;
+  const std::int64_t count_;
+  std::map<std::uint32_t, int> read_, written_;  // how often, by array
+  GroupedElements found_;
+};
+
+}  // namespace
+
+GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const FragmentLayout &layout,
+                                 const FactsOfArrays &arrays) {
+  if (layout.registers() <= 2) return {};  // a thread has too few elements
+  return Grouping(forms, loop, layout, arrays).find();
 }
 
 }  // namespace samite::passes

@@ -3,11 +3,12 @@
 #include "samite/base/error.h"
 #include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/tiles/arrange_loads.h"
 #include "samite/passes/tiles/declared_products.h"
-#include "samite/passes/tiles/tile_loop.h"
+#include "samite/passes/tiles/element_group.h"
+#include "samite/passes/tiles/recomputed_tiles.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -19,24 +20,6 @@ using namespace ir;
 
 // Bytes of a kernel: a small part of a block's shared memory on any device.
 constexpr std::int64_t most_kept_in_block = 16 << 10;
-
-// Whether an operation's result at one element depends on its operand at another one.
-bool moves_elements(Op op) { return op == Op::Transpose || op == Op::Window || op == Op::Broadcast || op == Op::Take; }
-
-bool touches_array(const Stmt &stmt) { return array_read(stmt) || array_written(stmt); }
-
-// The tile that a statement defines or stores.
-std::optional<Type> tile_of(const Stmt &stmt) {
-  auto tile = [](const Type &type) { return type.is_tile() ? std::optional(type) : std::nullopt; };
-  if (auto *let = stmt.as<Let>()) return is_tile_call(let->value.op) ? std::nullopt : tile(let->value.type);
-  if (auto *store = stmt.as<Store>()) return tile(store->value.type());
-  if (auto *accumulate = stmt.as<Accumulate>()) return tile(accumulate->value.type());
-  if (auto *store = stmt.as<LocalStore>()) return tile(store->value.type());
-  return std::nullopt;
-}
-
-// Operations on indices that each loop over elements recomputes rather than reading their results.
-constexpr int most_made_again = 3;
 
 class Lowerer final : public TileMemories {
  public:
@@ -54,7 +37,7 @@ class Lowerer final : public TileMemories {
         if (value.is_local()) ++uses_[value.id()];
       });
     });
-    find_made_again(kernel.body);
+    recomputed_ = recomputed_tiles(kernel.body, uses_);
     for_each_statement(kernel.body, [&](const Stmt &stmt) {
       const auto *let = stmt.as<Let>();
       multiplies_ = multiplies_ || (let && let->value.op == Op::MatMul);
@@ -75,8 +58,8 @@ class Lowerer final : public TileMemories {
   }
 
   const Operation *made_again(const Value &tile) const override {
-    const auto known = made_again_.find(tile.id());
-    return known == made_again_.end() ? nullptr : &known->second;
+    const auto known = recomputed_.find(tile.id());
+    return known == recomputed_.end() ? nullptr : &known->second;
   }
 
  private:
@@ -86,53 +69,6 @@ class Lowerer final : public TileMemories {
     int depth = 0;                              // of its definition in loops
     bool alone = true;                          // no other tile shares its memory
   };
-
-  // Coordinates, numbers for all elements, and indices that are a few sums and products of those, if only element-wise
-  // operations use them.
-  void find_made_again(const Block &body) {
-    std::map<LocalId, int> uses_by_element, operations;
-    for_each_statement(body, [&](const Stmt &stmt) {
-      auto *let = stmt.as<Let>();
-      if (let && (let->value.op == Op::Coordinate || is_one_number(let->value))) {
-        made_again_.emplace(let->local, let->value);
-      } else if (let && is_index_of_made_again(let->value)) {
-        int own = 1;
-        for (const Value &operand : let->value.operands)
-          if (operand.is_local()) own += operations[operand.id()];
-        operations[let->local] = own;
-        if (own <= most_made_again) made_again_.emplace(let->local, let->value);
-      }
-      const auto type = tile_of(stmt);
-      // Places are read at the element that is taken.
-      if (let && let->value.op == Op::Take && let->value.operands[1].is_local())
-        ++uses_by_element[let->value.operands[1].id()];
-      if (!type || (let && (moves_elements(let->value.op) || let->value.op == Op::Reshape))) return;
-      for_each_operand(stmt, [&](const Value &value) {
-        if (value.is_local() && value.type().is_tile() && value.type().shape() == type->shape())
-          ++uses_by_element[value.id()];
-      });
-    });
-    // Values that depend on others follow them.
-    const auto is_in_memory = [&](const auto &made) {
-      return uses_by_element[made.first] != uses_[made.first] || !operands_need_no_memory(made.second);
-    };
-    while (std::erase_if(made_again_, is_in_memory) != 0) continue;
-  }
-
-  bool is_index_of_made_again(const Operation &operation) const {
-    const Type &type = operation.type;
-    const bool arithmetic = operation.op == Op::Add || operation.op == Op::Sub || operation.op == Op::Mul;
-    return arithmetic && type.is_tile() && is_integer(type.element()) && operands_need_no_memory(operation);
-  }
-  bool operands_need_no_memory(const Operation &operation) const {
-    return std::ranges::all_of(operation.operands, [&](const Value &operand) {
-      return !operand.is_local() || !operand.type().is_tile() || made_again_.contains(operand.id());
-    });
-  }
-
-  static bool is_one_number(const Operation &operation) {
-    return operation.op == Op::Broadcast && operation.type.is_tile() && !operation.operands[0].type().is_tile();
-  }
 
   LocalArrayId allocate(const Type &type) {
     const LocalArrayId array = build_.new_local_array();
@@ -159,47 +95,11 @@ class Lowerer final : public TileMemories {
   // Products load their factors as windows, whose dimensions are the array's.
   void lower(const Block &block) {
     if (!flat_ || !multiplies_)
-      if (const auto loaded = with_loads_reshaped(block)) return lower_each(*loaded);
+      if (const auto loaded = with_loads_reshaped(block, uses_)) return lower_each(*loaded);
     lower_each(block);
   }
   void lower_each(const Block &block) {
     for (std::size_t i = 0; i < block.size();) i = lower_from(block, i);
-  }
-
-  // If all uses of a load only add leading dimensions of one element, such as a row that is added to each row of a
-  // tile: loads with those dimensions, which then needs no memory. Empty if there are none.
-  std::optional<Block> with_loads_reshaped(const Block &block) const {
-    std::map<LocalId, std::size_t> loads;  // and their positions
-    std::map<std::size_t, const Let *> reshaped;
-    std::set<std::size_t> dropped;
-    for (std::size_t i = 0; i < block.size(); ++i) {
-      auto *let = block[i].as<Let>();
-      if (!let || !let->value.type.is_tile()) continue;
-      if (let->value.op == Op::Load && uses_[let->local] == 1 && !is_gather(let->value.operands)) loads[let->local] = i;
-      if (let->value.op != Op::Reshape || !let->value.operands[0].is_local()) continue;
-      const auto from = loads.find(let->value.operands[0].id());
-      if (from == loads.end() || !adds_dimensions_before(let->value.operands[0].type(), let->value.type)) continue;
-      reshaped[from->second] = let;
-      dropped.insert(i);
-    }
-    if (dropped.empty()) return std::nullopt;
-    Block changed;
-    for (std::size_t i = 0; i < block.size(); ++i) {
-      if (dropped.contains(i)) continue;
-      changed.push_back(block[i]);
-      if (!reshaped.contains(i)) continue;
-      Let load = *block[i].as<Let>();
-      load.local = reshaped[i]->local;
-      load.value.type = reshaped[i]->value.type;
-      changed.back() = {std::move(load), block[i].where()};
-    }
-    return changed;
-  }
-  static bool adds_dimensions_before(const Type &from, const Type &to) {
-    const int added = to.shape().rank() - from.shape().rank();
-    for (int d = 0; d < to.shape().rank(); ++d)
-      if (to.shape()[d] != (d < added ? 1 : from.shape()[d - added])) return false;
-    return added >= 0;
   }
 
   // Lowers some statements from here on; returns the position after them.
@@ -240,99 +140,10 @@ class Lowerer final : public TileMemories {
     return true;
   }
 
-  // A run of element-wise statements over equal extents, as one loop.
-  class Group {
-   public:
-    explicit Group(TileShape shape) : shape_(shape) {}
-
-    bool takes(const Stmt &stmt) const {
-      const auto type = tile_of(stmt);
-      if (!type || type->shape() != shape_) return false;
-      if (auto *let = stmt.as<Let>()) {
-        if (let->value.op == Op::Reshape) return false;
-        if (moves_elements(let->value.op) && defines(let->value.operands[0])) return false;
-        if (let->value.op == Op::LocalLoad && local_arrays_written_.contains(let->value.array)) return false;
-      }
-      if (auto *store = stmt.as<LocalStore>()) return !local_arrays_read_.contains(store->array);
-      if (!touches_array(stmt)) return true;
-      // Writes and other accesses must be to the same element.
-      const bool writes = writes_ || array_written(stmt);
-      if (accesses_.empty() || !writes) return true;
-      if (is_gather(access_indices(stmt))) return false;
-      return std::ranges::all_of(accesses_, [&](const Stmt *other) {
-        return std::ranges::equal(access_indices(*other), access_indices(stmt));
-      });
-    }
-
-    void add(const Stmt &stmt) {
-      statements.push_back(&stmt);
-      has_.insert(&stmt);
-      if (auto *let = stmt.as<Let>()) {
-        defined_.insert(let->local);
-        if (let->value.op == Op::LocalLoad) local_arrays_read_.insert(let->value.array);
-      }
-      if (auto *store = stmt.as<LocalStore>()) local_arrays_written_.insert(store->array);
-      if (!touches_array(stmt)) return;
-      accesses_.push_back(&stmt);
-      writes_ = writes_ || array_written(stmt).has_value();
-    }
-
-    bool defines(const Value &value) const { return value.is_local() && defined_.contains(value.id()); }
-    bool has(const Stmt &stmt) const { return has_.contains(&stmt); }
-    bool writes() const { return writes_; }
-
-    // Whether several elements may be added to one place. Integer additions give the same result in any order, but not
-    // the same previous values.
-    bool adds_by_index() const {
-      return std::ranges::any_of(statements, [](const Stmt *stmt) {
-        if (auto *let = stmt->as<Let>(); let && info(let->value.op).typing == Typing::Atomic) return true;
-        auto *accumulate = stmt->as<Accumulate>();
-        return accumulate && is_floating(accumulate->value.type()) && is_gather(accumulate->indices);
-      });
-    }
-
-    // Whether an element's coordinates are used.
-    bool with_coordinates(const TileMemories &memories) const {
-      return std::ranges::any_of(statements, [&](const Stmt *stmt) {
-        bool of_operand = false;
-        for_each_operand(
-            *stmt, [&](const Value &value) { of_operand = of_operand || is_made_of_coordinates(value, memories); });
-        if (of_operand) return true;
-        auto *let = stmt->as<Let>();
-        if (let && let->value.op == Op::Broadcast) return let->value.operands[0].type().is_tile();
-        if (let && (let->value.op == Op::Coordinate || moves_elements(let->value.op))) return true;
-        return touches_array(*stmt) && !is_gather(access_indices(*stmt));
-      });
-    }
-
-    std::vector<const Stmt *> statements;
-
-   private:
-    static bool is_made_of_coordinates(const Value &value, const TileMemories &memories) {
-      const Operation *made = value.is_local() && value.type().is_tile() ? memories.made_again(value) : nullptr;
-      return made && (made->op == Op::Coordinate || std::ranges::any_of(made->operands, [&](const Value &operand) {
-                        return is_made_of_coordinates(operand, memories);
-                      }));
-    }
-
-    TileShape shape_;
-    std::set<const Stmt *> has_;
-    std::set<LocalId> defined_;
-    std::set<LocalArrayId> local_arrays_read_, local_arrays_written_;
-    std::vector<const Stmt *> accesses_;
-    bool writes_ = false;
-  };
-
-  // Or a scalar computed from one.
-  static bool defines_tile(const Stmt &stmt) {
-    auto *let = stmt.as<Let>();
-    return let && (let->value.type.is_tile() || is_tile_call(let->value.op));
-  }
-
   // Statements on which only scalars depend may move before the loop. On the CPU, so may a tile that does not depend on
   // the loop: two loops with only such tiles between them would pass through memory once more. A GPU's threads would
   // have to hold those tiles meanwhile.
-  bool may_come_before(const Stmt &stmt, const Group &group) const {
+  bool may_come_before(const Stmt &stmt, const ElementGroup &group) const {
     auto *let = stmt.as<Let>();
     if (!let) return false;
     const bool of_tiles = defines_tile(stmt);
@@ -343,12 +154,12 @@ class Lowerer final : public TileMemories {
   }
 
   struct Run {
-    Group group;
+    ElementGroup group;
     std::size_t after;  // the position after its last statement
   };
   Run run_from(const Block &block, std::size_t i, std::size_t end) const {
     constexpr int most_between = 64;  // tiles: bounds the repeated search in long blocks
-    Run run{Group(tile_of(block[i])->shape()), i};
+    Run run{ElementGroup(tile_of(block[i])->shape()), i};
     int between = 0;
     for (std::size_t next = i; next < end; ++next) {
       if (run.group.takes(block[next])) {
@@ -379,15 +190,10 @@ class Lowerer final : public TileMemories {
     return run.after;
   }
 
-  static bool is_pure_tile(const Stmt &stmt) {
-    auto *let = stmt.as<Let>();
-    return let && let->value.type.is_tile() && info(let->value.op).pure && let->value.op != Op::LocalLoad;
-  }
-
   // Whether the statements read no results of `before`, and only `after` reads their results.
-  bool stands_alone(const Block &block, std::size_t first, std::size_t end, const Group &before,
-                    const Group &after) const {
-    const auto inside = uses_in(after);
+  bool stands_alone(const Block &block, std::size_t first, std::size_t end, const ElementGroup &before,
+                    const ElementGroup &after) const {
+    const auto inside = after.uses();
     for (std::size_t n = first; n < end; ++n) {
       bool reads_before = false;
       for_each_operand(block[n], [&](const Value &value) { reads_before = reads_before || before.defines(value); });
@@ -396,15 +202,6 @@ class Lowerer final : public TileMemories {
       if (reads_before || uses == inside.end() || uses->second != uses_[local]) return false;
     }
     return true;
-  }
-
-  static std::map<LocalId, int> uses_in(const Group &group) {
-    std::map<LocalId, int> uses;
-    for (const Stmt *stmt : group.statements)
-      for_each_operand(*stmt, [&](const Value &value) {
-        if (value.is_local()) ++uses[value.id()];
-      });
-    return uses;
   }
 
   std::size_t group(const Block &block, std::size_t i) {
@@ -418,19 +215,19 @@ class Lowerer final : public TileMemories {
     return run.after;
   }
 
-  void write(const Group &group, TileShape shape, SourceLocation where) {
-    std::map<LocalId, int> uses_inside = uses_in(group);
+  void write(const ElementGroup &group, TileShape shape, SourceLocation where) {
+    std::map<LocalId, int> uses_inside = group.uses();
     std::vector<std::pair<Value, TileMemory>> kept;
     std::set<const Stmt *> loaded, again;
-    for (const Stmt *stmt : group.statements) {
+    for (const Stmt *stmt : group.statements()) {
       auto *let = stmt->as<Let>();
       const bool ahead = let && taken_ahead_.contains(let->local);
       if (!let || (uses_inside[let->local] == uses_[let->local] && !ahead)) continue;
-      if (made_again_.contains(let->local)) {
+      if (recomputed_.contains(let->local)) {
         again.insert(stmt);
         continue;
       }
-      const bool as_it_is = uses_inside[let->local] == 0 && loads_window(*let) && !group.writes();
+      const bool as_it_is = flat_ && uses_inside[let->local] == 0 && loads_window(*let) && !group.writes();
       loads_more_ = loads_more_ || (ahead && !as_it_is);
       if (ahead || as_it_is) {
         build_.at(stmt->where());
@@ -446,14 +243,14 @@ class Lowerer final : public TileMemories {
       const LocalArrayId array = define(let->local, let->value.type, in_place);
       kept.push_back({Value::local(let->value.type, let->local), {array, let->value.type}});
     }
-    if (loaded.size() + again.size() == group.statements.size()) return;
-    if (loaded.size() + again.size() + 1 == group.statements.size() && kept.size() == 1)
-      if (const auto from = cast_of_loaded(group.statements, kept[0].first)) {
+    if (loaded.size() + again.size() == group.statements().size()) return;
+    if (loaded.size() + again.size() + 1 == group.statements().size() && kept.size() == 1)
+      if (const auto from = cast_of_loaded(group.statements(), kept[0].first)) {
         build_.append({TileCall{Op::Cast, 0, kept[0].second, {*from}}, where});
         return;
       }
     TileLoop loop(build_, *this, shape, flat_, group.with_coordinates(*this));
-    for (const Stmt *stmt : group.statements) {
+    for (const Stmt *stmt : group.statements()) {
       if (loaded.contains(stmt) || again.contains(stmt)) continue;
       visit(
           *stmt, [&](const Let &let) { loop.operation(let, stmt->where()); },
@@ -480,16 +277,9 @@ class Lowerer final : public TileMemories {
     return std::nullopt;
   }
 
-  // A load that all threads of a block do together: a plain window of rows and columns of an array.
-  bool loads_window(const Let &let) const {
-    if (!flat_ || let.value.op != Op::Load || is_gather(let.value.operands)) return false;
-    const int rank = let.value.type.shape().rank();
-    return rank <= 2 && rank <= static_cast<int>(let.value.operands.size());
-  }
-
-  bool read_here_alone(LocalId tile, const Group &group, std::map<LocalId, int> &uses_inside) const {
+  bool read_here_alone(LocalId tile, const ElementGroup &group, std::map<LocalId, int> &uses_inside) const {
     if (uses_inside[tile] != uses_[tile]) return false;
-    return std::ranges::none_of(group.statements, [&](const Stmt *stmt) {
+    return std::ranges::none_of(group.statements(), [&](const Stmt *stmt) {
       auto *let = stmt->as<Let>();
       return let && moves_elements(let->value.op) && let->value.operands[0].is_local() &&
              let->value.operands[0].id() == tile;
@@ -676,53 +466,14 @@ class Lowerer final : public TileMemories {
     for (const auto &[tile, next] : moves) fill({tile.array, tile.value->type}, next);
   }
 
-  // Prefetches the factors of products, in a multi-stage loop that does not write to arrays, even if they are computed
-  // from the loads element by element: otherwise the threads would wait for each element.
-  Block with_loads_ahead(const For &loop) {
-    if (!flat_ || !how_.loads_ahead || loop.stages == 1 || !loop.step.is_constant()) return loop.body;
-    bool writes = false;
-    for_each_statement(loop.body, [&](const Stmt &stmt) { writes = writes || array_written(stmt); });
-    if (writes) return loop.body;
-    std::set<LocalId> late;  // values unknown before the iteration begins
-    for (const Carried &carried : loop.carried) late.insert(carried.inner);
-    std::map<LocalId, std::vector<const Stmt *>> readers;
-    for (const Stmt &stmt : loop.body)
-      for_each_operand(stmt, [&](const Value &value) {
-        if (value.is_local()) readers[value.id()].push_back(&stmt);
-      });
-    const std::function<bool(LocalId)> becomes_factor = [&](LocalId tile) {
-      const auto &own = readers[tile];
-      return !own.empty() && static_cast<int>(own.size()) == uses_[tile] &&
-             std::ranges::all_of(own, [&](const Stmt *stmt) {
-               auto *let = stmt->as<Let>();
-               if (!let || !let->value.type.is_tile()) return false;
-               const Operation &operation = let->value;
-               if (operation.op == Op::MatMul) return !(operation.operands[2] == Value::local(operation.type, tile));
-               return is_pure_tile(*stmt) && !is_tile_call(operation.op) && becomes_factor(let->local);
-             });
-    };
-    Block first, rest;
-    for (const Stmt &stmt : loop.body) {
-      auto *let = stmt.as<Let>();
-      bool ready = true;
-      for_each_operand(stmt,
-                       [&](const Value &value) { ready = ready && !(value.is_local() && late.contains(value.id())); });
-      const bool scalar =
-          let && !let->value.type.is_tile() && info(let->value.op).pure && let->value.op != Op::LocalLoad;
-      if (let && ready && loads_window(*let) && becomes_factor(let->local)) {
-        taken_ahead_.insert(let->local);
-        first.push_back(stmt);
-      } else if (ready && scalar && !is_tile_call(let->value.op)) {
-        first.push_back(stmt);
-      } else {
-        for_each_definition(stmt, [&](LocalId local, Type) { late.insert(local); });
-        rest.push_back(stmt);
-      }
-    }
-    first.insert(first.end(), rest.begin(), rest.end());
+  // With prefetched factors, if there are any.
+  Block body_of(const For &loop) {
+    if (!flat_ || !how_.loads_ahead) return loop.body;
+    LoadsAhead ahead = with_loads_ahead(loop, uses_);
+    taken_ahead_.merge(ahead.loads);
     const auto same = [](const Stmt &a, const Stmt &b) { return &a.kind() == &b.kind(); };
-    loads_more_ = loads_more_ || !std::ranges::equal(first, loop.body, same);
-    return first;
+    loads_more_ = loads_more_ || !std::ranges::equal(ahead.body, loop.body, same);
+    return std::move(ahead.body);
   }
 
   // The body, followed by the assignments of the carried tiles.
@@ -738,7 +489,7 @@ class Lowerer final : public TileMemories {
     For lowered_loop{loop.index, loop.type, loop.begin, loop.end, loop.step, {}, {}, loop.kind, loop.stages};
     const auto tiles = enter(loop.carried, loop.body, lowered_loop.carried);
     ++depth_;
-    lowered_loop.body = iteration(with_loads_ahead(loop), tiles, where);
+    lowered_loop.body = iteration(body_of(loop), tiles, where);
     --depth_;
     if (flat_) lowered_loop.products = declared_.of(loop, lowered_loop, *this, loaded_);
     build_.append({std::move(lowered_loop), where});
@@ -762,7 +513,7 @@ class Lowerer final : public TileMemories {
   Builder build_;
   std::vector<int> uses_;
   std::vector<Tile> tiles_;  // by local
-  std::map<LocalId, Operation> made_again_;
+  std::map<LocalId, Operation> recomputed_;
   std::set<LocalId> taken_ahead_;  // prefetched loads
   std::set<LocalId> loaded_;       // tiles that loads fill
   bool loads_more_ = false;        // as in LoweredTiles
