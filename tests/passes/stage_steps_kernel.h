@@ -15,12 +15,13 @@ struct StageShape {
   // a part are one number or one for each column.
   std::int64_t row_values = 1;
   bool of_columns = false;
-  bool scaled = true;  // else products are halved, and nothing but windows comes
+  bool scaled = true;        // else products are halved, and nothing but windows comes
+  bool own_windows = false;  // each part multiplies a window of @a of its own: part p that of p iterations later
 };
 inline void PrintTo(const StageShape &s, std::ostream *out) {
   *out << s.parts << " of " << s.rows << " by " << s.columns << " by " << s.inner << ", " << s.threads << " threads "
        << s.stages << " stages " << s.type << (s.b_transposed ? " bT" : "") << (s.scaled ? " values of " : " halved ")
-       << s.row_values << (s.of_columns ? " and of columns" : "");
+       << s.row_values << (s.of_columns ? " and of columns" : "") << (s.own_windows ? " of windows of their own" : "");
 }
 
 // Of arrays (a, b, x, y, c) and the number of windows. Iteration k scales part p by x[row, k * row_values] and y[k, p],
@@ -44,8 +45,14 @@ inline std::string kernel_text(const StageShape &s) {
     carried += fmt::format("{}{} -> {}: {} = 0.0:{} then {}", part == 0 ? "" : ", ", inner, after, sums, sums, sum);
     body += fmt::format("{}: {} = load @b[{}] ", window, right,
                         s.b_transposed ? fmt::format("{}, %7", column) : fmt::format("%7, {}", column));
-    body += fmt::format("{}: {} = matmul %6, {}{}, 0.0:{} ", product, sums, s.b_transposed ? "transposed " : "", window,
-                        sums);
+    std::string first = "%6";
+    if (s.own_windows && part > 0) {
+      const std::string later = local();
+      first = local();
+      body += fmt::format("{}: i32 = add %7, {} {}: {} = load @a[%1, {}] ", later, part * s.inner, first, left, later);
+    }
+    body += fmt::format("{}: {} = matmul {}, {}{}, 0.0:{} ", product, sums, first, s.b_transposed ? "transposed " : "",
+                        window, sums);
     if (!s.scaled) {
       body += fmt::format("{}: {} = mul {}, 0.5:{} ", scaled, sums, product, sums);
     } else {

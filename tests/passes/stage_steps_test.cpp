@@ -59,6 +59,31 @@ TEST(StageSteps, AnIterationWaitsOnceForAllItReads) {
   EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);
 }
 
+// Products without a common window are realised together, too: all windows of an iteration come to one stage.
+TEST(StageSteps, OfProductsThatShareNoWindow) {
+  StageShape apart = usual;
+  apart.own_windows = true;
+  const ir::Kernel plan = with_stages(kernel_text(apart));
+  EXPECT_EQ(plan.roles.producers, 128);
+  ASSERT_EQ(brought(plan).size(), 1u);
+  EXPECT_EQ(brought(plan)[0].windows.size(), 7u) << "one of a more than if the products shared it";
+  const std::vector<ir::StageProduct> own = products(plan);
+  ASSERT_EQ(own.size(), 2u);
+  EXPECT_NE(own[0].factors[0].array, own[1].factors[0].array);
+  for (const WayOfProduct &way : ways_of_products(plan)) EXPECT_EQ(way.why_not, "");
+}
+
+// A thread of two groups would hold 128 registers of sums for each product.
+TEST(StageSteps, NotOfProductsWhoseSumsNeedTooManyRegisters) {
+  const auto realised = [](std::int64_t columns) {
+    StageShape apart{.rows = 128, .columns = columns, .inner = 64, .stages = 2, .scaled = false, .own_windows = true};
+    const ir::Kernel kernel = product_loops(lowered(kernel_text(apart)), gpu_architecture(90), FactsOfArrays(6, good));
+    return products(kernel).size();
+  };
+  EXPECT_EQ(realised(128), 2u);
+  EXPECT_EQ(realised(256), 0u);
+}
+
 // A box has 16 bytes of a row at least, from a multiple of 16 bytes on, and a stage is a multiple of 128 bytes.
 TEST(StageSteps, BoxesOfValues) {
   const std::vector<TensorMapNeeded> maps = tensor_maps(with_stages(kernel_text(usual)));
@@ -96,6 +121,7 @@ TEST(StageSteps, DoWhatTheStructuredFormDoes) {
   expect_stages_as_structured({.rows = 128, .columns = 64, .inner = 64, .b_transposed = true, .of_columns = true}, 128,
                               250, 4);
   expect_stages_as_structured({.rows = 128, .columns = 64, .inner = 64, .scaled = false}, 120, 130, 3);
+  expect_stages_as_structured({.rows = 128, .columns = 64, .inner = 64, .own_windows = true}, 120, 250, 4);
 }
 
 TEST(StageSteps, NotWhereCopiesCannotBringAFactor) {

@@ -86,8 +86,8 @@ class GroupProducts {
     return found;
   }
 
-  // For a pipelined loop whose iterations multiply the block's own factor with windows, or one window with several: a
-  // match for each product. Empty if one of them does not match.
+  // For a pipelined loop whose products all multiply windows of both factors, or all the block's own factor with
+  // windows: a match for each product. Empty if one of them does not match.
   std::vector<Match> match_each(const For &loop) const {
     std::vector<Match> products;
     if (!may_step_ || loop.stages == 1 || !loop.step.is_constant()) return products;
@@ -99,12 +99,13 @@ class GroupProducts {
       found.steps = true;
       for (std::size_t i = 0; i < 2; ++i) found.loads[i] = window_of(loop, declared.factors[i], calls[n]->operands[i]);
       found.has_first = !found.loads[0];
-      if (!products.empty() && !go_together(products[0], found)) return {};
-      if (!(found.has_first ? multiplies_windows(loop, declared, found) : shares_first_window(loop, declared, found)))
+      if (!products.empty() && products[0].has_first != found.has_first) return {};
+      if (!(found.has_first ? multiplies_windows(loop, declared, found)
+                            : multiplies_two_windows(loop, declared, found)))
         return {};
       products.push_back(std::move(found));
     }
-    return products;
+    return fit_registers(products) ? products : std::vector<Match>();
   }
 
   // An iteration's loads besides its factors.
@@ -121,9 +122,16 @@ class GroupProducts {
   }
 
  private:
-  static bool go_together(const Match &one, const Match &other) {
-    return one.has_first == other.has_first &&
-           (one.has_first || one.product->operands[0].array == other.product->operands[0].array);
+  // Whether a thread has room for the sums of all products, of which it needs one at a time if they share a window of
+  // the first factor.
+  static bool fit_registers(const std::vector<Match> &products) {
+    constexpr std::int64_t most = 160;  // of 255
+    std::int64_t registers = 0;
+    std::set<LocalArrayId> first;
+    for (const Match &match : products)
+      if (!match.has_first && first.insert(match.product->operands[0].array).second)
+        registers += match.sums->registers();
+    return first.size() < 2 || registers <= most;
   }
 
   // The load of a factor that is a window as it is, or null.
@@ -162,7 +170,7 @@ class GroupProducts {
 
   // Whether an iteration loads both factors, the second only for this product, the first possibly for others of this
   // kind.
-  bool shares_first_window(const For &loop, const LoopProduct &declared, Match &found) const {
+  bool multiplies_two_windows(const For &loop, const LoopProduct &declared, Match &found) const {
     const LoopProduct::Factor &first = declared.factors[0], &second = declared.factors[1];
     return found.loads[1] && first.tile != second.tile && !first.shared && !second.shared &&
            products_of(loop, 1, second.tile) == 1 && why_no_sums(found).empty() &&
@@ -530,10 +538,10 @@ class Maker {
   std::string write(const For &loop, SourceLocation where) {
     Match match = products_.match(loop);
     std::vector<Match> steps;
-    if (match.why_not.empty() && match.steps)
-      steps = {match};
-    else if (!match.why_not.empty())
-      steps = products_.match_each(loop);
+    const bool matches = match.why_not.empty();
+    if (!matches || (match.steps && loop.products.declared.size() > 1)) steps = products_.match_each(loop);
+    // Other products of the loop that cannot be realised stay beside this one.
+    if (matches && match.steps && steps.empty()) steps = {match};
     if (!match.why_not.empty() && steps.empty()) return match.why_not;
     if (!choices_.refused.empty()) return choices_.refused;
     const int stages = loop.stages > 1 ? loop.stages : choices_.stages_of_others;

@@ -12,8 +12,9 @@
 // in each iteration: a main loop without a count, `WindowProduct`s or `StageProduct`s. That pays if producer warps
 // (assign_roles) start the copies ahead of the loop; otherwise each step would wait for its own copies. A pipelined
 // loop may declare several such products: of 16-bit windows with a factor that the block has, a tile from outside of
-// the loop, or one computed in the iteration, which place_tiles then leaves in registers if possible; or of one window
-// of the first factor with several of the second, so that a thread has the products of one of them beside all sums.
+// the loop, or one computed in the iteration, which place_tiles then leaves in registers if possible; or of windows
+// of both factors. If these share the window of the first factor, a thread has the products of one of them at a time
+// beside all sums; else it must have room for the sums of each.
 // Other loads of such an iteration, such as scales of rows, also become bulk copies (passes/sm90/stage_steps.h): a
 // thread's own load would wait behind those of the windows.
 //
@@ -21,7 +22,7 @@
 // array (`ArrayFacts::has_tensor_map`), which the launcher makes. If there is a copy of the array with a suitable
 // layout (passes/tiles/factor_copies.h), the call reads that.
 //
-// Runs before place_tiles. A pure function of a lowered kernel.
+// A pure function of a lowered kernel.
 #pragma once
 
 #include "samite/passes/analysis/architecture.h"
