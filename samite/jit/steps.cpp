@@ -70,17 +70,17 @@ Kernel plan_tile_memory(Kernel kernel, Context) {
 
 // clang-format off
 constexpr Step steps[] = {
-    // name, for kernels of, on, when, requirements, establishes, function, for launches that choose it
+    // name, for kernels of, on, when, requirements, establishes, function, for launches that choose it, precedes
     {"remove_dead_elements", Step::scheduled, Step::any_target, optimised, {}, {},
-     [](Kernel k, Context) { return passes::remove_dead_elements(std::move(k)); }},
+     [](Kernel k, Context) { return passes::remove_dead_elements(std::move(k)); }, nullptr, {arrays_placed}},
     {"plain_thread_loops", Step::any_kernel, Step::any_target, always, {}, {plain_thread_loops},
      [](Kernel k, Context) { return passes::plain_thread_loops(std::move(k)); }},
     {"place_arrays", Step::any_kernel, Step::any_target, always, {plain_thread_loops}, {arrays_placed},
      [](Kernel k, Context c) { return passes::place_arrays(std::move(k), c.target); }},
     {"interchange", Step::threads | Step::tiles, Step::cpu, optimised, {arrays_placed}, {},
-     [](Kernel k, Context c) { return passes::interchange(std::move(k), c.arrays); }},
+     [](Kernel k, Context c) { return passes::interchange(std::move(k), c.arrays); }, nullptr, {sums_marked}},
     {"clamped_edges", Step::threads | Step::tiles, Step::cpu, optimised, {arrays_placed}, {},
-     [](Kernel k, Context) { return passes::clamped_edges(std::move(k)); }},
+     [](Kernel k, Context) { return passes::clamped_edges(std::move(k)); }, nullptr, {sums_marked}},
     {"share_loads", Step::scheduled, Step::any_target, optimised, {arrays_placed}, {},
      [](Kernel k, Context c) { return passes::share_loads(std::move(k), c.arrays); }},
     {"sum_over_lanes", Step::any_kernel, Step::cpu, optimised, {plain_thread_loops}, {sums_marked},
@@ -97,8 +97,8 @@ constexpr Step steps[] = {
     {"warp_loops", Step::threads | Step::tiles, Step::gpu, optimised, {sums_marked}, {},
      [](Kernel k, Context c) { return passes::warp_loops(std::move(k), c.arrays); }},
     {"split_zero_fills", Step::tiles, Step::gpu, optimised, {arrays_placed}, {},
-     [](Kernel k, Context c) { return passes::split_zero_fills(std::move(k), c.arrays); }},
-    {"product_loops", Step::tiles, Step::gpu, optimised, {arrays_placed, sums_marked}, {}, with_main_loops},
+     [](Kernel k, Context c) { return passes::split_zero_fills(std::move(k), c.arrays); }, nullptr, {tiles_placed}},
+    {"product_loops", Step::tiles, Step::gpu, optimised, {arrays_placed, sums_marked}, {}, with_main_loops, nullptr, {tiles_placed}},
     {"place_tiles", Step::tiles, Step::gpu, always, {arrays_placed}, {tiles_placed},
      [](Kernel k, Context c) { return passes::place_tiles(std::move(k), c.target); }},
     {"reuse_registers", Step::tiles, Step::gpu, always, {tiles_placed}, {},
@@ -109,34 +109,34 @@ constexpr Step steps[] = {
        return passes::stage_loads(std::move(k), facts);
      }},
     {"spread_tiles", Step::tiles, Step::gpu, always, {tiles_placed, loads_staged}, {tiles_spread},
-     [](Kernel k, Context c) { return passes::spread_tiles(std::move(k), c.target); }},
+     [](Kernel k, Context c) { return passes::spread_tiles(std::move(k), c.target); }, nullptr, {synchronised}},
     {"insert_barriers", Step::tiles, Step::gpu, not_in_trials, {tiles_placed, loads_staged, tiles_spread},
      {synchronised},
-     [](Kernel k, Context c) { return passes::insert_barriers(std::move(k), passes::shares_memory(c.arrays)); }},
+     [](Kernel k, Context c) { return passes::insert_barriers(std::move(k), passes::shares_memory(c.arrays)); }, nullptr, {loops_pipelined}},
     {"multiply_ahead", Step::tiles, Step::gpu, always, {loads_staged}, {},
-     [](Kernel k, Context c) { return passes::multiply_ahead(std::move(k), c.target); }},
+     [](Kernel k, Context c) { return passes::multiply_ahead(std::move(k), c.target); }, nullptr, {loops_pipelined}},
     {"pipeline_loops", Step::tiles, Step::gpu, always, {loads_staged}, {loops_pipelined},
-     [](Kernel k, Context) { return passes::pipeline_loops(std::move(k)); }},
+     [](Kernel k, Context) { return passes::pipeline_loops(std::move(k)); }, nullptr, {memory_planned}},
     {"load_in_units", Step::tiles, Step::gpu, always, {tiles_placed, loops_pipelined}, {},
      [](Kernel k, Context c) { return passes::load_in_units(std::move(k), c.arrays); }},
     {"fetch_ahead", Step::tiles, Step::gpu, optimised, {synchronised, loops_pipelined}, {},
      [](Kernel k, Context c) { return passes::fetch_ahead(std::move(k), c.target, c.arrays); }},
     {"assign_roles", Step::tiles, Step::gpu, always, {synchronised, loops_pipelined}, {roles_assigned},
-     [](Kernel k, Context c) { return passes::assign_roles(std::move(k), c.target, c.arrays); }},
+     [](Kernel k, Context c) { return passes::assign_roles(std::move(k), c.target, c.arrays); }, nullptr, {memory_planned}},
     {"number_blocks", Step::tiles, Step::gpu, always, {roles_assigned}, {},
      [](Kernel k, Context) { return passes::number_blocks(std::move(k)); }},
     {"share_steps", Step::tiles, Step::gpu, always, {roles_assigned}, {},
      [](Kernel k, Context c) { return passes::share_steps(std::move(k), c.target, c.choices.step_parts); },
-     [](const PlanChoices &c) { return c.step_parts > 1; }},
+     [](const PlanChoices &c) { return c.step_parts > 1; }, {memory_planned}},
     {"form_teams", Step::tiles, Step::gpu, always, {roles_assigned}, {},
      [](Kernel k, Context c) { return passes::form_teams(std::move(k), c.target); },
-     [](const PlanChoices &c) { return c.in_rounds; }},
+     [](const PlanChoices &c) { return c.in_rounds; }, {memory_planned}},
     {"take_turns", Step::tiles, Step::gpu, always, {roles_assigned}, {},
      [](Kernel k, Context) { return passes::take_turns(std::move(k)); }},
     {"overlap_products", Step::tiles, Step::gpu, always, {roles_assigned}, {},
      [](Kernel k, Context) { return passes::overlap_products(std::move(k)); }},
     {"form_clusters", Step::tiles, Step::gpu, always, {roles_assigned}, {},
-     [](Kernel k, Context c) { return passes::form_clusters(std::move(k), c.target, c.choices.paired); }},
+     [](Kernel k, Context c) { return passes::form_clusters(std::move(k), c.target, c.choices.paired); }, nullptr, {memory_planned}},
     {"plan_tile_memory", Step::tiles | Step::scheduled, Step::gpu, always, {arrays_placed}, {memory_planned},
      plan_tile_memory},
 };
@@ -152,15 +152,22 @@ std::size_t position(std::string_view name) {
   return static_cast<std::size_t>(step - std::begin(steps));
 }
 
-void check_requirements(const Step &step, const Kernel &kernel) {
-  const ir::Properties missing = step.requirements.without(kernel.properties);
-  if (missing.empty()) return;
+std::string names_of(ir::Properties properties) {
   std::string names;
   for (int bit = 0; bit <= static_cast<int>(memory_planned); ++bit)
-    if (const auto property = static_cast<ir::Property>(bit); missing.has(property))
+    if (const auto property = static_cast<ir::Property>(bit); properties.has(property))
       names += fmt::format("{}{}", names.empty() ? "" : ", ", ir::name(property));
-  throw InternalError(fmt::format("kernel '{}': step {} requires {}, which no step before it has established",
-                                  kernel.name, step.name, names));
+  return names;
+}
+
+void check_order(const Step &step, const Kernel &kernel) {
+  if (const ir::Properties missing = step.requirements.without(kernel.properties); !missing.empty())
+    throw InternalError(fmt::format("kernel '{}': step {} requires {}, which no step before it has established",
+                                    kernel.name, step.name, names_of(missing)));
+  const ir::Properties others = step.precedes.without(kernel.properties), early = step.precedes.without(others);
+  if (!early.empty())
+    throw InternalError(fmt::format("kernel '{}': step {} precedes {}, which a step before it has established",
+                                    kernel.name, step.name, names_of(early)));
 }
 
 // If the IR is verified, so is the synchronisation of a block's threads.
@@ -193,7 +200,7 @@ Kernel run_steps(Kernel kernel, Context context, std::string_view first, std::st
   for (std::size_t i = position(first); i < end; ++i) {
     const Step &step = steps[i];
     if (!step.applies(kernel, context)) continue;
-    check_requirements(step, kernel);
+    check_order(step, kernel);
     const ir::Properties before = kernel.properties;
     kernel = step.run(std::move(kernel), context);
     kernel.properties = before.with(step.establishes);

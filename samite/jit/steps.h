@@ -1,10 +1,11 @@
 // The steps from a lowered kernel to the kernel that is emitted: one table for kernels of threads, of tiles and of
 // schedules, on the CPU and on GPUs.
 //
-// A row has the step's kinds of kernels, the properties that it requires and establishes (ir/properties.h), and its
-// function. Running a step records on the kernel what it establishes. Unmet requirements are an InternalError. If the
-// library verifies its IR, it checks the form of the kernel and all recorded properties after each step. SAMITE_DUMP
-// writes the kernel after each step (base/dump.h).
+// A row has the step's kinds of kernels, the properties that it requires, those that must not be established yet, those
+// that it establishes (ir/properties.h), and its function. So a step's place in the table is stated there and nowhere
+// else. Running a step records on the kernel what it establishes. A step that runs too early or too late is an
+// InternalError. If the library verifies its IR, it checks the form of the kernel and all recorded properties after
+// each step. SAMITE_DUMP writes the kernel after each step (base/dump.h).
 //
 // Some steps try plans: they run a part of the same table on a copy of the kernel, to see whether shared memory
 // suffices. A trial skips steps that change no memory, and neither verifies nor dumps. Trials are counted for the
@@ -57,6 +58,7 @@ struct Step {
   ir::Properties requirements, establishes;
   ir::Kernel (*run)(ir::Kernel, const PlanContext &);
   bool (*chosen)(const PlanChoices &) = nullptr;  // only for launches that choose it
+  ir::Properties precedes = {};                   // which later steps establish
 
   bool applies(const ir::Kernel &kernel, const PlanContext &context) const;
 };

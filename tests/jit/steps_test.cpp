@@ -8,7 +8,11 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <fstream>
 #include <set>
+#include <sstream>
+#include <string>
 
 namespace samite::jit {
 namespace {
@@ -32,6 +36,8 @@ TEST(Steps, RequireWhatStepsBeforeThemEstablish) {
           if (debug && step.when == Step::When::optimised) continue;
           EXPECT_TRUE(established.has_all(step.requirements))
               << step.name << " for kind " << int{kind} << " on target " << int{target};
+          EXPECT_EQ(step.precedes.without(established), step.precedes)
+              << step.name << " for kind " << int{kind} << " on target " << int{target};
           established = established.with(step.establishes);
         }
       }
@@ -54,6 +60,30 @@ TEST(Steps, WithoutTheirRequirementsAreInternalErrors) {
   const std::string message =
       message_of<InternalError>([] { run_steps(block(), for_gpu(), "insert_barriers", "pipeline_loops"); });
   EXPECT_THAT(message, HasSubstr("step insert_barriers requires tiles_placed, loads_staged, tiles_spread"));
+}
+
+TEST(Steps, ThatComeTooLateAreInternalErrors) {
+  const ir::Kernel placed = run_steps(block(), for_gpu(), "plain_thread_loops", "place_tiles");
+  const std::string message =
+      message_of<InternalError>([&] { run_steps(placed, for_gpu(), "product_loops", "place_tiles"); });
+  EXPECT_THAT(message, HasSubstr("step product_loops precedes tiles_placed, which a step before it has established"));
+}
+
+// Prose about the order is not checked, and drifts from the table.
+TEST(Steps, StateTheirOrderInTheTableAlone) {
+  namespace fs = std::filesystem;
+  std::set<std::string> names;
+  for (const Step &step : plan_steps()) names.insert(std::string(step.name) + ".h");
+  int found = 0;
+  for (const auto &entry : fs::recursive_directory_iterator(fs::path(SAMITE_SOURCE_DIR) / "samite/passes")) {
+    if (!names.contains(entry.path().filename().string())) continue;
+    ++found;
+    std::stringstream text;
+    text << std::ifstream(entry.path()).rdbuf();
+    for (const char *words : {"Runs after", "Runs before", "runs after", "runs before"})
+      EXPECT_EQ(text.str().find(words), std::string::npos) << entry.path() << ": " << words;
+  }
+  EXPECT_GT(found, 20);
 }
 
 TEST(Steps, TrialsNeedNoBarriers) {

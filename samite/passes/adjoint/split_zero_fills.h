@@ -10,8 +10,8 @@
 // cannot prove that they differ. With 32 elements in each thread, that is half of the adjoint of a network's layer.
 //
 // Applies only to plain exchanges, if the loop does not access the array otherwise, and if no other array of the loop
-// may share memory with it. Runs before place_tiles: another thread may clear an element than has loaded it, and
-// barriers come later. A pure function of a lowered kernel.
+// may share memory with it. Another thread may clear an element than has loaded it: the barrier between the loops is
+// inserted with all others. A pure function of a lowered kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -21,7 +21,7 @@
 //   - No operation on whole tiles has barriers of its own, as reductions do unless each warp holds whole rows.
 //   - Nothing is in the workspace, which is divided among the threads of a block.
 //
-// Runs before shared memory is planned. A pure function of a lowered kernel.
+// A pure function of a lowered kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"

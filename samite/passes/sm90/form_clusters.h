@@ -14,7 +14,7 @@
 // The number of blocks in that dimension must be a multiple of the cluster's size. The launcher says in which
 // dimensions it is.
 //
-// Runs after assign_roles. A pure function of a lowered kernel.
+// A pure function of a lowered kernel whose threads may have roles (passes/sm90/assign_roles.h).
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -12,7 +12,7 @@
 // The kernel must have roles, with 128 consumer threads and one main loop, which may be inside branches and loops, and
 // enough shared memory for each team's own tiles. The launch must have several waves of blocks, as the launcher says.
 //
-// Runs after assign_roles. A pure function of a lowered kernel.
+// A pure function of a lowered kernel whose threads may have roles (passes/sm90/assign_roles.h).
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -11,7 +11,7 @@
 // at zero. No store, print or check precedes it. The sums are added in another order than in one loop, but in the same
 // order in every launch with the same number of parts.
 //
-// Runs after assign_roles. A pure function of a lowered kernel.
+// A pure function of a lowered kernel whose threads may have roles (passes/sm90/assign_roles.h).
 #pragma once
 
 #include "samite/ir/kernel.h"

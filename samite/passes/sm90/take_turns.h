@@ -8,7 +8,7 @@
 // loop, and gives it on exit. With more products the tensor cores stay busy without turns: attention's gradients, heads
 // of 128, take 1.1 to 1.2 times as long with them on an H100.
 //
-// Runs after assign_roles. A pure function of a lowered kernel.
+// A pure function of a lowered kernel whose threads may have roles (passes/sm90/assign_roles.h).
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -6,8 +6,8 @@
 //
 //   for.block %0: i32 in %3 .. %4 step 1 march 5 {
 //
-// Runs on a GPU, for launches whose arrays outgrow its caches, before neighbours are put side by side: the results of
-// such a kernel need not stay in caches. A pure function.
+// On a GPU, for launches whose arrays outgrow its caches. Neighbours that a thread then runs side by side stream their
+// results, which need not stay in caches. A pure function.
 #pragma once
 
 #include "samite/ir/kernel.h"

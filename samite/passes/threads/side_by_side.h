@@ -20,7 +20,7 @@
 //     }
 //   }
 //
-// Runs after sum_over_launch, whose sums stay separate. A pure function.
+// The sums of sum_over_launch stay separate. A pure function.
 #pragma once
 
 #include "samite/ir/kernel.h"

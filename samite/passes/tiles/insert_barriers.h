@@ -13,8 +13,7 @@
 //   - Before the first statement that needs copies in flight, and at the end of their block (`commit_copies`,
 //     `wait_for_copies 0`, `barrier`).
 //
-// A loop that prefetches has its own barriers between iterations (passes/tiles/pipeline_loops.h). Runs after
-// place_tiles, stage_loads and spread_tiles.
+// A loop that prefetches has its own barriers between iterations (passes/tiles/pipeline_loops.h).
 #pragma once
 
 #include "samite/passes/analysis/block_hazards.h"

@@ -13,7 +13,7 @@
 // stays unchanged, too (passes/sm90/product_loops.h).
 //
 // It is the last pass that realises main loops: the others lose their declaration, and pipeline_loops writes them out.
-// Runs after insert_barriers. A pure function of a lowered kernel.
+// A pure function of a lowered kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -13,7 +13,7 @@
 // a constant distance apart form a stream (`LoadStream`): as long as all windows are inside of their arrays, a turn
 // takes the next window of each; at the edges it checks each window.
 //
-// Runs after insert_barriers, before shared memory is planned. A pure function of a lowered kernel.
+// A pure function of a lowered kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -9,7 +9,7 @@
 // Both tiles have the same layout and type, and are allocated in the block that has the loop. In the loop each touches
 // only its own element, and no load of the first tile follows a store to the second.
 //
-// Runs after place_tiles. A pure function of a lowered kernel.
+// A pure function of a lowered kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"

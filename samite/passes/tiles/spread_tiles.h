@@ -12,7 +12,7 @@
 // the registers that it needs beside its tiles. The pass writes the number of blocks into the kernel
 // (`resident_blocks`). It does not do that for kernels with products, which need the registers.
 //
-// Runs after place_tiles and stage_loads. A pure function of a lowered kernel.
+// A pure function of a lowered kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -2,8 +2,7 @@
 // from arrays that share no memory with what the loop writes, and the statements that these loads need. Each prefetched
 // tile gets one buffer for each stage.
 //
-// The pass writes `ahead` of each loop and `stages` of each such tile. Runs after place_tiles. A pure function of a
-// lowered kernel.
+// The pass writes `ahead` of each loop and `stages` of each such tile. A pure function of a lowered kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"
