@@ -34,8 +34,10 @@ class Compiles {
  public:
   explicit Compiles(const Making &making) : making_(making) {}
 
-  void add(ir::Kernel kernel, Variant &variant) {
-    tasks_.emplace_back([this, kernel = std::move(kernel), &variant] { compile_kernel(kernel, variant, making_); });
+  void add(ir::Kernel kernel, Variant &variant, std::optional<ir::Kernel> planned = std::nullopt) {
+    tasks_.emplace_back([this, kernel = std::move(kernel), &variant, planned = std::move(planned)]() mutable {
+      compile_kernel(kernel, variant, making_, std::move(planned));
+    });
   }
   // A kernel to run before or after a launch's kernel, with the same arguments. Null if it is empty.
   std::shared_ptr<Variant> add_beside(const Variant &gather, ir::Kernel kernel,
@@ -107,10 +109,15 @@ void add_factor_copies(const std::vector<passes::FactorCopy> &factors, const ir:
   }
 }
 
-// The copies of factors with which the blocks of clusters share the steps of a kernel's loop, in the key's number of
-// parts. Empty if they do not share them.
-std::optional<std::vector<passes::FactorCopy>> copies_for_shared_steps(const ir::Kernel &kernel, const VariantKey &key,
-                                                                       int &trials) {
+// A kernel whose loop's steps are shared by the blocks of clusters, with all its steps planned, and the copies of
+// factors that it reads.
+struct SharedSteps {
+  std::vector<passes::FactorCopy> factors;
+  ir::Kernel planned;
+};
+
+// In the key's number of parts. Empty if blocks do not share the steps of the kernel's loop.
+std::optional<SharedSteps> with_shared_steps(const ir::Kernel &kernel, const VariantKey &key, int &trials) {
   if (key.shape.step_parts == 1 || (key.deterministic && order_shows(kernel))) return std::nullopt;
   Variant trial;
   trial.key = key;
@@ -118,14 +125,15 @@ std::optional<std::vector<passes::FactorCopy>> copies_for_shared_steps(const ir:
   std::vector<passes::FactorCopy> factors = factor_copies(kernels, trial);
   add_factor_copies(factors, kernel, trial);
   trial.parameters = kernel.parameters;
-  const ir::Kernel planned =
-      plan(lower(passes::with_copies(kernel, factors), trial), {Target::of(key.cuda).architecture(),
-                                                                emit_options(trial).arrays,
-                                                                {.step_parts = key.shape.step_parts},
-                                                                /*trial=*/false,
-                                                                &trial.report.trials});
-  trials += trial.report.trials + 1;
-  return planned.grid.step_parts != 0 ? std::optional(std::move(factors)) : std::nullopt;
+  ir::Kernel planned = plan(lower(passes::with_copies(kernel, factors), trial), {Target::of(key.cuda).architecture(),
+                                                                                 emit_options(trial).arrays,
+                                                                                 {.step_parts = key.shape.step_parts},
+                                                                                 /*trial=*/false,
+                                                                                 &trial.report.trials});
+  trials += trial.report.trials;
+  if (planned.grid.step_parts != 0) return SharedSteps{std::move(factors), std::move(planned)};
+  ++trials;
+  return std::nullopt;
 }
 
 // A kernel in structured form; for a gathered adjoint, also what runs in its place, and the kernel that zeroes.
@@ -188,9 +196,11 @@ std::shared_ptr<const Variant> make_variant(KernelDefinition &definition, const 
   }
   const passes::SplitSums *split = nullptr;
   std::vector<passes::FactorCopy> factors;
-  if (auto copies = copies_for_shared_steps(*kernel, key, variant->report.trials)) {
+  std::optional<ir::Kernel> planned;
+  if (auto shared = with_shared_steps(*kernel, key, variant->report.trials)) {
     variant->gpu.step_parts = key.shape.step_parts;
-    factors = std::move(*copies);
+    factors = std::move(shared->factors);
+    if (!key.debug) planned = std::move(shared->planned);
   } else {
     if (key.shape.sum_parts > 1) {
       split = &definition.split_sums(key.shape.sum_parts).value();
@@ -207,7 +217,7 @@ std::shared_ptr<const Variant> make_variant(KernelDefinition &definition, const 
   variant->arrays.makes_copies = !variant->arrays.copies.empty() || !variant->arrays.sums.empty() || !factors.empty();
 
   Compiles compiles(making);
-  compiles.add(passes::with_copies(*kernel, factors), *variant);
+  compiles.add(passes::with_copies(*kernel, factors), *variant, std::move(planned));
   if (run) {
     std::shared_ptr<Variant> next = compiles.add_beside(*variant, *adjoint.clear);
     for (const ir::Kernel &further : std::views::reverse(run->further)) {

@@ -284,7 +284,18 @@ void note_recorded(const codegen::EmittedSource &emitted, const std::string &nam
       {&variant, architecture, std::move(part), is_plain && !emitted.uses_channel && variant.summed.empty()});
 }
 
-void compile_for_cuda(const ir::Kernel &lowered, Variant &variant, const Making &making) {
+PlanChoices plan_choices(const Variant &variant, const codegen::CudaForm &form) {
+  return {.debug = variant.key.debug,
+          .instances_per_thread = form.instances_per_thread,
+          .outgrows_caches = variant.key.shape.outgrows_caches && !form.grid_stride,
+          .in_rounds = variant.key.shape.in_rounds && !variant.execution.one_thread,
+          .paired = variant.execution.one_thread ? 0 : variant.key.shape.paired,
+          .step_parts = variant.gpu.step_parts};
+}
+
+// `known`: the planned kernel; empty if `lowered` is still to be planned.
+void compile_for_cuda(const ir::Kernel &lowered, std::optional<ir::Kernel> known, Variant &variant,
+                      const Making &making) {
   Clock::time_point start = Clock::now();
   codegen::EmitOptions options = emit_options(variant);
   options.cuda.grid_stride = variant.key.shape.grid_stride || variant.execution.one_thread;
@@ -295,14 +306,10 @@ void compile_for_cuda(const ir::Kernel &lowered, Variant &variant, const Making 
   if (by_threads)
     options.cuda.instances_per_thread =
         std::min(variant.key.shape.neighbours, passes::worthwhile_instances_per_thread(lowered));
-  const PlanChoices choices{.debug = variant.key.debug,
-                            .instances_per_thread = options.cuda.instances_per_thread,
-                            .outgrows_caches = variant.key.shape.outgrows_caches && !options.cuda.grid_stride,
-                            .in_rounds = variant.key.shape.in_rounds && !variant.execution.one_thread,
-                            .paired = variant.execution.one_thread ? 0 : variant.key.shape.paired,
-                            .step_parts = variant.gpu.step_parts};
-  const ir::Kernel planned = plan(lowered, {Target::of(variant.key.cuda).architecture(), options.arrays, choices,
-                                            /*trial=*/false, &variant.report.trials});
+  const ir::Kernel planned =
+      known ? *std::move(known)
+            : plan(lowered, {Target::of(variant.key.cuda).architecture(), options.arrays,
+                             plan_choices(variant, options.cuda), /*trial=*/false, &variant.report.trials});
   options.cuda.march = passes::marched(planned);
   variant.gpu.products = passes::ways_of_products(planned);
   if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
@@ -422,7 +429,8 @@ std::vector<ir::Parameter> without_launch_arrays(const std::vector<ir::Parameter
   return {parameters.begin(), parameters.end() - static_cast<std::ptrdiff_t>(own)};
 }
 
-void compile_kernel(const ir::Kernel &kernel, Variant &variant, const Making &making) {
+void compile_kernel(const ir::Kernel &kernel, Variant &variant, const Making &making,
+                    std::optional<ir::Kernel> planned) {
   variant.name = kernel.name;
   variant.parameters = without_launch_arrays(kernel.parameters, variant);
   variant.layout = codegen::argument_layout(kernel.parameters);
@@ -438,12 +446,12 @@ void compile_kernel(const ir::Kernel &kernel, Variant &variant, const Making &ma
   if (kernel.body.empty()) return;  // nothing to compile, nothing to run
 
   Clock::time_point start = Clock::now();
-  ir::Kernel lowered = lower(kernel, variant);
+  const ir::Kernel lowered = planned ? kernel : lower(kernel, variant);
   variant.report.times.lower = milliseconds_since(start);
 
   const std::size_t before = peak_memory();
   if (Target::of(variant.key.cuda).is_gpu())
-    compile_for_cuda(lowered, variant, making);
+    compile_for_cuda(lowered, std::move(planned), variant, making);
   else
     compile_for_cpu(lowered, variant, making);
   variant.report.peak_compiler_bytes = peak_memory() - before;

@@ -7,6 +7,7 @@
 
 #include <exception>
 #include <mutex>
+#include <optional>
 
 namespace samite::jit {
 
@@ -59,7 +60,9 @@ ir::Kernel lower(const ir::Kernel &kernel, Variant &variant);
 // A kernel's parameters without the launch's own arrays, which are the last ones.
 std::vector<ir::Parameter> without_launch_arrays(const std::vector<ir::Parameter> &parameters, const Variant &variant);
 
-// Into a variant with its key set. UserError or DeviceError if one of the steps refuses.
-void compile_kernel(const ir::Kernel &kernel, Variant &variant, const Making &making);
+// Into a variant with its key set. `planned`: the kernel after all steps for the variant's GPU, if a trial of the same
+// plan has made it. UserError or DeviceError if one of the steps refuses.
+void compile_kernel(const ir::Kernel &kernel, Variant &variant, const Making &making,
+                    std::optional<ir::Kernel> planned = std::nullopt);
 
 }  // namespace samite::jit

@@ -156,6 +156,7 @@ TEST_P(CudaSplitSums, ByTheBlocksOfACluster) {
   Launch launch = record(m);
   EXPECT_EQ(parts(launch), expected);
   EXPECT_EQ(launch.variant().gpu.form.step_parts, expected);
+  EXPECT_LE(launch.variant().report.trials, 1) << "the plan that shows whether blocks share the steps is emitted";
   launch.launch();
   product.launch(m.tiles, m.a, m.b, m.c);
   if (fake()) {
@@ -289,6 +290,7 @@ TEST_P(CudaSplitSums, OfFactorsThatAreCopiedForClusters) {
   const auto variant = product.definition()->variant(key);
   EXPECT_EQ(variant->parts(), key.shape.step_parts);
   EXPECT_EQ(variant->arrays.factor_copies.size(), 2u);
+  EXPECT_LE(variant->report.trials, 2) << "one of them for the copies";
   EXPECT_FALSE(variant->first);
   ASSERT_EQ(variant->gpu.tensor_maps.size(), 2u);
   for (const passes::TensorMapNeeded &map : variant->gpu.tensor_maps) EXPECT_GE(map.array, 3u) << "the copies";
