@@ -57,7 +57,7 @@ struct CudaForm {
   // If each instance is a block: its exact number of threads, from the kernel; else 0.
   int tile_threads = 0;
   // For such kernels with roles: so many rows of threads along y are consumer teams, and one more row produces
-  // (ir::Kernel::teams). 0: a block has one dimension.
+  // (ir::Roles::teams). 0: a block has one dimension.
   int teams = 0;
   // For a tile kernel in the grid-stride form: a persistent kernel, with one block on each multiprocessor, which runs
   // one index of the launch after another.
@@ -65,7 +65,7 @@ struct CudaForm {
   // For a persistent kernel: so many consecutive blocks along x are a cluster. 0: no clusters.
   int cluster_blocks = 0;
   // For a tile kernel in the exact form: so many consecutive blocks along x are a cluster that runs one index
-  // (ir::Kernel::step_parts). 0: one block runs it.
+  // (ir::Grid::step_parts). 0: one block runs it.
   int step_parts = 0;
   // For a tile kernel in the exact form: the grid has an axis for each of the launch's two or three dimensions, the
   // last one along x. A block then computes its indices without a division.

@@ -196,7 +196,7 @@ inline constexpr int tile_axis(std::int32_t attribute, int dimension) { return a
 // `Load` reads the current element. In an adjoint, `load_afterwards` in `attribute` reads the value after the forward
 // run, not before it. The two differ if the kernel writes to the array.
 //
-// `load_by_warp`, in a loop that the threads of a warp run together (`For::by_warp`): all of them load the same
+// `load_by_warp`, in a loop that the threads of a warp run together (`LoopThreads::by_warp`): all of them load the same
 // element, so that one of them loads it for all. The higher bits belong to `ir/load_ahead.h`.
 inline constexpr std::int32_t load_afterwards = 1, load_by_warp = 2;
 

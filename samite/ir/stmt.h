@@ -112,7 +112,7 @@ struct Allocate {
   Layout layout = {};
   int stages = 1;
   std::optional<std::int64_t> offset = {};
-  std::int64_t team_bytes = 0;  // from the memory of one team to that of the next; 0: shared (Kernel::teams)
+  std::int64_t team_bytes = 0;  // from the memory of one team to that of the next; 0: shared (Roles::teams)
   std::optional<Buffer> buffer = {};
   std::optional<Value> units = {};
 
@@ -165,7 +165,7 @@ struct TileLoad {
   bool in_units = false;
 };
 
-// The threads that run a statement: all of a block, or those with one role (Kernel::producers).
+// The threads that run a statement: all of a block, or those with one role (Roles::producers).
 enum class ThreadRole : std::uint8_t { all, producers, consumers };
 
 // A factor of a main loop: windows of an array, which copies load into a ring with a buffer for each stage. The first

@@ -33,9 +33,9 @@ struct ReportedProduct {
   std::vector<std::string> copied{};
 };
 
-// What a kernel takes on CUDA; zeros elsewhere.
+// The resources that a kernel takes on CUDA; zeros elsewhere.
 struct ReportedResources {
-  // Of each thread: registers, spilled bytes, and bytes of its stack frame.
+  // A thread's registers, spilled bytes, and bytes of its stack frame.
   int registers;
   std::size_t spill_store_bytes, spill_load_bytes, local_bytes;
   std::size_t shared_bytes;  // of each block: static memory of the image, and the plan for its tiles

@@ -100,10 +100,10 @@ struct StepTimes {
 using Entry = void(const void *arguments, const long long *begin, const long long *end, codegen::Failure *failure,
                    codegen::Workspace *workspace);
 
-// Of an adjoint or a tangent; parameters by number.
+// The parameters of an adjoint or a tangent, by number.
 struct DerivativeParameters {
   std::vector<std::uint32_t> gradient_of;  // by gradient parameter, its primal
-  // Of an adjoint: primal arrays whose elements it reads, those that it reads as left by the forward launch, and those
+  // For an adjoint: primal arrays whose elements it reads, those that it reads as left by the forward launch, and those
   // that the user's adjoints write.
   std::vector<std::uint32_t> values_read, values_after, written;
 };
@@ -154,7 +154,7 @@ struct Execution {
   bool uses_workspace = false;
 };
 
-// What the making of a variant took.
+// The cost of making a variant.
 struct MakingReport {
   StepTimes times;
   int trials = 0;                       // of plans, before the one that is emitted (jit/steps.h)

@@ -61,7 +61,7 @@ struct HostSource {
   std::string variant = {}, facts = {};
 };
 
-// Of the steps; 0 for skipped ones.
+// The times of the steps; 0 for skipped ones.
 struct CompileTimes {
   // objects_ms is the time until the last object is available; frontend_ms and backend_ms are the kernel's own.
   double total_ms = 0, open_ms = 0, prelude_ms = 0, objects_ms = 0, frontend_ms = 0, backend_ms = 0, link_ms = 0,

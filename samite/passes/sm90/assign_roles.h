@@ -2,7 +2,7 @@
 // other threads do the rest (the consumers), so that consumer warps never wait to refill a buffer (compute capability
 // 9.0).
 //
-// The producer's threads come after the block's own. They run `Kernel::producing`: the code that finds the main loop's
+// The producer's threads come after the block's own. They run `Roles::producing`: the code that finds the main loop's
 // windows, and its copies. The consumers run the body. Its products wait for the copies, and its barriers count the
 // consumers alone.
 //

@@ -38,7 +38,7 @@ struct PlacedTile {
   bool sized_at_launch = false;
   std::optional<ir::Value> size = {}, units = {};  // ir::Allocate's
   std::int64_t read_behind = 0;                    // bytes after these that are read, but meaningless
-  bool of_team = false;                            // each team has one (ir::Kernel::teams)
+  bool of_team = false;                            // each team has one (ir::Roles::teams)
 };
 
 struct TileMemoryPlan {
@@ -64,7 +64,7 @@ struct TileMemoryPlan {
   std::string too_large(std::int64_t most, std::string_view what = "tile") const;
 };
 
-// The two barriers of each stage. After them teams pass on the ring's position, in 8 bytes (ir::Kernel::teams).
+// The two barriers of each stage. After them teams pass on the ring's position, in 8 bytes (ir::Roles::teams).
 constexpr std::int64_t bytes_of_barriers(std::int64_t stages) { return stages * 16; }
 
 // The bytes by which it exceeds what a block has, besides the device functions' own memory; 0 or less: it fits.
