@@ -138,12 +138,12 @@ struct Size {
 }
 
 // With the folds of the storage, by the schedule or given.
-Size size_of_region(Lowering &lowering, std::uint32_t f, const Region &region,
-                    const std::map<int, std::int64_t> &folds, Storage &storage) {
+Size size_of_region(Lowering &lowering, std::uint32_t f, const Region &region, const std::map<int, std::int64_t> &folds,
+                    Storage &storage) {
   const FunctionSchedule &schedule = lowering.schedules[f];
   const bool at_launch = of_block(lowering, f);
-  const bool must_be_known = lowering.gpu || lowering.open.threads || lowering.open.lanes ||
-                             schedule.space == MemorySpace::registers;
+  const bool must_be_known =
+      lowering.gpu || lowering.open.threads || lowering.open.lanes || schedule.space == MemorySpace::registers;
   Size size;
   for (std::size_t d = 0; d < region.size(); ++d) {
     auto most = at_most(region[d].extent, lowering.symbols.range());
@@ -206,11 +206,10 @@ Placement placed_in_thread(Lowering &lowering, std::uint32_t f, Placement place,
   const bool kept = !lane && keeps_across(lowering, f);
   if (kept && lowering.gpu) return {MemorySpace::thread, place.elements, threads.outside};
   if (kept && threads.sized_at_launch)
-    throw UserError(
-        lowering.schedules[f].compute.where,
-        fmt::format("'{}' is kept by each thread of loops that are dealt out between as many threads as a "
-                    "launch says, while the block fills shared memory; compute it outside of these loops",
-                    lowering.function(f).name));
+    throw UserError(lowering.schedules[f].compute.where,
+                    fmt::format("'{}' is kept by each thread of loops that are dealt out between as many threads as a "
+                                "launch says, while the block fills shared memory; compute it outside of these loops",
+                                lowering.function(f).name));
   if (kept) {
     storage.by_thread = true;
     for (const std::int64_t cap : threads.caps) place.elements *= cap;

@@ -57,9 +57,8 @@ bool ElementGroup::takes(const Stmt &stmt) const {
   const bool writes = writes_ || array_written(stmt);
   if (accesses_.empty() || !writes) return true;
   if (is_gather(access_indices(stmt))) return false;
-  return std::ranges::all_of(accesses_, [&](const Stmt *other) {
-    return std::ranges::equal(access_indices(*other), access_indices(stmt));
-  });
+  return std::ranges::all_of(
+      accesses_, [&](const Stmt *other) { return std::ranges::equal(access_indices(*other), access_indices(stmt)); });
 }
 
 void ElementGroup::add(const Stmt &stmt) {
@@ -86,8 +85,8 @@ bool ElementGroup::adds_by_index() const {
 bool ElementGroup::with_coordinates(const TileMemories &memories) const {
   return std::ranges::any_of(statements_, [&](const Stmt *stmt) {
     bool of_operand = false;
-    for_each_operand(
-        *stmt, [&](const Value &value) { of_operand = of_operand || is_made_of_coordinates(value, memories); });
+    for_each_operand(*stmt,
+                     [&](const Value &value) { of_operand = of_operand || is_made_of_coordinates(value, memories); });
     if (of_operand) return true;
     auto *let = stmt->as<Let>();
     if (let && let->value.op == Op::Broadcast) return let->value.operands[0].type().is_tile();

@@ -19,8 +19,8 @@
 //   - in blocks that store less than a quarter of what they load: those that mostly load keep memory busy by themselves
 //     (sums of rows of 8,192 floats reach 4.5 TB/s, and 4.1 with prefetches).
 //
-// It covers loads of tiles, which load_in_units has marked, and element loops that load a tile, for rows that begin with
-// units of 16 bytes and have at least 512 bytes. A pure function of a planned tile kernel.
+// It covers loads of tiles, which load_in_units has marked, and element loops that load a tile, for rows that begin
+// with units of 16 bytes and have at least 512 bytes. A pure function of a planned tile kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"
