@@ -45,6 +45,19 @@ TEST(FetchAhead, TheWindowOfALaterBlockWithinTheLaunch) {
   EXPECT_THAT(text, HasSubstr(", 0]: tile<f32, 1, 2048>"));
 }
 
+// A part of a vector has one index, and is one row.
+TEST(FetchAhead, OfAVector) {
+  const std::string text =
+      "kernel @k(@x: array<const i32, 1>, @y: array<i32, 1>) blocks 1 of 256 { %0: i32 = thread_index 0 "
+      "%1: i32 = mul %0, 4096 %2: tile<i32, 4096> = load @x[%1] %3: tile<i32, 4096> = scan_add 0, %2 "
+      "store @y[%1] = %3 }";
+  const Kernel plan = jit::plan(lower_threads(lower_tiles(parse_kernel(text), gpu_architecture(90))),
+                                {gpu_architecture(90), dense, {}});
+  verify(plan, Form::lowered, "plan");
+  ASSERT_THAT(test::all<Prefetch>(plan), SizeIs(1));
+  EXPECT_THAT(to_string(plan), testing::ContainsRegex("prefetch @x\\[%[0-9]+\\]: tile<i32, 4096>"));
+}
+
 // A launch may have fewer blocks than the array has rows, and so few that all of them begin at once.
 TEST(FetchAhead, NotBehindTheLaunchsEnd) {
   const Kernel plan = fetched(softmax_of("@x[%0, 0]"));

@@ -130,7 +130,9 @@ class Fetcher {
       else if (!(moving == Affine(0)))
         return std::nullopt;
     }
-    return in_rows ? std::optional(Type(load.type.element(), TileShape{count / columns, columns})) : std::nullopt;
+    if (!in_rows) return std::nullopt;
+    const bool is_vector = load.operands.size() == 1;
+    return Type(load.type.element(), is_vector ? TileShape{columns} : TileShape{count / columns, columns});
   }
 
   void add(Window window, const For *loop) {
