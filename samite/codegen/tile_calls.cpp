@@ -137,8 +137,11 @@ void TileCalls::call(const TileCall &call) {
                               (call.attribute & solve_upper) != 0, (call.attribute & solve_transposed) != 0, threads_));
       break;
     case Typing::Order:
-      write_heavy(
-          fmt::format("tile_sort_order<{}, {}{}>", rows(from), (call.attribute & sort_descending) != 0, threads_));
+      if (sorts_by_counting({call.op, call.result.type, {}, 0, call.attribute}))
+        write_heavy(fmt::format("tile_counted_order<{}, {}{}>", rows(from), sort_bits(call.attribute), threads_));
+      else
+        write_heavy(
+            fmt::format("tile_sort_order<{}, {}{}>", rows(from), (call.attribute & sort_descending) != 0, threads_));
       break;
     case Typing::Put:
       write_heavy(fmt::format("{}<{}, {}{}>", call.attribute & put_in_order ? "tile_put_add_in_order" : "tile_put_add",

@@ -183,11 +183,13 @@ inline constexpr std::int32_t scan_dimension = 15, scan_backwards = 16, scan_exc
 // half of A. `attribute` says which half, and whether it solves Aᵀ X = B.
 inline constexpr std::int32_t solve_upper = 1, solve_transposed = 2;
 
-// `SortOrder` has the source position of each element of a sorted row; the sort is stable, NaN last. Element [.., i] of
+// `SortOrder` has the source position of each element of a sorted row; the sort is stable, NaN last. With `sort_bits`,
+// keys are integers from 0 on that differ in so many of their lowest bits only, in ascending order. Element [.., i] of
 // a `Take` is element [.., index[.., i]] of the operand, or zero for an index outside. `PutAdd` is its adjoint: it adds
 // all elements with the same index. `Fourier` transforms rows of complex numbers, whose two parts are the last
 // dimension: the sum over k of x[k] exp(-2πi j k / n), optionally its conjugate, and divided by n.
 inline constexpr std::int32_t sort_descending = 1, fourier_conjugate = 1, fourier_scaled = 2;
+constexpr int sort_bits(std::int32_t attribute) { return attribute >> 1; }  // 0: any keys
 inline constexpr std::int32_t put_in_order = 1;  // of a call: elements are added in the order of their indices
 
 // The dimension of the operand of a `Transpose` for each dimension of the result, packed as attribute.

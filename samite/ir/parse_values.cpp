@@ -58,6 +58,7 @@ Operation Parser::parse_operation(Type type) {
       break;
     case Typing::Order:
       if (accept("descending")) operation.attribute |= sort_descending;
+      if (accept("bits")) operation.attribute |= number<std::int32_t>("a number of bits") << 1, expect(":");
       parse_operands(operation);
       break;
     case Typing::Fourier:

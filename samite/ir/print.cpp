@@ -500,8 +500,10 @@ class Printer {
                            operation.attribute & scan_exclusive ? "exclusive " : "",
                            operation.attribute & scan_dimension, list(operation.operands));
       case Typing::Order:
-        return fmt::format("{} {}{}", op.name, operation.attribute & sort_descending ? "descending " : "",
-                           list(operation.operands));
+        return fmt::format(
+            "{} {}{}{}", op.name, operation.attribute & sort_descending ? "descending " : "",
+            sort_bits(operation.attribute) > 0 ? fmt::format("bits {}: ", sort_bits(operation.attribute)) : "",
+            list(operation.operands));
       case Typing::Fourier:
         return fmt::format("{} {}{}{}", op.name, operation.attribute & fourier_conjugate ? "conjugate " : "",
                            operation.attribute & fourier_scaled ? "scaled " : "", list(operation.operands));

@@ -177,6 +177,15 @@ MatMulExtents matmul_extents(const Type &a, const Type &result, std::int32_t att
   return {product.rows, product.columns, left.columns, product.batch};
 }
 
+bool sorts_by_counting(const Operation &order) {
+  constexpr int most = 8;
+  return order.op == Op::SortOrder && sort_bits(order.attribute) > 0 && sort_bits(order.attribute) <= most;
+}
+
+Type sort_counters(const Operation &order, int threads) {
+  return {ScalarType::Int32, TileShape{std::int64_t{threads / 32 + 1} << sort_bits(order.attribute)}};
+}
+
 ScanExtents scan_extents(const Type &type, int dimension) {
   const TileShape shape = type.shape();
   ScanExtents extents{1, shape[dimension], 1};
@@ -234,6 +243,10 @@ std::string tile_type_error(const Operation &operation) {
     case Typing::Order: {
       const Type from = operation.operands[0].type();
       const bool fits = from.is_tile() && from.element() != ScalarType::Bool && type == from.of(ScalarType::Int32);
+      const int bits = sort_bits(operation.attribute);
+      const bool has_bits = is_integer(from.element()) && !(operation.attribute & sort_descending) && bits > 0 &&
+                            bits <= static_cast<int>(8 * size_of(from.element()));
+      if (fits && bits != 0 && !has_bits) return fmt::format("{} bits of {}", bits, name(from));
       return fits ? "" : mismatch("order");
     }
     case Typing::Take:

@@ -35,4 +35,9 @@ struct ScanExtents {
 };
 ScanExtents scan_extents(const Type &type, int dimension);
 
+// Whether a `SortOrder` counts the keys of each value, instead of comparing them.
+bool sorts_by_counting(const Operation &order);
+// The memory for its counters, where the threads of a block sort together: for each warp, and for all.
+Type sort_counters(const Operation &order, int threads);
+
 }  // namespace samite::ir

@@ -28,7 +28,7 @@ void Verifier::check(const TileCall &call) const {
   for (const TileMemory &operand : call.operands) operation.operands.push_back(Value::zero(operand.type));
   // The addend of a product is its result, and steps need memory for intermediate sums.
   if (call.op == Op::MatMul) operation.operands.push_back(Value::zero(call.result.type));
-  const bool between = op.typing == Typing::Reduce || op.typing == Typing::Fourier;
+  const bool between = op.typing == Typing::Reduce || op.typing == Typing::Fourier || sorts_by_counting(operation);
   if (between && operation.operands.size() == 2) {
     // Sums of 16 bits have 32-bit parts.
     const ScalarType parts = operation.operands[1].type().element(), results = call.result.type.element();
@@ -176,7 +176,7 @@ void Verifier::check(const Prefetch &fetch) const {
   if (!is_tile_kernel(kernel_)) fail("a prefetch in a kernel without blocks");
   const Parameter &from = array(fetch.array);
   check_element(from, fetch.indices, fetch.type);
-  if (!fetch.type.is_tile() || fetch.type.shape().rank() > 2 || fetch.type.element() != from.type)
+  if (!fetch.type.is_tile() || fetch.type.shape().rank() > std::min(2, from.rank) || fetch.type.element() != from.type)
     fail("a prefetch of type {} from @{} of type {}", name(fetch.type), from.name, name(from.type));
 }
 

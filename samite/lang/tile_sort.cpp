@@ -6,9 +6,24 @@
 namespace samite::lang {
 
 ir::Value sort_order_of_tile(ir::Value keys, tile::SortOptions options, SourceLocation where) {
-  return record_tile(
-      {ir::Op::SortOrder, keys.type().of(ScalarType::Int32), {keys}, 0, options.descending ? ir::sort_descending : 0},
-      where);
+  const ScalarType type = keys.type().element();
+  const int width = static_cast<int>(8 * size_of(type));
+  if (options.bits < 0 || options.bits > width || (options.bits > 0 && (!is_integer(type) || options.descending)))
+    throw UserError(where, "sort of " + std::to_string(options.bits) + " bits of keys of type " +
+                               std::string(name(type)) + (options.descending ? ", descending" : "") +
+                               "; integers have 1 to " + std::to_string(width) +
+                               " bits that may differ, or 0 for any keys, in ascending order");
+  const std::int32_t attribute = (options.descending ? ir::sort_descending : 0) | options.bits << 1;
+  return record_tile({ir::Op::SortOrder, keys.type().of(ScalarType::Int32), {keys}, 0, attribute}, where);
+}
+
+ir::Value histogram_of_tile(ir::Value places, int bins, SourceLocation where) {
+  if (bins < 1) throw UserError(where, "a histogram of " + std::to_string(bins) + " bins; expected at least 1");
+  const ir::TileShape shape = places.type().shape();
+  std::vector<std::int64_t> extents(shape.begin(), shape.end());
+  extents.back() = bins;
+  const ir::Value ones = ir::Value::constant(places.type(), std::int64_t{1});
+  return record_tile({ir::Op::PutAdd, {ScalarType::Int32, ir::TileShape(extents)}, {ones, places}}, where);
 }
 
 ir::Value take_of_tile(ir::Value x, ir::Value places, SourceLocation where) {

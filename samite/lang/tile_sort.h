@@ -3,6 +3,8 @@
 //   auto [keys, values] = tile::sort(k, v);                             // both in the order of the keys
 //   Tile<std::int32_t> order = tile::argsort(k, {.descending = true});  // where each element comes from
 //   Tile<float> best = tile::take(v, tile::slice(order, {0, 0}, {8, 3}));
+//   Tile<std::int32_t> counts = tile::histogram(bins, 16);              // how many elements of each row are 0, 1, …,
+//   15
 //
 // Sorting is stable: equal keys stay in their order, in either direction. NaN comes last, in either direction. Rows
 // have any length; keys any type but bool. Gradients go back to where the elements came from.
@@ -15,6 +17,9 @@ namespace tile {
 
 struct SortOptions {
   bool descending = false;
+  // For integers of at least 0, ascending: only so many of their lowest bits differ from zero. Keys of up to 8 bits are
+  // counted instead of compared, which takes less time. 0: any keys.
+  int bits = 0;
 };
 
 template <Scalar K, Scalar V>
@@ -27,7 +32,9 @@ struct Sorted {
 
 namespace lang {
 
+// UserError for bits of other keys.
 ir::Value sort_order_of_tile(ir::Value keys, tile::SortOptions options, SourceLocation where);
+ir::Value histogram_of_tile(ir::Value places, int bins, SourceLocation where);
 // UserError where the extents differ before the last one.
 ir::Value take_of_tile(ir::Value x, ir::Value places, SourceLocation where);
 // UserError where rows have less elements.
@@ -66,6 +73,13 @@ Sorted<K, V> sort(const Tile<K> &keys, const Tile<V> &values, SortOptions option
   lang::check_values_of_keys(keys.type(), values.type(), where);
   const Tile<std::int32_t> order = argsort(keys, options, where);
   return {take(keys, order, where), take(values, order, where)};
+}
+
+// How many elements of each row are 0, 1, …, bins - 1; others are not counted.
+template <class I>
+  requires(std::same_as<I, std::int32_t>)
+Tile<std::int32_t> histogram(const Tile<I> &places, int bins, SourceLocation where = std::source_location::current()) {
+  return Tile<std::int32_t>::adopt(lang::histogram_of_tile(places.value(where), bins, where));
 }
 
 // The greatest elements of each row, the greatest first, and their positions; or the least ones.

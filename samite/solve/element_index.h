@@ -6,6 +6,8 @@
 #pragma once
 
 #include "samite/lang/control.h"
+#include "samite/lang/math.h"
+#include "samite/lang/tile_operations.h"
 #include "samite/runtime/extents.h"
 
 #include <algorithm>
@@ -21,6 +23,12 @@ inline Extents each_element(std::int64_t count) {
 inline Int64 element_index() {
   auto [row, column] = thread_index<2>();
   return Int64(row) * elements_of_a_row + column;
+}
+
+// Which elements of a block's tile are before the end of a vector, whose tiles the blocks take in turn.
+inline Tile<bool> inside_vector(const Int64 &tile, int extent, const Int64 &count) {
+  const Int left = cast<Int>(min(count - tile * extent, Int64(extent)));
+  return tile::coordinate({extent}, 0) < left;
 }
 
 }  // namespace samite::solvers::detail

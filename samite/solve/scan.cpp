@@ -2,6 +2,7 @@
 
 #include "samite/jit/kernel.h"
 #include "samite/jit/tape_function.h"
+#include "samite/jit/tile_kernel.h"
 #include "samite/lang/control.h"
 #include "samite/lang/math.h"
 #include "samite/ops/kernels.h"
@@ -33,8 +34,9 @@ T neutral(Combine combine) {
   return T(0);
 }
 
-template <class T>
-Traced<T> combined(Combine combine, const Traced<T> &a, const Traced<T> &b) {
+// Of two numbers, or of two tiles.
+template <class V>
+V combined(Combine combine, const V &a, const V &b) {
   switch (combine) {
     case Combine::sum: return a + b;
     case Combine::product: return a * b;
@@ -44,6 +46,28 @@ Traced<T> combined(Combine combine, const Traced<T> &a, const Traced<T> &b) {
   return a;
 }
 
+// All elements of a tile.
+template <class T>
+Traced<T> reduced(Combine combine, const Tile<T> &x) {
+  switch (combine) {
+    case Combine::sum: return tile::sum(x);
+    case Combine::product: return tile::product(x);
+    case Combine::min: return tile::min(x);
+    case Combine::max: return tile::max(x);
+  }
+  return tile::sum(x);
+}
+
+tile::Combine combine_of_tile(Combine combine) {
+  switch (combine) {
+    case Combine::sum: return tile::Combine::sum;
+    case Combine::product: return tile::Combine::product;
+    case Combine::min: return tile::Combine::min;
+    case Combine::max: return tile::Combine::max;
+  }
+  return tile::Combine::sum;
+}
+
 // What a scan leaves at an element: all before it and itself, all before it in its segment, or all before it since the
 // last head, of this segment or the one before.
 enum class Leaves : std::uint8_t { inclusive, exclusive, carry };
@@ -51,7 +75,7 @@ enum class Leaves : std::uint8_t { inclusive, exclusive, carry };
 struct ScanKey {
   Combine combine;
   Leaves leaves;
-  bool backwards, segmented;
+  bool backwards;
 
   friend auto operator<=>(const ScanKey &, const ScanKey &) = default;
 };
@@ -75,16 +99,14 @@ Summary<T> make_summary(const ScanKey &key) {
           const Int64 i = part * chunk + k;
           if_(i < count, [&] {
             const Int64 at = key.backwards ? count - 1 - i : i;
-            if (key.segmented) {
-              const Bool head = heads(at) != 0;
-              total = select(head, Traced<T>(neutral<T>(key.combine)), total);
-              any = any || head;
-            }
-            total = combined<T>(key.combine, total, x(at));
+            const Bool head = heads(at) != 0;
+            total = select(head, Traced<T>(neutral<T>(key.combine)), total);
+            any = any || head;
+            total = combined(key.combine, total, Traced<T>(x(at)));
           });
         }
         totals(part) = total;
-        if (key.segmented) any_head(part) = cast<UInt8>(any);
+        any_head(part) = cast<UInt8>(any);
       }};
 }
 
@@ -103,13 +125,10 @@ Finish<T> make_finish(const ScanKey &key) {
               const Int64 i = part * chunk + k;
               if_(i < count, [&] {
                 const Int64 at = key.backwards ? count - 1 - i : i;
-                const auto begin_anew = [&] {
-                  if (key.segmented) total = select(heads(at) != 0, Traced<T>(neutral<T>(key.combine)), total);
-                };
                 if (key.leaves == Leaves::carry) y(at) = total;
-                begin_anew();
+                total = select(heads(at) != 0, Traced<T>(neutral<T>(key.combine)), total);
                 if (key.leaves == Leaves::exclusive) y(at) = total;
-                total = combined<T>(key.combine, total, x(at));
+                total = combined(key.combine, total, Traced<T>(x(at)));
                 if (key.leaves == Leaves::inclusive) y(at) = total;
               });
             }
@@ -143,7 +162,7 @@ const auto &addition() {
 
 // In levels: the chunks' totals are scanned in the same way, and give each chunk what comes before it.
 template <class T>
-void scan_level(const ScanKey &key, const Buffer<T> &x, const Buffer<std::uint8_t> &heads, const Buffer<T> &y) {
+void scan_segments(const ScanKey &key, const Buffer<T> &x, const Buffer<std::uint8_t> &heads, const Buffer<T> &y) {
   static Kernels<ScanKey, Summary<T>> summaries(make_summary<T>);
   static Kernels<ScanKey, Finish<T>> finishes(make_finish<T>);
   const Device device = x.device();
@@ -151,27 +170,95 @@ void scan_level(const ScanKey &key, const Buffer<T> &x, const Buffer<std::uint8_
   Buffer<T> carries(device, {parts > 1 ? parts : 0});
   if (parts > 1) {
     const Buffer<T> totals(device, {parts});
-    const Buffer<std::uint8_t> any_head(device, {key.segmented ? parts : 0});
+    const Buffer<std::uint8_t> any_head(device, {parts});
     ScanKey above = key;
     above.leaves = Leaves::inclusive;  // all summaries are alike
     summaries.at(above).launch({parts}, totals, any_head, x, heads, count);
     above.leaves = Leaves::carry, above.backwards = false;
-    scan_level(above, totals, any_head, carries);
+    scan_segments(above, totals, any_head, carries);
   }
   finishes.at(key).launch({parts}, y, x, heads, carries, count);
 }
 
+// A block's part of a vector without segments.
+template <class T>
+constexpr int elements_of_tile = 16384 / static_cast<int>(sizeof(T));
+
+struct TileScanKey {
+  Combine combine;
+  bool exclusive, backwards;
+
+  friend auto operator<=>(const TileScanKey &, const TileScanKey &) = default;
+};
+
+// Tiles are numbered in the direction of the scan.
+Int number_in_order(const Int &block, const Int &blocks, bool backwards) {
+  return backwards ? Int(blocks - 1 - block) : block;
+}
+
+// Tile `number` of x, and the neutral element beyond the end.
+template <class T>
+Tile<T> part_of(const Array<const T, 1> &x, const Int &number, int extent, const Int64 &count, Combine combine) {
+  const Tile<T> part = tile::load(x, {number}, {extent});
+  if (combine == Combine::sum) return part;
+  return select(detail::inside_vector(number, extent, count), part, neutral<T>(combine));
+}
+
+template <class T>
+using TileTotals = TileKernel<void(Array<T, 1>, Array<const T, 1>, Int64)>;
+
+template <class T>
+TileTotals<T> make_totals(const TileScanKey &key) {
+  return {"scan_totals", {"totals", "x", "count"}, [=](Array<T, 1> totals, Array<const T, 1> x, const Int64 &count) {
+            const Tile<T> part = part_of<T>(x, block_index(), elements_of_tile<T>, count, key.combine);
+            totals(number_in_order(block_index(), totals.extent(0), key.backwards)) = reduced<T>(key.combine, part);
+          }};
+}
+
+template <class T>
+using TileScan = TileKernel<void(Array<T, 1>, Array<const T, 1>, Array<const T, 1>, Int64)>;
+
+template <class T>
+TileScan<T> make_tile_scan(const TileScanKey &key) {
+  return {"scan",
+          {"y", "x", "carries", "count"},
+          [=](Array<T, 1> y, Array<const T, 1> x, Array<const T, 1> carries, const Int64 &count) {
+            constexpr int extent = elements_of_tile<T>;
+            const tile::ScanOptions options{.combine = combine_of_tile(key.combine), .backwards = key.backwards};
+            const Tile<T> part = part_of<T>(x, block_index(), extent, count, key.combine);
+            Traced<T> carry = neutral<T>(key.combine);
+            if_(carries.extent(0) > 0,
+                [&] { carry = carries(number_in_order(block_index(), carries.extent(0), key.backwards)); });
+            const Tile<T> scanned =
+                key.exclusive ? tile::exclusive_scan(part, 0, options) : tile::inclusive_scan(part, 0, options);
+            tile::store(y, {block_index()}, combined(key.combine, tile::full<T>({extent}, carry), scanned));
+          }};
+}
+
+// The totals of tiles are scanned in the same way, and give each tile what comes before it.
+template <class T>
+void scan_tiles(const TileScanKey &key, const Buffer<T> &x, const Buffer<T> &y) {
+  static Kernels<TileScanKey, TileTotals<T>> totals_of(make_totals<T>);
+  static Kernels<TileScanKey, TileScan<T>> scans(make_tile_scan<T>);
+  const std::int64_t tiles = (x.count() + elements_of_tile<T> - 1) / elements_of_tile<T>;
+  const Buffer<T> carries(x.device(), {tiles > 1 ? tiles : 0});
+  if (tiles > 1) {
+    const Buffer<T> totals(x.device(), {tiles});
+    totals_of.at({key.combine, false, key.backwards}).launch({tiles}, totals, x, x.count());
+    scan_tiles({key.combine, /*exclusive=*/true, /*backwards=*/false}, totals, carries);
+  }
+  scans.at(key).launch({tiles}, y, x, carries, x.count());
+}
+
 template <class T>
 void scan_now(const Buffer<T> &x, const Buffer<T> &y, const ScanOptions &options) {
-  const bool segmented = options.keys.valid();
   const std::int64_t count = x.count();
   if (count == 0) return;
-  const Buffer<std::uint8_t> heads(x.device(), {segmented ? count : 0});
-  if (segmented)
-    heads_of_keys().launch(detail::each_element(count), heads, options.keys, options.backwards ? 1 : -1, count);
-  const ScanKey key{options.combine, options.exclusive ? Leaves::exclusive : Leaves::inclusive, options.backwards,
-                    segmented};
-  scan_level(key, x, heads, y);
+  if (!options.keys.valid()) return scan_tiles<T>({options.combine, options.exclusive, options.backwards}, x, y);
+  const Buffer<std::uint8_t> heads(x.device(), {count});
+  heads_of_keys().launch(detail::each_element(count), heads, options.keys, options.backwards ? 1 : -1, count);
+  scan_segments({options.combine, options.exclusive ? Leaves::exclusive : Leaves::inclusive, options.backwards}, x,
+                heads, y);
 }
 
 void check_operands(const char *name, const AnyBuffer &x, const AnyBuffer &y, std::int64_t results,
@@ -201,54 +288,51 @@ void refuse_gradient(const char *name, Combine combine, SourceLocation where) {
                              "known");
 }
 
-constexpr std::int64_t most_parts = 65536, few_parts = 256;
+// Blocks of a reduction: as many as a large GPU runs at a time, and a constant, so that the order is the same
+// everywhere.
+constexpr int most_blocks = 1024;
 
 template <class T, class A>
-using Reduction = Kernel<void(Array<A, 1>, Array<const T, 1>, Int64, Int64)>;
+using Reduction = TileKernel<void(Array<A, 1>, Array<const T, 1>, Int, Int64)>;
 
-// Neighbouring instances read neighbouring elements.
+// Block b of n combines tiles b, b + n, … element by element, and then all elements.
 template <class T, class A>
 Reduction<T, A> make_reduction(Combine combine) {
   return {"reduce",
-          {"result", "x", "parts", "count"},
-          [=](Array<A, 1> result, Array<const T, 1> x, const Int64 &parts, const Int64 &count) {
-            const Int64 part = thread_index();
-            Traced<A> total = neutral<A>(combine);
-            for (Int64 k : range(count / parts))
-              total = combined<A>(combine, total, cast<Traced<A>>(x(k * parts + part)));
-            const Int64 last = count / parts * parts + part;
-            if_(last < count, [&] { total = combined<A>(combine, total, cast<Traced<A>>(x(last))); });
-            result(part) = total;
+          {"result", "x", "rounds", "count"},
+          [=](Array<A, 1> result, Array<const T, 1> x, const Int &rounds, const Int64 &count) {
+            constexpr int extent = elements_of_tile<A>;
+            const Int blocks = result.extent(0);
+            Tile<A> total = tile::full<A>({extent}, neutral<A>(combine));
+            for (Int k : range(rounds)) {
+              const Tile<T> part = part_of<T>(x, k * blocks + block_index(), extent, count, combine);
+              total = combined(combine, total, tile::cast<A>(part));
+            }
+            result(block_index()) = reduced(combine, total);
           }};
 }
 
 template <class T, class A>
-void reduce_once(Combine combine, const Buffer<T> &x, const Buffer<A> &result) {
-  static Kernels<Combine, Reduction<T, A>> made(make_reduction<T, A>);
-  made.at(combine).launch({result.count()}, result, x, result.count(), x.count());
+using LastReduction = TileKernel<void(Array<T, 1>, Array<const A, 1>)>;
+
+template <class T, class A>
+LastReduction<T, A> make_last_reduction(Combine combine) {
+  return {"reduce_blocks", {"result", "x"}, [=](Array<T, 1> result, Array<const A, 1> x) {
+            const Tile<A> parts = tile::load(x, {block_index()}, {most_blocks}, neutral<A>(combine));
+            result(0) = cast<Traced<T>>(reduced(combine, parts));
+          }};
 }
 
 template <class T>
 void reduce_now(const Buffer<T> &x, const Buffer<T> &result, Combine combine) {
   using A = std::conditional_t<std::same_as<T, float>, double, T>;
-  const Buffer<A> many(x.device(), {std::clamp<std::int64_t>(x.count() / chunk, 1, most_parts)});
-  reduce_once<T, A>(combine, x, many);
-  Buffer<A> parts = many;
-  if (many.count() > few_parts) {
-    parts = Buffer<A>(x.device(), {few_parts});
-    reduce_once<A, A>(combine, many, parts);
-  }
-  if constexpr (std::same_as<T, A>) {
-    reduce_once<A, A>(combine, parts, result);
-  } else {
-    const Buffer<A> total(x.device(), {1});
-    reduce_once<A, A>(combine, parts, total);
-    static const Kernel round{"round", {"y", "x"}, [](Array<T, 1> y, Array<const A, 1> x) {
-                                const Int i = thread_index();
-                                y(i) = cast<Traced<T>>(x(i));
-                              }};
-    round.launch({1}, result, total);
-  }
+  static Kernels<Combine, Reduction<T, A>> reductions(make_reduction<T, A>);
+  static Kernels<Combine, LastReduction<T, A>> last_reductions(make_last_reduction<T, A>);
+  const std::int64_t tiles = (x.count() + elements_of_tile<A> - 1) / elements_of_tile<A>;
+  const std::int64_t blocks = std::clamp<std::int64_t>(tiles, 1, most_blocks);
+  const Buffer<A> parts(x.device(), {blocks});
+  reductions.at(combine).launch({blocks}, parts, x, (tiles + blocks - 1) / blocks, x.count());
+  last_reductions.at(combine).launch({1}, result, parts);
 }
 
 }  // namespace

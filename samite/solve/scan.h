@@ -5,10 +5,10 @@
 //   scan(x, y, {.keys = rows});                         // begins anew where the key changes
 //   reduce(x, sum, Combine::max);
 //
-// Elements are combined in an order that depends on their number alone: the same bits on every run, and on every
-// device. An exclusive scan begins with 0, with 1, with the greatest number of the type or infinity (min), or with the
-// least one (max). Between a number and a NaN, min and max take the number. Integers wrap around. More than 2147483647
-// elements are allowed.
+// Elements are combined in an order that depends on their number and the kind of device: the same bits on every run.
+// Sums of f32 and f64 may differ in the last digits between the CPU and CUDA. An exclusive scan begins with 0, with 1,
+// with the greatest number of the type or infinity (min), or with the least one (max). Between a number and a NaN, min
+// and max take the number. Integers wrap around. More than 2147483647 elements are allowed.
 //
 // x and y are vectors of integers of 32 or 64 bits, of f32 or f64, of one type and on one device; y is overwritten and
 // shares no elements with x. On a tape, sums have gradients: scans in the other direction. `backward` refuses those of

@@ -2,22 +2,22 @@
 
 #include "samite/jit/kernel.h"
 #include "samite/jit/tape_function.h"
+#include "samite/jit/tile_kernel.h"
 #include "samite/lang/control.h"
-#include "samite/lang/local_array.h"
 #include "samite/lang/math.h"
-#include "samite/ops/kernels.h"
 #include "samite/runtime/shared_elements.h"
 #include "samite/solve/element_index.h"
 #include "samite/solve/kernel_types.h"
 #include "samite/solve/scan.h"
+
+#include <array>
 
 namespace samite::solvers {
 namespace {
 
 using detail::with_number_type;
 
-constexpr int digit_bits = 4, digits = 1 << digit_bits;
-constexpr std::int64_t chunk = 128;  // of an instance, which counts its digits and moves its elements in order
+constexpr int digit_bits = 8, digits = 1 << digit_bits;
 
 // Unsigned integers that sort as the keys do; all NaNs are the largest.
 template <class K>
@@ -38,88 +38,149 @@ Traced<Bits<K>> sortable(const Traced<K> &key, const Bool &descending) {
   }
 }
 
-// And the elements' numbers.
-template <class K, class I>
-const auto &beginning() {
-  static const Kernel kernel{
-      "sortable_keys",
-      {"bits", "order", "keys", "descending", "count"},
-      [](Array<Bits<K>, 1> bits, Array<I, 1> order, Array<const K, 1> keys, Bool descending, const Int64 &count) {
-        const Int64 i = detail::element_index();
-        if_(i < count, [&] {
-          bits(i) = sortable<K>(keys(i), descending);
-          order(i) = cast<Traced<I>>(i);
-        });
+template <class K>
+const auto &sortable_keys() {
+  static const Kernel kernel{"sortable_keys",
+                             {"bits", "keys", "descending", "count"},
+                             [](Array<Bits<K>, 1> bits, Array<const K, 1> keys, Bool descending, const Int64 &count) {
+                               const Int64 i = detail::element_index();
+                               if_(i < count, [&] { bits(i) = sortable<K>(keys(i), descending); });
+                             }};
+  return kernel;
+}
+
+// The integers that have these bits.
+template <class K>
+const auto &keys_of_bits() {
+  static const Kernel kernel{"keys_of_bits",
+                             {"keys", "bits", "descending", "count"},
+                             [](Array<K, 1> keys, Array<const Bits<K>, 1> bits, Bool descending, const Int64 &count) {
+                               using U = Bits<K>;
+                               const Int64 i = detail::element_index();
+                               if_(i < count, [&] {
+                                 Traced<U> key = select(descending, ~bits(i), Traced<U>(bits(i)));
+                                 if constexpr (std::is_signed_v<K>) key = key ^ (U(1) << (8 * sizeof(K) - 1));
+                                 keys(i) = cast<Traced<K>>(key);
+                               });
+                             }};
+  return kernel;
+}
+
+template <class I>
+const auto &element_numbers() {
+  static const Kernel kernel{"element_numbers", {"numbers", "count"}, [](Array<I, 1> numbers, const Int64 &count) {
+                               const Int64 i = detail::element_index();
+                               if_(i < count, [&] { numbers(i) = cast<Traced<I>>(i); });
+                             }};
+  return kernel;
+}
+
+// A block's part of the elements, whose keys have the type U and whose values P.
+template <class U, class P>
+constexpr int elements_of_tile = sizeof(U) + sizeof(P) > 8 ? 2048 : 4096;
+
+template <class U>
+Tile<std::int32_t> digits_of(const Tile<U> &bits, const Int &shift) {
+  return tile::cast<std::int32_t>((bits >> cast<Traced<U>>(shift)) & U(digits - 1));
+}
+
+// How many elements of each tile have each digit: digit by digit, so that a scan gives the places.
+template <class U, class I, int extent>
+const auto &counting() {
+  static const TileKernel kernel{
+      "count_digits",
+      {"counts", "bits", "shift", "count"},
+      [](Array<I, 2> counts, Array<const U, 1> bits, Int shift, const Int64 &count) {
+        const Tile<std::int32_t> own = digits_of<U>(tile::load(bits, {block_index()}, {extent}), shift);
+        const Tile<bool> inside = detail::inside_vector(block_index(), extent, count);
+        const Tile<std::int32_t> sums = tile::histogram(select(inside, own, -1), digits);
+        tile::store(counts, {0, block_index()}, tile::reshape(tile::cast<I>(sums), {digits, 1}));
       }};
   return kernel;
 }
 
-template <class U>
-Int digit_of(const Traced<U> &bits, const Int &shift) {
-  return cast<Int>((bits >> cast<Traced<U>>(shift)) & U(digits - 1));
-}
-
-// How many elements of each chunk have each digit: digit by digit, so that a scan gives the places.
-template <class U>
-const auto &counting() {
-  static const Kernel kernel{"count_digits",
-                             {"counts", "bits", "shift", "count"},
-                             [](Array<std::int64_t, 2> counts, Array<const U, 1> bits, Int shift, const Int64 &count) {
-                               const Int part = thread_index();
-                               LocalArray<std::int64_t, digits> own;
-                               for (Int k : range(static_cast<int>(chunk))) {
-                                 const Int64 i = Int64(part) * chunk + k;
-                                 if_(i < count, [&] { own(digit_of<U>(bits(i), shift)) += 1; });
-                               }
-                               for (Int d : range(digits)) counts(d, part) = own(d);
-                             }};
-  return kernel;
-}
-
-template <class U, class I>
+// Each tile is sorted by its digits, so that elements with the same digit, which go to neighbouring places, are stored
+// together.
+template <class U, class P, class I>
 const auto &moving() {
-  using Places = Array<const std::int64_t, 2>;
-  static const Kernel kernel{"move_by_digits",
-                             {"bits_to", "order_to", "bits", "order", "places", "shift", "count"},
-                             [](Array<U, 1> bits_to, Array<I, 1> order_to, Array<const U, 1> bits,
-                                Array<const I, 1> order, Places places, Int shift, const Int64 &count) {
-                               const Int part = thread_index();
-                               LocalArray<std::int64_t, digits> next;
-                               for (Int d : range(digits)) next(d) = places(d, part);
-                               for (Int k : range(static_cast<int>(chunk))) {
-                                 const Int64 i = Int64(part) * chunk + k;
-                                 if_(i < count, [&] {
-                                   const Traced<U> value = bits(i);
-                                   const Int digit = digit_of<U>(value, shift);
-                                   const Int64 to = next(digit);
-                                   bits_to(to) = value;
-                                   order_to(to) = order(i);
-                                   next(digit) = to + 1;
-                                 });
-                               }
-                             }};
+  static const TileKernel kernel{
+      "move_by_digits",
+      {"bits_to", "values_to", "bits", "values", "counts", "places", "shift", "count"},
+      [](Array<U, 1> bits_to, Array<P, 1> values_to, Array<const U, 1> bits, Array<const P, 1> values,
+         Array<const I, 2> counts, Array<const I, 2> places, Int shift, const Int64 &count) {
+        constexpr int extent = elements_of_tile<U, P>;
+        const Int b = block_index();
+        const Tile<bool> inside = detail::inside_vector(b, extent, count);
+        // What is beyond the end has the last digit, and comes last.
+        const Tile<U> keys = select(inside, tile::load(bits, {b}, {extent}), ~U(0));
+        const Tile<P> moved = tile::load(values, {b}, {extent});
+        const Tile<std::int32_t> own = digits_of<U>(keys, shift);
+        const Tile<std::int32_t> order = tile::argsort(own, {.bits = digit_bits});
+        const auto column = [&](const Array<const I, 2> &of) {
+          return tile::reshape(tile::load(of, {0, b}, {digits, 1}), {digits});
+        };
+        const Tile<I> offsets = column(places) - tile::exclusive_scan(column(counts), 0);
+        const Tile<std::int32_t> number = tile::coordinate({extent}, 0);
+        const Tile<I> to = tile::take(offsets, tile::take(own, order)) + tile::cast<I>(number);
+        tile::scatter(bits_to, {to}, tile::take(keys, order), inside);
+        tile::scatter(values_to, {to}, tile::take(moved, order), inside);
+      }};
   return kernel;
+}
+
+// Sorts both by the lowest bits of the first, the values into `result`; returns the bits in order.
+template <class I, class U, class P>
+Buffer<U> sort_by_bits(Buffer<U> bits, Buffer<P> values, const Buffer<P> &result, int most_bits) {
+  const std::int64_t count = bits.count();
+  const Device device = bits.device();
+  constexpr int extent = elements_of_tile<U, P>;
+  const std::int64_t tiles = (count + extent - 1) / extent;
+  Buffer<U> other_bits(device, {count});
+  std::array<Buffer<P>, 2> between;
+  const Buffer<I> counts(device, {digits, tiles}), places(device, {digits, tiles});
+  const int passes = (most_bits + digit_bits - 1) / digit_bits;
+  for (int pass = 0; pass < passes; ++pass) {
+    const int shift = pass * digit_bits;
+    Buffer<P> &next = between[static_cast<std::size_t>(pass % 2)];
+    if (pass + 1 < passes && !next.valid()) next = Buffer<P>(device, {count});
+    const Buffer<P> to = pass + 1 < passes ? next : result;
+    counting<U, I, extent>().launch({tiles}, counts, bits, shift, count);
+    scan(counts.reshape({digits * tiles}), places.reshape({digits * tiles}), {.exclusive = true});
+    moving<U, P, I>().launch({tiles}, other_bits, to, bits, values, counts, places, shift, count);
+    std::swap(bits, other_bits), values = to;
+  }
+  return bits;
+}
+
+template <class K>
+Buffer<Bits<K>> bits_of(const Buffer<K> &keys, const SortOptions &options) {
+  const Buffer<Bits<K>> bits(keys.device(), {keys.count()});
+  sortable_keys<K>().launch(detail::each_element(keys.count()), bits, keys, options.descending, keys.count());
+  return bits;
+}
+
+template <class K>
+int bits_to_sort(const SortOptions &options) {
+  return options.bits > 0 ? options.bits : static_cast<int>(8 * sizeof(K));
 }
 
 template <class K, class I>
 void order_of(const Buffer<K> &keys, const Buffer<I> &order, const SortOptions &options) {
-  using U = Bits<K>;
   const std::int64_t count = keys.count();
   if (count == 0) return;
-  const Device device = keys.device();
-  Buffer<U> bits(device, {count}), other_bits(device, {count});
-  Buffer<I> now(device, {count}), other(device, {count});
-  beginning<K, I>().launch(detail::each_element(count), bits, now, keys, options.descending, count);
-  const std::int64_t parts = (count + chunk - 1) / chunk;
-  const Buffer<std::int64_t> counts(device, {digits, parts}), places(device, {digits, parts});
-  const int most = options.bits > 0 ? options.bits : static_cast<int>(8 * sizeof(K));
-  for (int shift = 0; shift < most; shift += digit_bits) {
-    counting<U>().launch({parts}, counts, bits, shift, count);
-    scan(counts.reshape({digits * parts}), places.reshape({digits * parts}), {.exclusive = true});
-    moving<U, I>().launch({parts}, other_bits, other, bits, now, places, shift, count);
-    std::swap(bits, other_bits), std::swap(now, other);
-  }
-  Buffer<I>(order).copy_from(now);
+  const Buffer<I> numbers(keys.device(), {count});
+  element_numbers<I>().launch(detail::each_element(count), numbers, count);
+  sort_by_bits<I>(bits_of(keys, options), numbers, order, bits_to_sort<K>(options));
+}
+
+// Integers are known from their bits, and values that no gradient goes back to can move with them.
+template <class K, class V>
+void sort_integers(const Buffer<K> &keys, const Buffer<V> &values, const Buffer<K> &sorted_keys,
+                   const Buffer<V> &sorted_values, const SortOptions &options) {
+  if (keys.count() == 0) return;
+  const Buffer<Bits<K>> bits =
+      sort_by_bits<std::int32_t>(bits_of(keys, options), values, sorted_values, bits_to_sort<K>(options));
+  keys_of_bits<K>().launch(detail::each_element(keys.count()), sorted_keys, bits, options.descending, keys.count());
 }
 
 template <class T, class I>
@@ -151,6 +212,31 @@ void check_sort(const char *name, const AnyBuffer &keys, const SortOptions &opti
                                " bits are for integers of at least 0 in ascending order; " +
                                std::to_string(options.bits) + " are asked for, of " + keys.to_string() +
                                (options.descending ? ", descending" : ""));
+}
+
+void check_result(const AnyBuffer &result, const AnyBuffer &of, const AnyBuffer &other, const char *what,
+                  SourceLocation where) {
+  detail::expect_vector(result, of.count(), of.device(), what, where);
+  if (result.type() != of.type())
+    throw UserError(where, std::string(what) + " is " + result.to_string() + ", of " + of.to_string());
+  if (result.is_broadcast() || share_elements(result, of) || share_elements(result, other))
+    throw UserError(where, std::string(what) + " is expected to be an array of its own, apart from keys and values");
+}
+
+void sort_with_values(const AnyBuffer &keys, const AnyBuffer &values, const AnyBuffer &sorted_keys,
+                      const AnyBuffer &sorted_values, const SortOptions &options, SourceLocation where) {
+  check_result(sorted_keys, keys, values, "sort: the array of sorted keys", where);
+  check_result(sorted_values, values, keys, "sort: the array of sorted values", where);
+  if (share_elements(sorted_keys, sorted_values))
+    throw UserError(where, "sort: the sorted keys and the sorted values share elements");
+  without_gradients([&] {
+    with_number_type(keys.type(), "keys", where, [&]<class K>(K) {
+      with_number_type(values.type(), "values", where, [&]<class V>(V) {
+        if constexpr (std::integral<K>)
+          sort_integers(Buffer<K>(keys), Buffer<V>(values), Buffer<K>(sorted_keys), Buffer<V>(sorted_values), options);
+      });
+    });
+  });
 }
 
 AnyBuffer new_order(const AnyBuffer &keys) {
@@ -201,6 +287,8 @@ void sort(const AnyBuffer &keys, const AnyBuffer &values, const AnyBuffer &sorte
           const SortOptions &options, SourceLocation where) {
   check_sort("sort", keys, options, where);
   detail::expect_vector(values, keys.count(), keys.device(), "sort: the array of values", where);
+  if (is_integer(keys.type()) && keys.count() <= 2147483647 && !values.tracks_gradient())
+    return sort_with_values(keys, values, sorted_keys, sorted_values, options, where);
   const AnyBuffer order = new_order(keys);
   argsort(keys, order, options, where);
   gather(keys, order, sorted_keys, where);

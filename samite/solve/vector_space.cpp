@@ -1,8 +1,10 @@
 #include "samite/solve/vector_space.h"
 
 #include "samite/jit/kernel.h"
+#include "samite/jit/tile_kernel.h"
 #include "samite/lang/control.h"
 #include "samite/lang/math.h"
+#include "samite/ops/kernels.h"
 #include "samite/solve/kernel_types.h"
 
 #include <algorithm>
@@ -11,41 +13,65 @@
 namespace samite::solvers::detail {
 namespace {
 
-// Neighbouring instances read neighbouring elements, and there are enough of them for a GPU.
-constexpr std::int64_t least_terms = 64, most_parts = 65536, few_parts = 256;
+using ops::detail::Kernels;
+
+// Blocks of a sum: as many as a large GPU runs at a time, and a constant, so that the order is the same everywhere.
+// Each adds up tiles that lie as far apart as there are blocks.
+constexpr int most_blocks = 1024;
+int elements_of_tile(std::int64_t size) { return size <= 4096 ? 256 : 2048; }
 
 template <class T>
-const auto &partial_products() {
-  static const Kernel kernel{"partial_products",
-                             {"sums", "vectors", "w", "parts", "rounds", "size"},
-                             [](Array<double, 2> sums, Array<const T, 2> vectors, Array<const T, 1> w,
-                                const Int64 &parts, const Int &rounds, const Int64 &size) {
-                               auto [j, part] = thread_index<2>();
-                               Double sum = 0;
-                               for (Int k : range(rounds)) {
-                                 const Int64 i = Int64(k) * parts + part;
-                                 sum += cast<Double>(vectors(j, i)) * cast<Double>(w(i));
-                               }
-                               const Int64 last = Int64(rounds) * parts + part;
-                               if_(last < size, [&] { sum += cast<Double>(vectors(j, last)) * cast<Double>(w(last)); });
-                               sums(j, part) = sum;
-                             }};
+using PartialProducts = TileKernel<void(Array<double, 2>, Array<const T, 2>, Array<const T, 1>, Int)>;
+
+template <class T>
+PartialProducts<T> make_partial_products(int extent) {
+  return {"partial_products",
+          {"sums", "vectors", "w", "rounds"},
+          [=](Array<double, 2> sums, Array<const T, 2> vectors, Array<const T, 1> w, const Int &rounds) {
+            const auto [j, block] = block_index<2>();
+            Tile<double> sum = tile::zeros<double>({extent});
+            for (Int k : range(rounds)) {
+              const Int at = k * sums.extent(1) + block;
+              const Tile<T> v = tile::reshape(tile::load(vectors, {j, at}, {1, extent}), {extent});
+              sum += tile::cast<double>(v) * tile::cast<double>(tile::load(w, {at}, {extent}));
+            }
+            sums(j, block) = tile::sum(sum);
+          }};
+}
+
+const auto &sums_of_blocks() {
+  static const TileKernel kernel{
+      "sums_of_blocks", {"sums", "parts"}, [](Array<double, 1> sums, Array<const double, 2> parts) {
+        const Int j = block_index();
+        sums(j) = tile::sum(tile::load(parts, {j, 0}, {1, most_blocks}));
+      }};
   return kernel;
 }
 
-const auto &fewer_sums() {
-  static const Kernel kernel{"fewer_sums",
-                             {"sums", "parts", "count"},
-                             [](Array<double, 2> sums, Array<const double, 2> parts, const Int &count) {
-                               auto [j, part] = thread_index<2>();
-                               Double sum = 0;
-                               for (Int k : range(count)) {
-                                 const Int i = k * static_cast<int>(few_parts) + part;
-                                 if_(i < parts.extent(1), [&] { sum += parts(j, i); });
-                               }
-                               sums(j, part) = sum;
-                             }};
-  return kernel;
+template <class T>
+using Descent =
+    TileKernel<void(Array<double, 2>, Array<T, 1>, Array<T, 1>, Array<const T, 1>, Array<const T, 1>, Traced<T>, Int)>;
+
+template <class T>
+Descent<T> make_descent(int extent) {
+  return {"descend",
+          {"sums", "x", "r", "p", "q", "step", "rounds"},
+          [=](Array<double, 2> sums, Array<T, 1> x, Array<T, 1> r, Array<const T, 1> p, Array<const T, 1> q,
+              const Traced<T> &step, const Int &rounds) {
+            const Int block = block_index();
+            Tile<double> sum = tile::zeros<double>({extent});
+            for (Int k : range(rounds)) {
+              const Int at = k * sums.extent(1) + block;
+              // All loads first, so that none waits for a store.
+              const auto part = [&](const auto &of) { return tile::load(of, {at}, {extent}); };
+              const Tile<T> from = part(x), before = part(r), direction = part(p), image = part(q);
+              const Tile<T> left = before - step * image;
+              tile::store(x, {at}, from + step * direction);
+              tile::store(r, {at}, left);
+              sum += tile::cast<double>(left) * tile::cast<double>(left);
+            }
+            sums(0, block) = tile::sum(sum);
+          }};
 }
 
 template <class T>
@@ -86,7 +112,8 @@ VectorSpace::VectorSpace(Device device, ScalarType type, std::int64_t size, Sour
     : device_(device),
       type_(type),
       size_(size),
-      parts_(std::clamp<std::int64_t>(size / least_terms, 1, most_parts)),
+      tiles_((size + elements_of_tile(size) - 1) / elements_of_tile(size)),
+      blocks_(std::clamp<std::int64_t>(tiles_, 1, most_blocks)),
       sum_over_ranks_(std::move(sum_over_ranks)) {
   with_floating_type(type, "vectors of a solver", where, [](auto) {});
 }
@@ -101,7 +128,7 @@ AnyBuffer VectorSpace::vector() const { return AnyBuffer(device_, type_, {size_}
 AnyBuffer VectorSpace::vectors(std::int64_t count) const { return AnyBuffer(device_, type_, {count, size_}); }
 
 double VectorSpace::dot(const AnyBuffer &a, const AnyBuffer &b) const {
-  return dots(a.broadcast({1, size_}), 1, b).front();
+  return dots(a.reshape({1, size_}), 1, b).front();
 }
 
 double VectorSpace::norm(const AnyBuffer &a) const { return std::sqrt(dot(a, a)); }
@@ -115,7 +142,7 @@ void VectorSpace::combine(double a, const AnyBuffer &x, double b, const AnyBuffe
 std::vector<double> VectorSpace::dots(
     std::initializer_list<std::pair<const AnyBuffer &, const AnyBuffer &>> pairs) const {
   std::vector<double> products;
-  for (const auto &[a, b] : pairs) products.push_back(own_dots(a.broadcast({1, size_}), 1, b).front());
+  for (const auto &[a, b] : pairs) products.push_back(own_dots(a.reshape({1, size_}), 1, b).front());
   if (sum_over_ranks_) sum_over_ranks_(products);
   return products;
 }
@@ -126,30 +153,43 @@ std::vector<double> VectorSpace::dots(const AnyBuffer &vectors, std::int64_t cou
   return products;
 }
 
-std::vector<double> VectorSpace::own_dots(const AnyBuffer &vectors, std::int64_t count, const AnyBuffer &w) const {
+Buffer<double> VectorSpace::partial_sums(std::int64_t count) const {
   if (!partial_.valid() || partial_.extents()[0] < count) {
-    partial_ = AnyBuffer(device_, ScalarType::Float64, {count, parts_});
-    if (parts_ > few_parts) fewer_ = AnyBuffer(device_, ScalarType::Float64, {count, few_parts});
+    partial_ = AnyBuffer(device_, ScalarType::Float64, {count, blocks_});
+    sums_ = AnyBuffer(device_, ScalarType::Float64, {count});
   }
-  const Buffer<double> partial(partial_.slice(0, 0, count));
+  return Buffer<double>(partial_.slice(0, 0, count));
+}
+
+std::vector<double> VectorSpace::added_up(const Buffer<double> &partial) const {
+  const std::int64_t count = partial.extents()[0];
+  if (blocks_ == 1) return partial.to_vector();
+  const Buffer<double> sums(sums_.slice(0, 0, count));
+  sums_of_blocks().launch({count}, sums, partial);
+  return sums.to_vector();
+}
+
+std::vector<double> VectorSpace::own_dots(const AnyBuffer &vectors, std::int64_t count, const AnyBuffer &w) const {
+  const Buffer<double> partial = partial_sums(count);
   with_floating_type(type_, "", {}, [&]<class T>(T) {
-    partial_products<T>().launch({count, parts_}, partial, Buffer<T>(vectors), Buffer<T>(w), parts_, size_ / parts_,
-                                 size_);
+    static Kernels<int, PartialProducts<T>> products(make_partial_products<T>);
+    products.at(elements_of_tile(size_)).launch({count, blocks_}, partial, Buffer<T>(vectors), Buffer<T>(w), rounds());
   });
-  Buffer<double> sums = partial;
-  if (parts_ > few_parts) {
-    sums = Buffer<double>(fewer_.slice(0, 0, count));
-    fewer_sums().launch({count, few_parts}, sums, partial, (parts_ + few_parts - 1) / few_parts);
-  }
-  const std::vector<double> parts = sums.to_vector();
-  const std::size_t each = parts.size() / static_cast<std::size_t>(std::max<std::int64_t>(count, 1));
-  std::vector<double> products;
-  for (std::size_t j = 0; j < static_cast<std::size_t>(count); ++j) {
-    double sum = 0;
-    for (std::size_t k = 0; k < each; ++k) sum += parts[j * each + k];
-    products.push_back(sum);
-  }
-  return products;
+  return added_up(partial);
+}
+
+double VectorSpace::descend(double step, const AnyBuffer &p, const AnyBuffer &q, const AnyBuffer &x,
+                            const AnyBuffer &r) const {
+  const Buffer<double> partial = partial_sums(1);
+  with_floating_type(type_, "", {}, [&]<class T>(T) {
+    static Kernels<int, Descent<T>> descents(make_descent<T>);
+    descents.at(elements_of_tile(size_))
+        .launch({blocks_}, partial, Buffer<T>(x), Buffer<T>(r), Buffer<T>(p), Buffer<T>(q), static_cast<T>(step),
+                rounds());
+  });
+  std::vector<double> squares = added_up(partial);
+  if (sum_over_ranks_) sum_over_ranks_(squares);
+  return std::sqrt(squares.front());
 }
 
 void VectorSpace::add(const AnyBuffer &vectors, const std::vector<double> &coefficients, const AnyBuffer &w) const {

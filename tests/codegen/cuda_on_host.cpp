@@ -226,6 +226,13 @@ template <class T> SAMITE_INLINE T shuffle_xor(T value, u32 distance) {
 template <class T> SAMITE_INLINE T shuffle(T value, u32 from) {
   return exchange_in_warp(value, [&](u32, auto of) { return of(from); });
 }
+SAMITE_INLINE u32 lanes_where(bool holds) {
+  return exchange_in_warp(u32(holds), [](u32, auto of) {
+    u32 lanes = 0;
+    for (u32 lane = 0; lane < 32; ++lane) lanes |= of(lane) << lane;
+    return lanes;
+  });
+}
 SAMITE_INLINE bool any_of_block(bool holds) {
   return exchange(holds, machine.wait, [](auto of) {
     bool any = false;

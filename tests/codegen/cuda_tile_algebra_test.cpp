@@ -36,6 +36,40 @@ TEST(CudaTileScans, OfLinesOfAllLengths) {
   }
 }
 
+// Longer than four elements for each thread: all warps scan a line together. One ends within a warp's part.
+TEST(CudaTileScans, OfLongLines) {
+  const auto in_lines = [](std::int64_t lines, std::int64_t extent, bool exclusive, bool backwards) {
+    return from_tile([=](Tile<double> x) {
+      const Tile<double> once = tile::reshape(x, {204});
+      const Tile<double> all = tile::concatenate(
+          tile::concatenate(tile::concatenate(once, once + 1, 0), tile::concatenate(0.5 * once, once - 2, 0), 0),
+          tile::concatenate(once, 2 * once, 0), 0);
+      const Tile<double> t = tile::reshape(tile::slice(all, {0}, {lines * extent}), {lines, extent});
+      const tile::ScanOptions options{.backwards = backwards};
+      const Tile<double> y = exclusive ? tile::exclusive_scan(t, 1, options) : tile::inclusive_scan(t, 1, options);
+      return tile::reshape(tile::slice(tile::reshape(y, {lines * extent}), {lines * extent - 204}, {204}), {12, 17});
+    });
+  };
+  for (const bool exclusive : {false, true})
+    for (const bool backwards : {false, true}) {
+      expect_same(in_lines(1, 1224, exclusive, backwards), {1});
+      expect_same(in_lines(1, 513, exclusive, backwards), {1});
+      expect_same(in_lines(2, 601, exclusive, backwards), {1});
+    }
+}
+
+// Counted keys, by several warps, and histograms.
+TEST(CudaTileSort, KeysOfFewBits) {
+  expect_same(from_tile([](Tile<double> x) {
+                const Tile<std::int32_t> keys = tile::coordinate({3, 68}, 1) * 37 % 19 + tile::coordinate({3, 68}, 0);
+                const Tile<std::int32_t> order = tile::argsort(keys, {.bits = 5});
+                const Tile<double> moved = tile::take(tile::reshape(x, {3, 68}), order);
+                const Tile<std::int32_t> counts = tile::histogram(keys, 7);
+                return tile::reshape(moved + cast<Double>(tile::sum(counts)), {12, 17});
+              }),
+              {1});
+}
+
 TEST(CudaTileScans, LinearRecurrence) {
   for (const bool backwards : {false, true}) {
     expect_same(from_tile([=](Tile<double> x) { return tile::linear_recurrence(x, x + 1, 0, backwards); }), {1});

@@ -340,7 +340,8 @@ TEST(Parse, OperationsOnWholeTiles) {
   %5: tile<f64, 8, 8> = triangular_solve %4, %0
   %6: tile<f64, 8, 8> = triangular_solve upper transposed %4, %5
   %7: tile<i32, 8, 8> = sort_order descending %6
-  %8: tile<f64, 8, 8> = take %6, %7
+  %14: tile<i32, 8, 8> = sort_order bits 5: %7
+  %8: tile<f64, 8, 8> = take %6, %14
   %9: tile<f64, 8, 4> = window %8, 0, 0
   %10: tile<i32, 8, 4> = window %7, 0, 0
   %11: tile<f64, 8, 2> = put_add %9, %10

@@ -712,6 +712,10 @@ TEST(Verify, CallsOnTilesInMemory) {
   accepted("tile_call matmul 0 $1: tile<f32, 4, 4> = $0: tile<f32, 4, 2>, $1: tile<f32, 2, 4>");
   accepted("tile_call cast 0 $2: tile<i32, 8, 8> = $0: tile<f32, 8, 8>");
   accepted("tile_call sort_order 0 $2: tile<i32, 8, 8> = $0: tile<f32, 8, 8>");
+  accepted("tile_call sort_order 10 $2: tile<i32, 8, 8> = $2: tile<i32, 8, 8>");
+  rejected("tile_call sort_order 10 $2: tile<i32, 8, 8> = $0: tile<f32, 8, 8>", "5 bits of tile<f32, 8, 8>");
+  rejected("tile_call sort_order 11 $2: tile<i32, 8, 8> = $2: tile<i32, 8, 8>", "5 bits of tile<i32, 8, 8>");
+  rejected("tile_call sort_order 80 $2: tile<i32, 8, 8> = $2: tile<i32, 8, 8>", "40 bits of tile<i32, 8, 8>");
   rejected("tile_load $0: tile<f32, 8, 16> = @x[0, 0]",
            "$0 has 64 elements, and is used as a tile of type tile<f32, 8, 16>");
   rejected("tile_load $2: tile<i32, 8, 8> = @x[0, 0]", "a load of type tile<i32, 8, 8> from @x of type f32");

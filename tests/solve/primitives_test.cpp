@@ -187,6 +187,75 @@ TEST(Sort, KeysOfFewBits) {
   EXPECT_THAT(order.to_vector(), ElementsAre(3, 1, 4, 0, 2));
 }
 
+// Integer keys are made from their sorted bits, and values move with them.
+template <class K, class V>
+void expect_pairs(bool descending, std::size_t count) {
+  SCOPED_TRACE(testing::Message() << count << descending);
+  const std::vector<K> keys = numbers_of<K>(count, 8);
+  const std::vector<V> values = numbers_of<V>(count, 9);
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(
+      order, [&](std::size_t a, std::size_t b) { return descending ? keys[b] < keys[a] : keys[a] < keys[b]; });
+  std::vector<K> expected_keys;
+  std::vector<V> expected_values;
+  for (const std::size_t i : order) expected_keys.push_back(keys[i]), expected_values.push_back(values[i]);
+  const Buffer<K> given = vector_of(keys), sorted(device(), {count});
+  const Buffer<V> given_values = vector_of(values), moved(device(), {count});
+  sort(given, given_values, sorted, moved, {.descending = descending});
+  EXPECT_EQ(sorted.to_vector(), expected_keys);
+  EXPECT_EQ(moved.to_vector(), expected_values);
+  EXPECT_EQ(given.to_vector(), keys);
+  EXPECT_EQ(given_values.to_vector(), values);
+}
+
+TEST(Sort, PairsOfEveryWidth) {
+  for (const bool descending : {false, true})
+    for (const std::size_t count : {0, 1, 4095, 4096, 8193}) {
+      expect_pairs<std::int32_t, float>(descending, count), expect_pairs<std::uint32_t, double>(descending, count);
+      expect_pairs<std::int64_t, std::int32_t>(descending, count);
+      expect_pairs<std::uint64_t, std::uint64_t>(descending, count);
+    }
+}
+
+TEST(Sort, RefusesPairsThatShareElements) {
+  const Buffer<std::int32_t> keys(device(), {5}, {3, 1, 2, 1, 5}), sorted(device(), {5}), moved(device(), {5});
+  const auto refused = [&](const auto &k, const auto &v, const auto &to, const auto &moved_to) {
+    return message_of<UserError>([&] { sort(k, v, to, moved_to); });
+  };
+  EXPECT_THAT(refused(keys, keys, keys, moved), HasSubstr("sorted keys is expected to be an array of its own"));
+  EXPECT_THAT(refused(keys, moved, sorted, keys), HasSubstr("sorted values is expected to be an array of its own"));
+  EXPECT_THAT(refused(keys, keys, sorted, sorted), HasSubstr("share elements"));
+}
+
+// On a GPU with room for them.
+TEST(Vectors, OfMoreThan32Bits) {
+  if (device().kind() == DeviceKind::cpu) GTEST_SKIP() << "takes 80 GB";
+  const std::int64_t count = (std::int64_t{1} << 31) + 4099, every = 1000;
+  const Buffer<std::int32_t> keys(device(), {count});
+  const Kernel fill{"fill", [](Array<std::int32_t, 2> keys, Int64 every) {
+                      auto [i, j] = thread_index<2>();
+                      keys(i, j) = cast<Int>((Int64(i) * 4099 + j) % every);
+                    }};
+  const std::int64_t columns = 4099, rows = count / columns, left = count - rows * columns;
+  fill.launch({rows, columns}, keys.slice(0, 0, rows * columns).reshape({rows, columns}), every);
+  if (left > 0)
+    keys.slice(0, rows * columns, count)
+        .copy_from(keys.slice(0, rows * columns % every, rows * columns % every + left));
+  const Buffer<std::int64_t> order(device(), {count});
+  argsort(keys, order, {.bits = 10});
+  EXPECT_EQ(order.at(0), 0);
+  EXPECT_EQ(order.at(1), every);
+  EXPECT_EQ(order.at(count - 1), (count - every) / every * every + every - 1);
+  const Buffer<std::int32_t> sums(device(), {count}), total(device(), {1});
+  scan(keys, sums);
+  reduce(keys, total);
+  EXPECT_EQ(sums.at(count - 1), total.at(0));
+  const std::int64_t whole = count / every, rest = count % every;
+  const auto expected = static_cast<std::uint32_t>(whole * (every * (every - 1) / 2) + rest * (rest - 1) / 2);
+  EXPECT_EQ(static_cast<std::uint32_t>(total.at(0)), expected);
+}
+
 TEST(Sort, PairsAndTheirGradients) {
   Buffer<double> keys(device(), {5}, {3, 1, 2, 1, 5}, Gradient::tracked),
       values(device(), {5}, {1, 2, 3, 4, 5}, Gradient::tracked);

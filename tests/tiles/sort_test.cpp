@@ -59,6 +59,49 @@ TEST(TileSort, Types) {
   check_types<std::int32_t>(2, 37, true), check_types<std::int64_t>(2, 37, false);
 }
 
+// Keys of few bits are counted; rows end within a warp's part, and there are fewer keys than threads.
+template <class T>
+void check_bits(std::int64_t rows, std::int64_t columns, int bits, int threads) {
+  SCOPED_TRACE(testing::Message() << rows << 'x' << columns << ' ' << bits << " bits, " << threads << " threads");
+  std::vector<T> keys;
+  std::uint32_t state = 7;
+  for (std::int64_t i = 0; i < rows * columns; ++i)
+    keys.push_back(static_cast<T>(((state = state * 1664525U + 1013904223U) >> 8) & ((1U << bits) - 1)));
+  std::vector<std::int32_t> expected(keys.size());
+  for (std::size_t row = 0; row < keys.size(); row += static_cast<std::size_t>(columns)) {
+    const auto begin = expected.begin() + static_cast<std::ptrdiff_t>(row), end = begin + columns;
+    std::iota(begin, end, 0);
+    std::stable_sort(begin, end, [&](std::int32_t a, std::int32_t b) {
+      return keys[row + static_cast<std::size_t>(a)] < keys[row + static_cast<std::size_t>(b)];
+    });
+  }
+  TileKernel kernel{"sort_bits",
+                    [=](Array<std::int32_t, 2> order, Array<const T, 2> x) {
+                      tile::store(order, {0, 0}, tile::argsort(tile::load(x, {0, 0}, {rows, columns}), {.bits = bits}));
+                    },
+                    TileOptions{.threads = threads}};
+  const Buffer<std::int32_t> order(device(), {rows, columns});
+  kernel.launch({1}, order, Buffer<T>(device(), {rows, columns}, keys));
+  EXPECT_EQ(order.to_vector(), expected);
+}
+
+TEST(TileSort, KeysOfFewBits) {
+  check_bits<std::int32_t>(3, 1, 8, 64), check_bits<std::int32_t>(3, 31, 8, 256),
+      check_bits<std::uint8_t>(1, 33, 8, 32);
+  check_bits<std::uint64_t>(2, 1000, 8, 64), check_bits<std::int16_t>(2, 257, 1, 128);
+  check_bits<std::uint32_t>(2, 700, 5, 96), check_bits<std::int64_t>(2, 300, 12, 128);
+}
+
+TEST(TileSort, Histogram) {
+  const std::vector<std::int32_t> x{2, 0, 2, -1, 3, 1, 2, 7};
+  const Buffer<std::int32_t> counts(device(), {2, 3});
+  TileKernel kernel{"histogram", [](Array<std::int32_t, 2> counts, Array<const std::int32_t, 2> x) {
+                      tile::store(counts, {0, 0}, tile::histogram(tile::load(x, {0, 0}, {2, 4}), 3));
+                    }};
+  kernel.launch({1}, counts, Buffer<std::int32_t>(device(), {2, 4}, x));
+  EXPECT_THAT(counts.to_vector(), testing::ElementsAre(1, 0, 2, 0, 1, 1));
+}
+
 TEST(TileSort, NanComesLast) {
   for (const bool descending : {false, true}) {
     const auto argsort = [=](auto x) { return tile::cast<double>(tile::argsort(x, {descending})); };
@@ -92,6 +135,18 @@ TEST(TileTake, RepeatsAndLeavesOut) {
   expect_function(take, x, {1, 0, 0, 9, 0, 0, 36, 0, 25, 0});
   const auto twice = [](Tile<double> t) { return tile::take(t, tile::coordinate({8}, 0) / 2); };
   expect_function(twice, x, {1, 1, 2, 2, 3, 3, 4, 4});
+}
+
+TEST(TileSortErrors, BitsOfOtherKeys) {
+  const auto refused = [](auto zero, tile::SortOptions options) {
+    using T = decltype(zero);
+    return message_of<UserError>(
+        [&] { TileKernel wrong{"wrong", [=](Array<T, 1> x) { tile::argsort(tile::load(x, {0}, {4}), options); }}; });
+  };
+  EXPECT_THAT(refused(0.f, {.bits = 4}), HasSubstr("sort of 4 bits of keys of type f32"));
+  EXPECT_THAT(refused(0, {.bits = 33}), HasSubstr("1 to 32 bits"));
+  EXPECT_THAT(refused(0, {.bits = -1}), HasSubstr("sort of -1 bits"));
+  EXPECT_THAT(refused(0, {.descending = true, .bits = 4}), HasSubstr("descending"));
 }
 
 TEST(TileSortErrors, ValuesOfOtherExtents) {

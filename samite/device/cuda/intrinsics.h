@@ -221,6 +221,8 @@ template <class T>
 SAMITE_INLINE T shuffle(T value, u32 lane) {
   return __shfl_sync(~0u, value, lane);
 }
+// A bit for each thread of the warp for which the condition holds.
+SAMITE_INLINE u32 lanes_where(bool holds) { return __ballot_sync(~0u, holds); }
 // Waits for all threads of the warp, whose writes to shared memory are then seen.
 SAMITE_INLINE void sync_warp() { __syncwarp(); }
 

@@ -39,6 +39,24 @@ static __attribute__((noinline)) void tile_sort_order(i32 *out, const T *in) {
   }
 }
 
+// Of keys from 0 to 2^bits - 1: each goes behind all smaller ones, and equal ones before it.
+template <int rows, int n, int bits, class T>
+static __attribute__((noinline)) void tile_counted_order(i32 *out, const T *in) {
+  constexpr u32 last = (1u << bits) - 1;
+  for (int r = 0; r < rows; ++r) {
+    const T *keys = in + r * n;
+    i32 next[last + 1] = {};
+    for (int i = 0; i < n; ++i) ++next[u32(keys[i]) & last];
+    i32 before = 0;
+    for (u32 key = 0; key <= last; ++key) {
+      const i32 equal = next[key];
+      next[key] = before;
+      before += equal;
+    }
+    for (int i = 0; i < n; ++i) out[r * n + next[u32(keys[i]) & last]++] = i;
+  }
+}
+
 // Adds element [r, i] of `in` to element [r, places[r, i]] of the result, which begins as zeros. Elements whose place
 // is outside are left out.
 template <int rows, int n, int from, class T>

@@ -18,6 +18,61 @@ SAMITE_INLINE LinearState<V> shuffle_state(LinearState<V> state, u32 lane) {
   return {shuffle(state.factor, lane), shuffle(state.value, lane)};
 }
 
+// A long line, by all warps together: a thread has four neighbours at a time in registers, so that few values go from
+// thread to thread. Each warp scans its part, and then adds the totals of the parts before.
+constexpr int scan_neighbours = 4;
+constexpr int scan_chunks(int extent, int threads) {
+  return (extent + scan_neighbours * threads - 1) / (scan_neighbours * threads);
+}
+
+template <class S, int extent, bool exclusive, int threads, class Read, class Write>
+SAMITE_INLINE void scan_long_line(Read read, Write write) {
+  using State = typename S::State;
+  constexpr int n = scan_neighbours, chunks = scan_chunks(extent, threads);
+  __shared__ State ends[32];
+  const int thread = int(flat_thread()), lane = thread % 32, warp = thread / 32;
+  State states[chunks][n], first[chunks];  // `first`: what comes before the first of the neighbours, in the warp's part
+  State carry;
+#pragma unroll
+  for (int c = 0; c < chunks; ++c) {
+    const int begin = (warp * chunks + c) * 32 * n + lane * n;
+    State(&own)[n] = states[c];
+#pragma unroll
+    for (int k = 0; k < n; ++k) {
+      const State next = read(begin + k < extent ? begin + k : extent - 1);
+      own[k] = k == 0 ? next : S::together(own[k - 1], next);
+    }
+    State total = own[n - 1];
+#pragma unroll
+    for (int distance = 1; distance < 32; distance *= 2) {
+      const State before = shuffle_state(total, u32(lane < distance ? lane : lane - distance));
+      if (lane >= distance) total = S::together(before, total);
+    }
+    State left = shuffle_state(total, u32(lane < 1 ? 0 : lane - 1));
+    if (c > 0) left = lane < 1 ? carry : S::together(carry, left);
+    if (c > 0 || lane > 0)
+#pragma unroll
+      for (int k = 0; k < n; ++k) own[k] = S::together(left, own[k]);
+    first[c] = left;
+    carry = shuffle_state(own[n - 1], 31);
+  }
+  if (lane == 31) ends[warp] = carry;
+  __syncthreads();
+  State before = ends[0];
+  for (int w = 1; w < warp; ++w) before = S::together(before, ends[w]);
+#pragma unroll
+  for (int c = 0; c < chunks; ++c) {
+    const int begin = (warp * chunks + c) * 32 * n + lane * n;
+#pragma unroll
+    for (int k = 0; k < n; ++k) {
+      const bool opens_part = exclusive && k == 0 && c == 0 && lane == 0;
+      const State own = !exclusive ? states[c][k] : k == 0 ? first[c] : states[c][k - 1];
+      const State all = opens_part ? before : warp > 0 ? S::together(before, own) : own;
+      if (begin + k < extent) write(begin + k, opens_part && warp == 0 ? S::first() : S::value(all));
+    }
+  }
+}
+
 template <template <class> class Step, int outer, int extent, int inner, bool backwards, bool exclusive, int threads,
           class T, class... In>
 SAMITE_INLINE void tile_scan(T *out, const In *...in) {
@@ -28,7 +83,13 @@ SAMITE_INLINE void tile_scan(T *out, const In *...in) {
   const auto place = [](int line, int i) {
     return (line / inner * extent + (backwards ? extent - 1 - i : i)) * inner + line % inner;
   };
-  if constexpr (inner > 1 && 4 * lines >= threads) {
+  if constexpr (inner == 1 && extent >= scan_neighbours * threads && scan_chunks(extent, threads) <= 8) {
+    for (int line = 0; line < lines; ++line) {
+      if (line > 0) __syncthreads();
+      scan_long_line<S, extent, exclusive, threads>([&](int i) { return S::of(V(in[place(line, i)])...); },
+                                                    [&](int i, V value) { out[place(line, i)] = T(value); });
+    }
+  } else if constexpr (inner > 1 && 4 * lines >= threads) {
     for_each_in_block<lines, threads>([&](int line) {
       State state = S::of(V(in[place(line, 0)])...);
       out[place(line, 0)] = T(exclusive ? S::first() : S::value(state));

@@ -41,6 +41,79 @@ SAMITE_INLINE void tile_sort_order(i32 *out, const T *in) {
   }
 }
 
+// Of keys from 0 to 2^bits - 1. Each warp goes through a part of the row, 32 neighbours at a time: a key's place among
+// the equal ones in its part is the warp's counter of this key, and the number of lower lanes that have it, too. The
+// counters of all warps, key by key, then say where each part's keys begin. (The ranking of a block in D. Merrill and
+// A. Grimshaw, High performance and scalable radix sorting, 2011.) `counts` has 2^bits counters for each warp, and as
+// many for all.
+template <int rows, int n, int bits, int threads, class T>
+SAMITE_INLINE void tile_counted_order(i32 *out, const T *in, i32 *counts) {
+  constexpr int keys = 1 << bits, warps = threads / 32, chunks = (n + 32 * warps - 1) / (32 * warps);
+  const int thread = int(flat_thread()), lane = thread % 32, warp = thread / 32;
+  i32 *const own = counts + warp * keys, *const all = counts + warps * keys;
+  for (int row = 0; row < rows; ++row) {
+    for_each_in_block<warps * keys, threads>([&](int e) { counts[e] = 0; });
+    __syncthreads();
+    i32 places[chunks];
+    u32 digits[chunks];
+#pragma unroll
+    for (int c = 0; c < chunks; ++c) {
+      const int i = (warp * chunks + c) * 32 + lane;
+      const bool here = i < n;
+      const u32 key = here ? u32(in[row * n + i]) & u32(keys - 1) : 0;
+      u32 equal = lanes_where(here);
+#pragma unroll
+      for (int bit = 0; bit < bits; ++bit) {
+        const bool set = key >> bit & 1;
+        const u32 others = lanes_where(set);
+        equal &= set ? others : ~others;
+      }
+      const i32 before = own[key], lower = set_bits(equal & ((1u << lane) - 1u));
+      sync_warp();
+      if (here && lower == 0) own[key] = before + set_bits(equal);
+      sync_warp();
+      places[c] = before + lower, digits[c] = key;
+    }
+    __syncthreads();
+    // Where the keys of each warp begin among the equal ones, and how many there are.
+    for_each_in_block<keys, threads>([&](int key) {
+      i32 sum = 0;
+      for (int w = 0; w < warps; ++w) {
+        const i32 count = counts[w * keys + key];
+        counts[w * keys + key] = sum;
+        sum += count;
+      }
+      all[key] = sum;
+    });
+    __syncthreads();
+    if (warp == 0) {
+      constexpr int each = (keys + 31) / 32;
+      i32 sum = 0;
+      for (int k = 0; k < each; ++k) sum += lane * each + k < keys ? all[lane * each + k] : 0;
+      i32 before = sum;
+#pragma unroll
+      for (int distance = 1; distance < 32; distance *= 2) {
+        const i32 other = shuffle(before, u32(lane < distance ? lane : lane - distance));
+        if (lane >= distance) before += other;
+      }
+      before -= sum;
+      for (int k = 0; k < each; ++k) {
+        if (lane * each + k >= keys) break;
+        const i32 count = all[lane * each + k];
+        all[lane * each + k] = before;
+        before += count;
+      }
+    }
+    __syncthreads();
+#pragma unroll
+    for (int c = 0; c < chunks; ++c) {
+      const int i = (warp * chunks + c) * 32 + lane;
+      if (i < n) out[row * n + all[digits[c]] + own[digits[c]] + places[c]] = i;
+    }
+    if (row + 1 < rows) __syncthreads();
+  }
+}
+
 // Adds element [r, i] of `in` to element [r, places[r, i]] of the result, which begins as zeros. Elements whose place
 // is outside are left out. Several elements of one place are added in no particular order.
 template <int rows, int n, int from, int threads, class T>

@@ -317,6 +317,7 @@ class Lowerer final : public TileMemories {
   // If a block has more threads than a reduction has results, several warps compute parts of a result.
   std::optional<Type> scratch_of(const Operation &operation) const {
     constexpr std::int64_t most = 1024;
+    if (flat_ && sorts_by_counting(operation)) return sort_counters(operation, threads_);
     if (!flat_ || info(operation.op).typing != Typing::Reduce) return std::nullopt;
     const std::int64_t parts = operation.type.count() * (threads_ / 32);
     const bool large = operation.operands[0].type().count() >= std::int64_t{4} * threads_;
