@@ -82,6 +82,38 @@ TEST(Unsynchronised, CopiesReadTheirArrayUntilTheyAreWaitedFor) {
   EXPECT_THAT(found("wait_for_copies 0"), IsEmpty());
 }
 
+// What is missing in serial loops, which every thread runs, over two tiles in the same bytes.
+std::vector<std::string> in_serial_loops(const std::string &loops) {
+  const ir::Kernel kernel = ir::parse_kernel(
+      "kernel @k(@x: array<f32, 1>, @n: i32) blocks 1 of 64 { %0: i32 = launch_begin 0 %1: i32 = launch_end 0 "
+      "for.block %2: i32 in %0 .. %1 step 1 { local shared $0: f32[8] offset 0 local shared $1: f32[8] offset 0 " +
+      loops + " } }");
+  return unsynchronised(kernel, shares_nothing).missing;
+}
+
+TEST(Unsynchronised, EveryThreadStoresWhatOthersMayStillHaveToRead) {
+  const auto found = [](const std::string &between) {
+    return in_serial_loops(
+        "for.thread %3: i32 in 0 .. 8 step 1 { local_store $0[%3] = 1.0 } barrier "
+        "for %4: i32 in 0 .. 8 step 1 { %5: f32 = local_load $0[%4] " +
+        between + " } for %6: i32 in 0 .. 8 step 1 { local_store $1[%6] = 2.0 }");
+  };
+  EXPECT_THAT(found(""), Contains(HasSubstr("$0 is read, and $1 is written")));
+  EXPECT_THAT(found("barrier"), IsEmpty());
+}
+
+TEST(Unsynchronised, EveryThreadReadsWhatItHasStored) {
+  const std::string stored = "for %4: i32 in 0 .. @n step 1 { local_store $0[%4] = 1.0 } ";
+  EXPECT_THAT(in_serial_loops(stored + "for %5: i32 in 0 .. 8 step 1 { %6: f32 = local_load $0[%5] } "
+                                       "for.thread %7: i32 in 0 .. 8 step 1 { %8: f32 = local_load $0[%7] }"),
+              IsEmpty());
+  EXPECT_THAT(in_serial_loops(stored + stored), Contains(HasSubstr("$0 is written, and $0 is written")));
+  EXPECT_THAT(in_serial_loops(stored + "for.thread %7: i32 in 0 .. 8 step 1 { local_store $0[%7] = 2.0 }"),
+              Contains(HasSubstr("$0 is written, and $0 is written")));
+  EXPECT_THAT(in_serial_loops("for %4: i32 in 0 .. @n step 1 { local_store $0[0] = 1.0 }"),
+              Contains(HasSubstr("$0 is written, and $0 is written")));
+}
+
 // What is missing between two stores to memory of the device: in a loop over 136 elements, and in another loop.
 std::vector<std::string> between_stores(const std::string &first_index, const std::string &end,
                                         const std::string &second_index) {

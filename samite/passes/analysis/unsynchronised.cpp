@@ -37,7 +37,8 @@ struct Row {
 };
 
 struct Access {
-  enum class By : std::uint8_t { any, own_element, first_thread };
+  // Every thread makes the same accesses, or each makes some of them.
+  enum class By : std::uint8_t { every_thread, any, own_element, first_thread };
 
   bool array;           // a parameter of the kernel, else memory of the block
   std::uint32_t which;  // parameter or local array
@@ -49,11 +50,14 @@ struct Access {
   // The byte range in shared memory. Empty in device memory.
   std::optional<std::pair<std::int64_t, std::int64_t>> bytes = {};
   Row row = {};  // for own_element
+  // A store whose index is that of the serial loop around it, and which execution of the loop it is in.
+  std::pair<const LocalStore *, int> iterations = {};
 
   bool same_but_place(const Access &other) const {
     return std::tuple(array, which, writes, by, where.line) ==
                std::tuple(other.array, other.which, other.writes, other.by, other.where.line) &&
-           deal == other.deal && copy == other.copy && bytes == other.bytes && row == other.row;
+           deal == other.deal && copy == other.copy && bytes == other.bytes && row == other.row &&
+           iterations == other.iterations;
   }
 };
 
@@ -110,7 +114,8 @@ class Checker {
           [&](const WaitForCopies &wait) { wait_for_copies(wait.groups); }, [&](const If &branch) { either(branch); },
           [&](const For &loop) { loops(loop); }, [&](const While &loop) { loops(loop); },
           [&](const Store &store) { touch(of_array(store.array, true)); },
-          [&](const Accumulate &add) { touch(of_array(add.array, true)); }, [](const auto &) {});
+          [&](const Accumulate &add) { touch(of_array(add.array, true)); },
+          [&](const LocalStore &store) { stored(store); }, [](const auto &) {});
     }
   }
 
@@ -165,6 +170,14 @@ class Checker {
     if (operation.op == Op::Exchange || info(operation.op).typing == Typing::Atomic) return barrier();
     if (operation.op == Op::LocalLoad && in_memory(operation.array)) touch(of_block(operation.array, false));
     if (operation.op == Op::Load) touch(of_array(operation.array, false));
+  }
+
+  void stored(const LocalStore &store) {
+    if (!in_memory(store.array)) return;
+    Access access = of_block(store.array, true, Access::By::every_thread);
+    const auto run = store.index.is_local() ? runs_.find(store.index.id()) : runs_.end();
+    if (run != runs_.end()) access.iterations = {&store, run->second};
+    touch(access);
   }
 
   void loaded(const TileLoad &load) {
@@ -249,6 +262,7 @@ class Checker {
     const bool constant = first.is_constant() && loop.step.is_constant(), ends = constant && end.is_constant();
     std::vector<Access> left = open_;  // at the loop's end, after any number of iterations
     begin(loop.carried, constant);
+    runs_.insert_or_assign(loop.index, ++run_count_);
     for (int turn = 0; turn < turns_; ++turn) {
       known_.forget(loop.index);
       if (constant) {
@@ -383,7 +397,10 @@ class Checker {
     const bool one_thread = first.by == Access::By::first_thread && then.by == Access::By::first_thread;
     const bool own = first.by == Access::By::own_element && then.by == Access::By::own_element && !first.array &&
                      first.which == then.which && first.deal == then.deal && first.row.same_threads(then.row);
-    if (one_thread || own) return;
+    // A thread that reads has stored all that others may still store.
+    const bool own_store = first.by == Access::By::every_thread && !then.writes && first.which == then.which;
+    const bool other_iteration = first.iterations.first && first.iterations == then.iterations;
+    if (one_thread || own || own_store || other_iteration) return;
     const auto name = [&](const Access &access) {
       return access.array ? "@" + kernel_.parameters[access.which].name : fmt::format("${}", access.which);
     };
@@ -397,8 +414,10 @@ class Checker {
   const SharesMemory &shares_memory_;
   std::vector<Access> open_;  // since the last barrier
   Known known_;
-  int groups_ = 0;                           // of copies, so far
-  int turns_ = 2;                            // number of simulated iterations of a loop
+  int groups_ = 0;               // of copies, so far
+  int turns_ = 2;                // number of simulated iterations of a loop
+  std::map<LocalId, int> runs_;  // the latest execution of each serial loop, by its index
+  int run_count_ = 0;
   std::map<LocalArrayId, Allocate> memory_;  // of the block
   std::set<LocalArrayId> registers_;
   std::map<LocalId, const Operation *> definitions_;
