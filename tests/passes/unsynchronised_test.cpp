@@ -114,6 +114,19 @@ TEST(Unsynchronised, EveryThreadReadsWhatItHasStored) {
               Contains(HasSubstr("$0 is written, and $0 is written")));
 }
 
+// Conditions that do not hold in the first iterations.
+TEST(Unsynchronised, LaterIterationsMayDoOtherwise) {
+  const auto found = [](const std::string &before, const std::string &end) {
+    return in_serial_loops("for.thread %3: i32 in 0 .. 8 step 1 { local_store $0[%3] = 1.0 } " + before +
+                           " for %4: i32 in 0 .. " + end + " step 1 { %5: bool = ge %4, 6 " +
+                           "if %5 { %6: f32 = local_load $0[%4] } else {} }");
+  };
+  EXPECT_THAT(found("", "8"), Contains(HasSubstr("$0 is written, and $0 is read")));
+  EXPECT_THAT(found("", "@n"), Contains(HasSubstr("$0 is written, and $0 is read")));
+  EXPECT_THAT(found("", "2"), IsEmpty());
+  EXPECT_THAT(found("barrier", "8"), IsEmpty());
+}
+
 // What is missing between two stores to memory of the device: in a loop over 136 elements, and in another loop.
 std::vector<std::string> between_stores(const std::string &first_index, const std::string &end,
                                         const std::string &second_index) {

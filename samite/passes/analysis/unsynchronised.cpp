@@ -224,19 +224,29 @@ class Checker {
 
   void either(const If &branch) {
     const Value condition = known_(branch.condition);
-    if (condition.is_constant()) {
-      const bool taken = condition.bits() != 0;
+    const bool known = condition.is_constant(), taken = known && condition.bits() != 0;
+    if (known && (!in_later_turn_ || (taken && holds_from_now_on(branch.condition)))) {
       walk(taken ? branch.then_block : branch.else_block);
-      for (const BranchResult &result : branch.results)
-        known_.set(result.local, known_(taken ? result.then_value : result.else_value));
-      return;
+    } else {
+      const std::vector<Access> before = open_;
+      walk(branch.then_block);
+      const std::vector<Access> after_first = std::exchange(open_, before);
+      walk(branch.else_block);
+      for (const Access &access : after_first) remember(access);
     }
-    const std::vector<Access> before = open_;
-    walk(branch.then_block);
-    const std::vector<Access> after_first = std::exchange(open_, before);
-    walk(branch.else_block);
-    for (const Access &access : after_first) remember(access);
-    for (const BranchResult &result : branch.results) known_.forget(result.local);
+    for (const BranchResult &result : branch.results)
+      if (known)
+        known_.set(result.local, known_(taken ? result.then_value : result.else_value));
+      else
+        known_.forget(result.local);
+  }
+
+  // Whether a condition that holds in an iteration holds in all later ones: the loop's index is at least a constant.
+  bool holds_from_now_on(const Value &condition) const {
+    const Operation *compared = definition(condition, Op::GreaterEqual);
+    if (!compared) compared = definition(condition, Op::Greater);
+    return compared && compared->operands[0].is_local() && growing_.contains(compared->operands[0].id()) &&
+           compared->operands[1].is_constant();
   }
 
   void begin(const std::vector<Carried> &carried, bool with_values) {
@@ -263,17 +273,22 @@ class Checker {
     std::vector<Access> left = open_;  // at the loop's end, after any number of iterations
     begin(loop.carried, constant);
     runs_.insert_or_assign(loop.index, ++run_count_);
-    for (int turn = 0; turn < turns_; ++turn) {
+    if (constant && loop.step.as_int() > 0) growing_.insert(loop.index);
+    const bool outer_in_later_turn = in_later_turn_;
+    for (int turn = 0; turn < turns_ + (constant ? 2 : 0); ++turn) {
       known_.forget(loop.index);
       if (constant) {
         const std::int64_t index = first.as_int() + turn * loop.step.as_int();
-        if (ends && (loop.step.as_int() > 0 ? index >= end.as_int() : index <= end.as_int())) return;
+        if (ends && (loop.step.as_int() > 0 ? index >= end.as_int() : index <= end.as_int())) break;
         known_.set(loop.index, Value::constant(loop.type, index));
       }
+      // The last two stand for all later iterations, in which conditions may differ.
+      in_later_turn_ = outer_in_later_turn || turn >= turns_;
       walk(loop.body);
       advance(loop.carried, constant);
       left.insert(left.end(), open_.begin(), open_.end());
     }
+    in_later_turn_ = outer_in_later_turn;
     if (ends) return;
     for (const Access &access : left) remember(access);
   }
@@ -418,6 +433,8 @@ class Checker {
   int turns_ = 2;                // number of simulated iterations of a loop
   std::map<LocalId, int> runs_;  // the latest execution of each serial loop, by its index
   int run_count_ = 0;
+  std::set<LocalId> growing_;                // indices of serial loops
+  bool in_later_turn_ = false;               // of a loop: an iteration that stands for later ones
   std::map<LocalArrayId, Allocate> memory_;  // of the block
   std::set<LocalArrayId> registers_;
   std::map<LocalId, const Operation *> definitions_;

@@ -8,8 +8,9 @@
 // loops. Outside of such loops every thread stores the same: it may read what it has stored without a barrier, but not
 // store what others may still have to read. Tiles are distinguished by their bytes in shared memory, and so are the
 // buffers of one tile as far as their numbers are known: the check runs the first iterations of a loop with the values
-// that its index and its carried values have then. Arrays are distinguished by `shares_memory`. A copy has arrived once
-// its group has been waited for and a barrier has followed.
+// that its index and its carried values have then, and two more for all later ones, in which conditions may differ.
+// Arrays are distinguished by `shares_memory`. A copy has arrived once its group has been waited for and a barrier has
+// followed.
 //
 // Calls on tiles are assumed to synchronise internally.
 #pragma once
