@@ -127,6 +127,15 @@ TEST(Unsynchronised, LaterIterationsMayDoOtherwise) {
   EXPECT_THAT(found("barrier", "8"), IsEmpty());
 }
 
+// A condition on the index of an inner loop is known in its iterations, whichever iteration the outer one is in.
+TEST(Unsynchronised, LoopsInLaterIterationsBeginAnew) {
+  EXPECT_THAT(in_serial_loops("for %3: i32 in 0 .. @n step 1 { for %4: i32 in 0 .. 2 step 1 { %5: bool = ge %4, 1 "
+                              "if %5 { barrier } else {} %6: bool = lt %4, 1 "
+                              "if %6 { for.thread %7: i32 in 0 .. 8 step 1 { local_store $0[%7] = 1.0 } } else {} "
+                              "if %5 { %8: f32 = local_load $0[%4] barrier } else {} } }"),
+              IsEmpty());
+}
+
 // What is missing between two stores to memory of the device: in a loop over 136 elements, and in another loop.
 std::vector<std::string> between_stores(const std::string &first_index, const std::string &end,
                                         const std::string &second_index) {

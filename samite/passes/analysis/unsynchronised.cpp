@@ -61,33 +61,41 @@ struct Access {
   }
 };
 
-// The locals' values if they are constants in the current iteration.
+// The locals' values if they are constants in the current iteration. Some stand for others: those that depend on the
+// index of an iteration that stands for later ones.
 class Known {
  public:
   Value operator()(const Value &value) const {
     const auto known = value.is_local() ? values_.find(value.id()) : values_.end();
     return known == values_.end() ? value : known->second;
   }
-  void set(LocalId local, const Value &value) {
-    if (value.is_constant())
-      values_.insert_or_assign(local, value);
-    else
-      values_.erase(local);
+  bool stands_for_others(const Value &value) const { return value.is_local() && standing_.contains(value.id()); }
+  void set(LocalId local, const Value &value, bool stands_for_others = false) {
+    forget(local);
+    if (!value.is_constant()) return;
+    values_.insert_or_assign(local, value);
+    if (stands_for_others) standing_.insert(local);
   }
-  void forget(LocalId local) { values_.erase(local); }
+  void forget(LocalId local) {
+    values_.erase(local);
+    standing_.erase(local);
+  }
   void compute(const Let &let) {
     forget(let.local);
     if (!info(let.value.op).pure || let.value.operands.empty() || let.value.type.is_tile()) return;
     Operation operation = let.value;
+    bool stands = false;
     for (Value &operand : operation.operands) {
+      stands = stands || stands_for_others(operand);
       operand = (*this)(operand);
       if (!operand.is_constant()) return;
     }
-    if (const auto value = fold(operation)) set(let.local, *value);
+    if (const auto value = fold(operation)) set(let.local, *value, stands);
   }
 
  private:
   std::map<LocalId, Value> values_;
+  std::set<LocalId> standing_;
 };
 
 class Checker {
@@ -225,7 +233,9 @@ class Checker {
   void either(const If &branch) {
     const Value condition = known_(branch.condition);
     const bool known = condition.is_constant(), taken = known && condition.bits() != 0;
-    if (known && (!in_later_turn_ || (taken && holds_from_now_on(branch.condition)))) {
+    const bool may_differ =
+        known_.stands_for_others(branch.condition) && !(taken && holds_from_now_on(branch.condition));
+    if (known && !may_differ) {
       walk(taken ? branch.then_block : branch.else_block);
     } else {
       const std::vector<Access> before = open_;
@@ -234,11 +244,13 @@ class Checker {
       walk(branch.else_block);
       for (const Access &access : after_first) remember(access);
     }
-    for (const BranchResult &result : branch.results)
+    for (const BranchResult &result : branch.results) {
+      const Value &value = taken ? result.then_value : result.else_value;
       if (known)
-        known_.set(result.local, known_(taken ? result.then_value : result.else_value));
+        known_.set(result.local, known_(value), may_differ || known_.stands_for_others(value));
       else
         known_.forget(result.local);
+    }
   }
 
   // Whether a condition that holds in an iteration holds in all later ones: the loop's index is at least a constant.
@@ -252,15 +264,17 @@ class Checker {
   void begin(const std::vector<Carried> &carried, bool with_values) {
     for (const Carried &value : carried) {
       known_.forget(value.inner);
-      if (with_values) known_.set(value.inner, known_(value.initial));
+      if (with_values) known_.set(value.inner, known_(value.initial), known_.stands_for_others(value.initial));
     }
   }
-  void advance(const std::vector<Carried> &carried, bool with_values) {
-    std::vector<Value> next;
-    for (const Carried &value : carried) next.push_back(known_(value.next));
+  // `stand_for_others`: in the next iteration.
+  void advance(const std::vector<Carried> &carried, bool with_values, bool stand_for_others) {
+    std::vector<std::pair<Value, bool>> next;
+    for (const Carried &value : carried)
+      next.emplace_back(known_(value.next), stand_for_others || known_.stands_for_others(value.next));
     for (std::size_t i = 0; i < carried.size(); ++i) {
       known_.forget(carried[i].inner);
-      if (with_values) known_.set(carried[i].inner, next[i]);
+      if (with_values) known_.set(carried[i].inner, next[i].first, next[i].second);
     }
   }
 
@@ -274,21 +288,19 @@ class Checker {
     begin(loop.carried, constant);
     runs_.insert_or_assign(loop.index, ++run_count_);
     if (constant && loop.step.as_int() > 0) growing_.insert(loop.index);
-    const bool outer_in_later_turn = in_later_turn_;
     for (int turn = 0; turn < turns_ + (constant ? 2 : 0); ++turn) {
       known_.forget(loop.index);
       if (constant) {
         const std::int64_t index = first.as_int() + turn * loop.step.as_int();
         if (ends && (loop.step.as_int() > 0 ? index >= end.as_int() : index <= end.as_int())) break;
-        known_.set(loop.index, Value::constant(loop.type, index));
+        // The last two stand for all later iterations, in which conditions may differ.
+        known_.set(loop.index, Value::constant(loop.type, index),
+                   turn >= turns_ || known_.stands_for_others(loop.begin));
       }
-      // The last two stand for all later iterations, in which conditions may differ.
-      in_later_turn_ = outer_in_later_turn || turn >= turns_;
       walk(loop.body);
-      advance(loop.carried, constant);
+      advance(loop.carried, constant, turn + 1 >= turns_);
       left.insert(left.end(), open_.begin(), open_.end());
     }
-    in_later_turn_ = outer_in_later_turn;
     if (ends) return;
     for (const Access &access : left) remember(access);
   }
@@ -434,7 +446,6 @@ class Checker {
   std::map<LocalId, int> runs_;  // the latest execution of each serial loop, by its index
   int run_count_ = 0;
   std::set<LocalId> growing_;                // indices of serial loops
-  bool in_later_turn_ = false;               // of a loop: an iteration that stands for later ones
   std::map<LocalArrayId, Allocate> memory_;  // of the block
   std::set<LocalArrayId> registers_;
   std::map<LocalId, const Operation *> definitions_;
