@@ -2,6 +2,8 @@
 // samite/device/cpu/failure.h, which the kernel is compiled with. Only code compiled for debugging detects failures
 // other than `out_of_memory`.
 //
+// `DebugSteps` are functions of the host that debug mode's checks call.
+//
 // The launcher zeroes a Failure, passes it to every box of a launch, and reads it when all boxes have ended. The first
 // failure is kept. The failing access has no effect (a load returns 0), and the launch continues. An instance that gets
 // no memory for a local array ends there.
@@ -28,6 +30,8 @@ struct FailedInstance {
   std::uint32_t rank = 0, reserved = 0;
 };
 
+struct DebugSteps;  // samite/codegen/debug_steps.h
+
 struct Failure {
   std::uint32_t state = 0;  // 0: nothing failed; 1: being written; 2: complete
   FailureKind kind = FailureKind::none;
@@ -41,9 +45,10 @@ struct Failure {
   // with the bits of its own type in the low bytes. Must not throw. May be null if the kernel has no messages.
   void (*message)(Failure *failure, std::uint32_t site, const std::int64_t *instance,
                   const std::uint64_t *values) = nullptr;
+  const DebugSteps *debug = nullptr;  // required by kernels that are compiled for debugging
   FailedInstance instance;
 };
-static_assert(sizeof(Failure) == 88 && offsetof(Failure, index) == 16 && offsetof(Failure, file) == 32 &&
-              offsetof(Failure, message) == 40 && offsetof(Failure, instance) == 48);
+static_assert(sizeof(Failure) == 96 && offsetof(Failure, index) == 16 && offsetof(Failure, file) == 32 &&
+              offsetof(Failure, message) == 40 && offsetof(Failure, debug) == 48 && offsetof(Failure, instance) == 56);
 
 }  // namespace samite::codegen

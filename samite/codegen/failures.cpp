@@ -13,23 +13,26 @@ std::string Failures::check_indices(const Question &question, std::uint32_t arra
                                     const std::vector<std::string> &indices, SourceLocation where) {
   const std::string asked = fmt::format("{}; {}; {}", question.function,
                                         emission_.facts(array).extents_of.value_or(array), fmt::join(indices, "; "));
-  const auto known = answers_.find(asked);
-  const bool is_known = known != answers_.end() && emission_.out.is_open(known->second.scope);
-  if (is_known && known->second.mask == question.mask) return known->second.name;
+  std::vector<Answer> &known = answers_[asked];
+  std::erase_if(known, [&](const Answer &answer) { return !emission_.out.is_open(answer.scope); });
+  for (const Answer &answer : known)
+    if (answer.mask == question.mask) return answer.name;
   const std::string inside = emission_.fresh("c");
-  if (is_known) {
+  const Answer own{inside, question.mask, emission_.out.scope()};
+  if (!known.empty()) {
     // The answer's scope is open, so that its lanes are those of this place and others.
-    const Answer &answer = known->second;
+    const std::string &answer = known.back().name;
     if (question.type == "Mask")
-      emission_.out.line("const Mask {} = {} & {};", inside, answer.name, question.mask);
+      emission_.out.line("const Mask {} = {} & {};", inside, answer, question.mask);
     else
-      emission_.out.line("const bool {} = {} && any({});", inside, answer.name, question.mask);
+      emission_.out.line("const bool {} = {} && any({});", inside, answer, question.mask);
+    known.push_back(own);
     return inside;
   }
-  emission_.out.line("const {} {} = {}(failure, {}{}p{}.extent, {}, {}, {});", question.type, inside, question.function,
-                     question.mask, question.mask.empty() ? "" : ", ", array, array, blame(where),
-                     fmt::join(indices, ", "));
-  answers_.insert_or_assign(asked, Answer{inside, question.mask, emission_.out.scope()});
+  emission_.out.line("const {} {} = {}(failure, {}{}{}{}.extent, {}, {}, {});", question.type, inside,
+                     question.function, question.mask, question.mask.empty() ? "" : ", ", question.arrays, array, array,
+                     blame(where), fmt::join(indices, ", "));
+  known.push_back(own);
   return inside;
 }
 

@@ -18,6 +18,7 @@ class Failures {
   struct Question {
     std::string_view type, function;  // the type of its result, and its name
     std::string mask = {};            // the lanes to check; empty outside of lanes
+    std::string_view arrays = "p";    // what the names of arrays begin with, whose extents it is given
   };
   // Emits the check in debug mode, and returns the name of the result. A check is not repeated while an earlier result
   // is in scope, for the same or for more lanes.
@@ -39,7 +40,7 @@ class Failures {
     std::string name, mask;
     std::uint64_t scope;  // of its declaration
   };
-  std::map<std::string, Answer> answers_;  // by question
+  std::map<std::string, std::vector<Answer>> answers_;  // by question
 };
 
 }  // namespace samite::codegen

@@ -88,11 +88,13 @@ void LaneAccess::check_bounds(LaneElements &elements, std::uint32_t array, std::
                                 shape == Shape::Varying ? values_.vector(index) : values_.scalar(index)));
   }
   if (!values_.in_lanes())
-    elements.in_bounds = failures_.check_indices({"bool", "indices_inside"}, array, texts, where);
+    elements.in_bounds = failures_.check_indices({"bool", "indices_inside", "", "argument"}, array, texts, where);
   else if (elements.shape == Shape::Uniform)
-    elements.in_bounds = failures_.check_indices({"bool", "all_indices_inside", elements.mask}, array, texts, where);
+    elements.in_bounds =
+        failures_.check_indices({"bool", "all_indices_inside", elements.mask, "argument"}, array, texts, where);
   else
-    elements.mask = failures_.check_indices({"Mask", "lane_indices_inside", elements.mask}, array, texts, where);
+    elements.mask =
+        failures_.check_indices({"Mask", "lane_indices_inside", elements.mask, "argument"}, array, texts, where);
 }
 
 std::string LaneAccess::or_zero(const LaneElements &at, const std::string &text, ScalarType type) const {

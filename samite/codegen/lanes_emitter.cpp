@@ -34,6 +34,9 @@ void LanesEmitter::open_kernel(const std::string &entry) {
     const Parameter &parameter = kernel_.parameters[i];
     out_.line("const {1} p{0} = static_cast<const Arguments *>(arguments)->p{0}{2};", i,
               parameter.is_array() ? "auto" : scalar_name(parameter.type), parameter.is_array() ? "" : ".value");
+    // For checks, which are calls: they get the extents in memory, so that the copy stays in registers.
+    if (options_.debug && parameter.is_array())
+      out_.line("[[maybe_unused]] const auto &argument{0} = static_cast<const Arguments *>(arguments)->p{0};", i);
   }
 }
 

@@ -5,6 +5,7 @@
 // not depend on the partition of the launch.
 #pragma once
 
+#include "samite/codegen/debug_steps.h"
 #include "samite/jit/variant.h"
 #include "samite/runtime/extents.h"
 
@@ -23,6 +24,7 @@ class LaunchMessages : public codegen::Failure {
  public:
   LaunchMessages(const Variant &variant, const Extents &extents) : variant_(variant), extents_(extents) {
     message = &LaunchMessages::hear;
+    debug = &codegen::debug_steps();
   }
   LaunchMessages(const LaunchMessages &) = delete;
   LaunchMessages &operator=(const LaunchMessages &) = delete;

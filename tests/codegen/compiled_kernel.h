@@ -2,8 +2,8 @@
 #pragma once
 
 #include "samite/codegen/argument_layout.h"
+#include "samite/codegen/debug_steps.h"
 #include "samite/codegen/emit.h"
-#include "samite/codegen/failure.h"
 #include "samite/codegen/prelude.h"
 #include "samite/ir/parse.h"
 #include "samite/ir/verify.h"
@@ -109,6 +109,7 @@ class CompiledKernel {
     EXPECT_EQ(begin.size(), static_cast<std::size_t>(rank_));
     using Entry =
         void(const void *, const long long *, const long long *, codegen::Failure *, codegen::Workspace *workspace);
+    failure.debug = &codegen::debug_steps();
     shipped::ScratchWorkspace workspace;
     image_->function<Entry>(source_.entry.c_str())(block.data(), begin.data(), end.data(), &failure,
                                                    source_.uses_workspace ? &workspace : nullptr);

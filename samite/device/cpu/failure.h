@@ -19,6 +19,40 @@ SAMITE_INLINE Instance of_lane(Instance first, i32 lane) {
   return first;
 }
 
+// Where the program is that may fail.
+struct Where {
+  u32 file, line;
+};
+
+struct Failure;
+
+// An access of lanes of which some are outside of an array. Indices are those of all lanes, one dimension after
+// another.
+struct Outside {
+  const i64 *indices, *extent;
+  u64 active;  // bit k for lane k
+  u32 lanes, rank, array;
+  Where where;
+  const Instance *first;
+};
+
+// A step of active lanes on the words of their elements in the search for races (samite/passes/threads/check_races.h).
+struct LaneClaims {
+  const i64 *number, *instance;  // of the lanes' instances: their numbers, and their indices by dimension
+  i64 *shadow;
+  const i64 *stride, *indices;  // of the shadow and its elements, by dimension
+  i64 *words;                   // for each lane, the word that it finds
+  u64 active, looking;          // which lanes take the step, and which may report a race
+  i64 access;
+  u32 lanes, instance_rank, rank, site, claims;  // `claims`: stores the instance's own word, unless there is one
+};
+
+// The host's functions for debug mode: each kernel would have to compile them anew.
+struct DebugSteps {
+  void (*outside)(Failure *failure, const Outside *outside);
+  void (*claim)(Failure *failure, const LaneClaims *claims);
+};
+
 struct Failure {
   u32 state;  // 0: none; 1: being written; 2: complete
   u32 kind;
@@ -27,10 +61,12 @@ struct Failure {
   i64 index, extent;
   u32 file, line;
   void (*message)(Failure *failure, u32 site, const i64 *instance, const u64 *values);
+  const DebugSteps *debug;  // null unless the kernel is compiled for debugging
   Instance instance;
 };
-static_assert(sizeof(Failure) == 88 && __builtin_offsetof(Failure, index) == 16 &&
-              __builtin_offsetof(Failure, instance) == 48);
+static_assert(sizeof(Failure) == 96 && __builtin_offsetof(Failure, index) == 16 &&
+              __builtin_offsetof(Failure, instance) == 56);
+static_assert(sizeof(Outside) == 56 && sizeof(LaneClaims) == 96);
 
 // A value of a message: its bits.
 template <class T>
@@ -58,11 +94,6 @@ static __attribute__((noinline, cold, unused)) void report(Failure *failure, u32
   if (instance) failure->instance = *instance;
   __atomic_store_n(&failure->state, 2u, __ATOMIC_RELEASE);
 }
-
-// Where the program is that may fail.
-struct Where {
-  u32 file, line;
-};
 
 // Debug checks are in most lines of a kernel. They are calls: inline, the kernel would take many times as long to
 // compile. `instance` is null if the instance is not known.

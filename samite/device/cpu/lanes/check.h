@@ -16,46 +16,38 @@ struct Neighbours {
 // The instance of a lane.
 SAMITE_INLINE Instance of_lane(const Instance *first, i32 lane) { return first ? of_lane(*first, lane) : Instance{}; }
 
-static __attribute__((noinline, cold, unused)) void index_outside(Failure *failure, Mask lanes, I64 indices, i64 extent,
-                                                                  u32 array, u32 dimension, Where where,
-                                                                  const Instance *first) {
-  const i32 lane = first_active(lanes);
-  const Instance instance = of_lane(first, lane);
-  index_outside(failure, indices[lane], extent, array, dimension, where, &instance);
+SAMITE_INLINE I64 each_index(i64 index) { return I64(index); }
+template <class T>
+SAMITE_INLINE I64 each_index(Neighbours<T> indices) {
+  return I64(i64(indices.first)) + lane_i64;
+}
+template <class T>
+SAMITE_INLINE I64 each_index(Vector<T> indices) {
+  return __builtin_convertvector(indices, I64);
 }
 
-// The lanes whose index is inside of an extent.
-template <class T>
-SAMITE_INLINE Mask below(Vector<T> indices, i64 extent, I64 &wide) {
-  wide = __builtin_convertvector(indices, I64);
-  return to_mask(wide >= I64(0)) & to_mask(wide < I64(extent));
+// The lanes whose index is inside of an extent: negative ones are large without their sign.
+template <class Index>
+SAMITE_INLINE Mask below(Index indices, i64 extent) {
+  return to_mask(__builtin_convertvector(each_index(indices), U64) < U64(extent));
 }
-template <class T>
-SAMITE_INLINE Mask below(Neighbours<T> indices, i64 extent, I64 &wide) {
-  return below(Vector<i64>(indices.first) + lane_i64, extent, wide);
-}
-SAMITE_INLINE Mask below(i64 index, i64 extent, I64 &wide) {
-  wide = I64(index);
-  return Mask(u64(index) < u64(extent));
-}
+SAMITE_INLINE Mask below(i64 index, i64 extent) { return Mask(u64(index) < u64(extent)); }
 
 // The lanes whose indices are inside of an array.
 template <class... Index>
 static __attribute__((noinline, unused)) Mask lane_indices_inside(Failure *failure, Mask m, const i64 *extent,
                                                                   u32 array, const Instance *first, Where where,
                                                                   Index... indices) {
+  Mask inside = m;
   u32 dimension = 0;
-  const auto check = [&](auto index) {
-    I64 wide;
-    const Mask inside = below(index, extent[dimension], wide);
-    const Mask lanes = m & !inside;
-    if (__builtin_expect(any(lanes), 0))
-      index_outside(failure, lanes, wide, extent[dimension], array, dimension, where, first);
-    m &= inside;
-    ++dimension;
-  };
-  (check(indices), ...);
-  return m;
+  ((inside &= below(indices, extent[dimension++])), ...);
+  if (__builtin_expect(bits(inside) != bits(m), 0)) {
+    const I64 all[] = {each_index(indices)..., I64(0)};
+    const Outside outside{
+        reinterpret_cast<const i64 *>(all), extent, bits(m), u32(lane_count), dimension, array, where, first};
+    failure->debug->outside(failure, &outside);
+  }
+  return inside;
 }
 
 // Whether an element that all lanes share is inside, and any lane is active.
@@ -139,55 +131,39 @@ struct Racing {
   I64 number, index[rank + 1];
 };
 
-constexpr i64 race_access_bits = 16;  // of a word, below the number of an instance
-
-SAMITE_INLINE I64 each_index(i64 index) { return I64(index); }
-template <class T>
-SAMITE_INLINE I64 each_index(Neighbours<T> indices) {
-  return I64(i64(indices.first)) + lane_i64;
-}
-template <class T>
-SAMITE_INLINE I64 each_index(Vector<T> indices) {
-  return __builtin_convertvector(indices, I64);
-}
-
-template <int rank, class... Index>
-static __attribute__((noinline, cold, unused)) void say_race(const Racing<rank> &racing, Mask lanes, u32 site,
-                                                             i64 access, I64 word, Index... indices) {
-  const i32 lane = first_active(lanes);
-  i64 instance[rank + 1];
-  for (i32 d = 0; d < rank; ++d) instance[d] = racing.index[d][lane];
-  const u64 said[] = {u64(access), u64(word[lane]), u64(each_index(indices)[lane])...};
-  racing.failure->message(racing.failure, site, instance, said);
-}
-
 // One step on the words of elements, and a message of the first lane that finds the word of another instance.
-template <class Step, int rank, class Shadow, class Values, class... Index>
-SAMITE_INLINE I64 race_step(const Racing<rank> &racing, Mask m, const Shadow &shadow, u32 site, i64 access,
-                            Values values, Index... indices) {
-  u32 dimension = 0;
-  I64 offsets = I64(0);
-  ((offsets += each_index(indices) * I64(shadow.stride[dimension++])), ...);
-  const I64 word = values([&](auto... given) { return atomic_each_at<Step>(m, shadow.data, offsets, given...); });
-  const Mask mine = to_mask(word == I64(0)) | to_mask((word >> I64(race_access_bits)) == racing.number);
-  if (const Mask other = racing.lanes & !mine; __builtin_expect(any(other), 0))
-    say_race(racing, other, site, access, word, indices...);
-  return word;
+template <int rank, class Shadow, class... Index>
+SAMITE_INLINE I64 race_step(const Racing<rank> &racing, Mask m, const Shadow &shadow, u32 site, i64 access, bool claims,
+                            I64 words, Index... indices) {
+  const I64 all[] = {each_index(indices)..., I64(0)};
+  const LaneClaims step{reinterpret_cast<const i64 *>(&racing.number),
+                        reinterpret_cast<const i64 *>(racing.index),
+                        shadow.data,
+                        shadow.stride,
+                        reinterpret_cast<const i64 *>(all),
+                        reinterpret_cast<i64 *>(&words),
+                        bits(m),
+                        bits(racing.lanes),
+                        access,
+                        u32(lane_count),
+                        u32(rank),
+                        u32(sizeof...(Index)),
+                        site,
+                        claims};
+  racing.failure->debug->claim(racing.failure, &step);
+  return words;
 }
 // Stores the instance's word, unless there is one.
 template <int rank, class Shadow, class... Index>
 static __attribute__((noinline, unused)) I64 claim_element(const Racing<rank> &racing, Mask m, const Shadow &shadow,
                                                            u32 site, i64 access, Index... indices) {
-  constexpr i64 last = (i64(1) << race_access_bits) - 1;
-  const I64 mine = (racing.number << I64(race_access_bits)) + I64(access < last ? access : last);
-  return race_step<AtomicCompareExchange>(
-      racing, m, shadow, site, access, [&](auto step) { return step(I64(0), mine); }, indices...);
+  return race_step(racing, m, shadow, site, access, true, I64(0), indices...);
 }
 // Reads the word. `zero` depends on the word of an earlier step, which is to come first.
 template <int rank, class Shadow, class... Index>
 static __attribute__((noinline, unused)) I64 look_at_claim(const Racing<rank> &racing, Mask m, const Shadow &shadow,
                                                            u32 site, i64 access, I64 zero, Index... indices) {
-  return race_step<AtomicOr>(racing, m, shadow, site, access, [&](auto step) { return step(zero); }, indices...);
+  return race_step(racing, m, shadow, site, access, false, zero, indices...);
 }
 
 }  // namespace samite::SAMITE_LANES_NAMESPACE
