@@ -34,7 +34,7 @@ ArchivedKernel kernel_of(const std::string &name, const std::vector<std::size_t>
     const shipped::FormParameter &own = form.parameters[i];
     // An adjoint leaves the values as they are.
     kernel.parameters.push_back(
-        {own.name, own.type, own.rank, active.empty() && has(form.written, i), has(form.distinct, i)});
+        {own.name, own.type, own.rank, active.empty() && has(form.written, i), has(form.facts.distinct, i)});
   }
   for (const std::size_t array : active) {
     const ArchivedKernel::Parameter of = kernel.parameters.at(array);
