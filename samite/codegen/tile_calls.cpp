@@ -68,6 +68,14 @@ std::string rows(const Type &type) {
   return fmt::format("{}, {}", type.count() / length, length);
 }
 
+// Without the number of threads, which may follow.
+std::string order_function(const TileCall &call) {
+  const std::string of = rows(call.operands[0].type);
+  if (sorts_by_counting({call.op, call.result.type, {}, 0, call.attribute}))
+    return fmt::format("tile_counted_order<{}, {}", of, sort_bits(call.attribute));
+  return fmt::format("tile_sort_order<{}, {}", of, (call.attribute & sort_descending) != 0);
+}
+
 }  // namespace
 
 std::string barrier_text(const Kernel &kernel, int threads) {
@@ -136,13 +144,7 @@ void TileCalls::call(const TileCall &call) {
       write_heavy(fmt::format("tile_triangular_solve<{}, {}, {}{}>", matrices(call.result.type),
                               (call.attribute & solve_upper) != 0, (call.attribute & solve_transposed) != 0, threads_));
       break;
-    case Typing::Order:
-      if (sorts_by_counting({call.op, call.result.type, {}, 0, call.attribute}))
-        write_heavy(fmt::format("tile_counted_order<{}, {}{}>", rows(from), sort_bits(call.attribute), threads_));
-      else
-        write_heavy(
-            fmt::format("tile_sort_order<{}, {}{}>", rows(from), (call.attribute & sort_descending) != 0, threads_));
-      break;
+    case Typing::Order: write_heavy(order_function(call) + threads_ + ">"); break;
     case Typing::Put:
       write_heavy(fmt::format("{}<{}, {}{}>", call.attribute & put_in_order ? "tile_put_add_in_order" : "tile_put_add",
                               rows(call.result.type), from.shape()[from.shape().rank() - 1], threads_));

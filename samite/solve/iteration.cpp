@@ -104,7 +104,9 @@ void conjugate_gradients_round(System &system, const AnyBuffer &r) {
       return system.break_down(fmt::format("A is not positive definite: p A p is {} for a direction p of norm {}",
                                            curvature, space.norm(p)));
     const double alpha = rho / curvature;
-    const double norm = space.descend(alpha, p, q, system.x, r);
+    space.combine(alpha, p, 1, system.x);
+    space.combine(-alpha, q, 1, r);
+    const double norm = space.norm(r);
     if (system.ends(norm)) return;
     if (is_preconditioned) system.precondition(r, z);
     const double next = is_preconditioned ? space.dot(r, z) : norm * norm;

@@ -49,32 +49,6 @@ const auto &sums_of_blocks() {
 }
 
 template <class T>
-using Descent =
-    TileKernel<void(Array<double, 2>, Array<T, 1>, Array<T, 1>, Array<const T, 1>, Array<const T, 1>, Traced<T>, Int)>;
-
-template <class T>
-Descent<T> make_descent(int extent) {
-  return {"descend",
-          {"sums", "x", "r", "p", "q", "step", "rounds"},
-          [=](Array<double, 2> sums, Array<T, 1> x, Array<T, 1> r, Array<const T, 1> p, Array<const T, 1> q,
-              const Traced<T> &step, const Int &rounds) {
-            const Int block = block_index();
-            Tile<double> sum = tile::zeros<double>({extent});
-            for (Int k : range(rounds)) {
-              const Int at = k * sums.extent(1) + block;
-              // All loads first, so that none waits for a store.
-              const auto part = [&](const auto &of) { return tile::load(of, {at}, {extent}); };
-              const Tile<T> from = part(x), before = part(r), direction = part(p), image = part(q);
-              const Tile<T> left = before - step * image;
-              tile::store(x, {at}, from + step * direction);
-              tile::store(r, {at}, left);
-              sum += tile::cast<double>(left) * tile::cast<double>(left);
-            }
-            sums(0, block) = tile::sum(sum);
-          }};
-}
-
-template <class T>
 const auto &combination(bool reads_y) {
   using Signature = Kernel<void(Array<T, 1>, Array<const T, 1>, Traced<T>, Traced<T>)>;
   static const Signature sum{"combine",
@@ -153,43 +127,20 @@ std::vector<double> VectorSpace::dots(const AnyBuffer &vectors, std::int64_t cou
   return products;
 }
 
-Buffer<double> VectorSpace::partial_sums(std::int64_t count) const {
+std::vector<double> VectorSpace::own_dots(const AnyBuffer &vectors, std::int64_t count, const AnyBuffer &w) const {
   if (!partial_.valid() || partial_.extents()[0] < count) {
     partial_ = AnyBuffer(device_, ScalarType::Float64, {count, blocks_});
     sums_ = AnyBuffer(device_, ScalarType::Float64, {count});
   }
-  return Buffer<double>(partial_.slice(0, 0, count));
-}
-
-std::vector<double> VectorSpace::added_up(const Buffer<double> &partial) const {
-  const std::int64_t count = partial.extents()[0];
-  if (blocks_ == 1) return partial.to_vector();
-  const Buffer<double> sums(sums_.slice(0, 0, count));
-  sums_of_blocks().launch({count}, sums, partial);
-  return sums.to_vector();
-}
-
-std::vector<double> VectorSpace::own_dots(const AnyBuffer &vectors, std::int64_t count, const AnyBuffer &w) const {
-  const Buffer<double> partial = partial_sums(count);
+  const Buffer<double> partial(partial_.slice(0, 0, count)), sums(sums_.slice(0, 0, count));
   with_floating_type(type_, "", {}, [&]<class T>(T) {
     static Kernels<int, PartialProducts<T>> products(make_partial_products<T>);
-    products.at(elements_of_tile(size_)).launch({count, blocks_}, partial, Buffer<T>(vectors), Buffer<T>(w), rounds());
+    products.at(elements_of_tile(size_))
+        .launch({count, blocks_}, partial, Buffer<T>(vectors), Buffer<T>(w), (tiles_ + blocks_ - 1) / blocks_);
   });
-  return added_up(partial);
-}
-
-double VectorSpace::descend(double step, const AnyBuffer &p, const AnyBuffer &q, const AnyBuffer &x,
-                            const AnyBuffer &r) const {
-  const Buffer<double> partial = partial_sums(1);
-  with_floating_type(type_, "", {}, [&]<class T>(T) {
-    static Kernels<int, Descent<T>> descents(make_descent<T>);
-    descents.at(elements_of_tile(size_))
-        .launch({blocks_}, partial, Buffer<T>(x), Buffer<T>(r), Buffer<T>(p), Buffer<T>(q), static_cast<T>(step),
-                rounds());
-  });
-  std::vector<double> squares = added_up(partial);
-  if (sum_over_ranks_) sum_over_ranks_(squares);
-  return std::sqrt(squares.front());
+  if (blocks_ == 1) return partial.to_vector();
+  sums_of_blocks().launch({count}, sums, partial);
+  return sums.to_vector();
 }
 
 void VectorSpace::add(const AnyBuffer &vectors, const std::vector<double> &coefficients, const AnyBuffer &w) const {

@@ -4,7 +4,7 @@
 // that return numbers wait for the device. Nothing here is recorded on tapes; callers see to that.
 #pragma once
 
-#include "samite/runtime/buffer.h"
+#include "samite/runtime/any_buffer.h"
 
 #include <functional>
 #include <initializer_list>
@@ -30,8 +30,6 @@ class VectorSpace {
   double norm(const AnyBuffer &a) const;
   // y = a x + b y; y is not read if b is 0.
   void combine(double a, const AnyBuffer &x, double b, const AnyBuffer &y) const;
-  // x += step p and r -= step q; returns the norm of r.
-  double descend(double step, const AnyBuffer &p, const AnyBuffer &q, const AnyBuffer &x, const AnyBuffer &r) const;
   // The products of pairs of vectors, with one sum over ranks.
   std::vector<double> dots(std::initializer_list<std::pair<const AnyBuffer &, const AnyBuffer &>> pairs) const;
   // The products of the first `count` of `vectors` with w.
@@ -41,9 +39,6 @@ class VectorSpace {
 
  private:
   std::vector<double> own_dots(const AnyBuffer &vectors, std::int64_t count, const AnyBuffer &w) const;
-  Buffer<double> partial_sums(std::int64_t count) const;
-  std::vector<double> added_up(const Buffer<double> &partial) const;
-  std::int64_t rounds() const { return (tiles_ + blocks_ - 1) / blocks_; }
 
   Device device_;
   ScalarType type_;

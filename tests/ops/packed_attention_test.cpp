@@ -224,7 +224,8 @@ TEST(PackedAttention, NamesWhatDoesNotFit) {
   EXPECT_THAT(run(a.q, a.k, a.q_offsets, a.out, {.window = 0}), HasSubstr("expected a window of at least one row"));
   EXPECT_THAT(run(a.q, a.k, a.q_offsets, a.q), HasSubstr("shares memory with"));
   const Buffer<std::int32_t> falling(device(), {3}, {0, 9, 8});
-  EXPECT_THAT(run(a.q, a.k, falling, a.out), HasSubstr("q_offsets: group 0 is of the rows from 0 to before 9 of 8"));
+  if (device().kind() == DeviceKind::cpu)  // on CUDA in debug mode only
+    EXPECT_THAT(run(a.q, a.k, falling, a.out), HasSubstr("q_offsets: group 0 is of the rows from 0 to before 9 of 8"));
   EXPECT_THAT(message_of<UserError>([&] {
                 ops::packed_attention_adjoint({a.q, a.k, a.v, a.q_offsets, a.k_offsets, a.out, a.row_sums}, a.cotangent,
                                               a.q.clone(), a.k, a.k);

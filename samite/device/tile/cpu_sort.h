@@ -39,7 +39,7 @@ static __attribute__((noinline)) void tile_sort_order(i32 *out, const T *in) {
   }
 }
 
-// Of keys from 0 to 2^bits - 1: each goes behind all smaller ones, and equal ones before it.
+// Keys are from 0 to 2^bits - 1: each goes behind all smaller ones, and equal ones before it.
 template <int rows, int n, int bits, class T>
 static __attribute__((noinline)) void tile_counted_order(i32 *out, const T *in) {
   constexpr u32 last = (1u << bits) - 1;

@@ -41,7 +41,7 @@ SAMITE_INLINE void tile_sort_order(i32 *out, const T *in) {
   }
 }
 
-// Of keys from 0 to 2^bits - 1. Each warp goes through a part of the row, 32 neighbours at a time: a key's place among
+// Keys are from 0 to 2^bits - 1. Each warp goes through a part of the row, 32 neighbours at a time: a key's place among
 // the equal ones in its part is the warp's counter of this key, and the number of lower lanes that have it, too. The
 // counters of all warps, key by key, then say where each part's keys begin. (The ranking of a block in D. Merrill and
 // A. Grimshaw, High performance and scalable radix sorting, 2011.) `counts` has 2^bits counters for each warp, and as

@@ -26,16 +26,10 @@ constexpr u64 widest_register = 0;
 template <class V>
 constexpr bool fits_register = sizeof(V) >= 16 && sizeof(V) <= widest_register;
 
-// A value of which the compiler does not know how it came to be. A fence is cheaper to compile than inline assembly,
-// whose operands several of LLVM's passes parse again and again.
+// A value of which the compiler does not know how it came to be. A fence of arithmetic would be cheaper to compile, but
+// LLVM moves the load before it behind later stores.
 template <class V>
 SAMITE_INLINE V opaque(V value) {
-#if defined(__x86_64__)
-  if constexpr (fits_register<V> && sizeof(value[0]) == 4)
-    return __builtin_bit_cast(V, __arithmetic_fence(__builtin_bit_cast(F32, value)));
-  else if constexpr (fits_register<V> && sizeof(value[0]) == 8)
-    return __builtin_bit_cast(V, __arithmetic_fence(__builtin_bit_cast(F64, value)));
-#endif
   if constexpr (fits_register<V>)
     asm("" : SAMITE_IN_REGISTER(value));
   else
