@@ -5,6 +5,7 @@
 #include "samite/ops/gradients.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/matmul_plan.h"
+#include "samite/ops/operand_check.h"
 #include "samite/ops/rows.h"
 #include "samite/runtime/shared_elements.h"
 
@@ -73,9 +74,10 @@ Extents blocks_of(const AttentionShape &shape, std::int64_t heads, std::int64_t 
 }
 
 // Checks the arrays' shapes and types.
-class Check {
+class Check : public detail::OperandCheck {
  public:
-  Check(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &v, SourceLocation where) : q_(q), where_(where) {
+  Check(const AnyBuffer &q, const AnyBuffer &k, const AnyBuffer &v, SourceLocation where)
+      : OperandCheck("attention", q, "q", where), q_(q) {
     for (const auto &[buffer, what] : {std::pair{&q, "q"}, {&k, "k"}, {&v, "v"}})
       if (!buffer->valid() || buffer->rank() != 4)
         fail(fmt::format("expected {} of (batches, heads, rows, size); {} given", what, text(*buffer)));
@@ -98,18 +100,9 @@ class Check {
     if (options.window.value_or(1) < 1)
       fail(fmt::format("expected a window of at least one row; {} given", *options.window));
   }
-  void expect(const AnyBuffer &buffer, const char *what, const Extents &extents, ScalarType type) const {
-    if (!buffer.valid() || buffer.extents() != extents || buffer.type() != type || buffer.device() != q_.device())
-      fail(fmt::format("expected {} of {} with extents {} on {}, as q is {}; {} given", what, cpp_name(type),
-                       extents.to_string(), q_.device().to_string(), text(q_), text(buffer)));
-  }
 
  private:
-  static std::string text(const AnyBuffer &buffer) { return buffer.valid() ? buffer.to_string() : "an empty buffer"; }
-  [[noreturn]] void fail(const std::string &what) const { throw UserError(where_, "attention: " + what); }
-
   const AnyBuffer &q_;
-  SourceLocation where_;
   AttentionShape shape_{};
 };
 

@@ -5,6 +5,7 @@
 #include "samite/ops/gradients.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/matmul_plan.h"
+#include "samite/ops/operand_check.h"
 
 #include <fmt/format.h>
 
@@ -99,11 +100,11 @@ int part_count(const ConvolutionShape &shape, const ConvolutionPlan &plan, const
 }
 
 // Checks the arrays' shapes and types.
-class Check {
+class Check : public detail::OperandCheck {
  public:
   Check(const AnyBuffer &x, const AnyBuffer &weights, const AnyBuffer &y, const ConvolutionOptions &options,
         SourceLocation where)
-      : x_(x), where_(where) {
+      : OperandCheck("convolution", x, "x", where), x_(x) {
     for (const auto &[buffer, what] : {std::pair{&x, "x of (batches, height, width, channels)"},
                                        {&weights, "weights of (outputs, height, width, channels of a group)"}})
       if (!buffer->valid() || buffer->rank() != 4) fail(fmt::format("expected {}; {} given", what, text(*buffer)));
@@ -142,14 +143,10 @@ class Check {
     return {shape_.batches * shape_.y[2], shape_.y[0], shape_.y[1], shape_.groups * shape_.outputs};
   }
   void expect(const AnyBuffer &buffer, const char *what, const Extents &extents) const {
-    if (!buffer.valid() || buffer.extents() != extents || buffer.type() != x_.type() || buffer.device() != x_.device())
-      fail(fmt::format("expected {} of {} with extents {} on {}, as x is {}; {} given", what, cpp_name(x_.type()),
-                       extents.to_string(), x_.device().to_string(), text(x_), text(buffer)));
+    OperandCheck::expect(buffer, what, extents, x_.type());
   }
 
  private:
-  static std::string text(const AnyBuffer &buffer) { return buffer.valid() ? buffer.to_string() : "an empty buffer"; }
-  [[noreturn]] void fail(const std::string &what) const { throw UserError(where_, "convolution: " + what); }
   void expect_numbers(const ConvolutionOptions &options) const {
     constexpr std::int64_t most = 1 << 15;
     const auto expect_each = [&](const SpatialNumbers &numbers, std::int64_t least, const char *what) {
@@ -167,7 +164,6 @@ class Check {
   }
 
   const AnyBuffer &x_;
-  SourceLocation where_;
   ConvolutionShape shape_{};
 };
 

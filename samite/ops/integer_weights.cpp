@@ -7,6 +7,7 @@
 #include "samite/ops/kernels.h"
 #include "samite/ops/layer_epilogue.h"
 #include "samite/ops/matmul_plan.h"
+#include "samite/ops/operand_check.h"
 #include "samite/ops/rows.h"
 
 #include <fmt/format.h>
@@ -143,15 +144,13 @@ WeightPlan plan_of(const IntegerWeightKind &kind, const IntegerWeightShape &shap
   return plan;
 }
 
-std::string text(const AnyBuffer &buffer) { return buffer.valid() ? buffer.to_string() : "an empty buffer"; }
-
-class Check {
+class Check : public detail::OperandCheck {
  public:
   // `matrix` is (…, inner), of the type of all.
-  Check(const char *name, const AnyBuffer &matrix, const char *what, const AnyBuffer &weights, const AnyBuffer &scales,
-        SourceLocation where)
-      : name_(name), like_(matrix), where_(where) {
-    for (const auto &[buffer, expected] : {std::pair{&matrix, what},
+  Check(const char *name, const AnyBuffer &matrix, const char *name_of_matrix, const char *extents,
+        const AnyBuffer &weights, const AnyBuffer &scales, SourceLocation where)
+      : OperandCheck(name, matrix, name_of_matrix, where) {
+    for (const auto &[buffer, expected] : {std::pair{&matrix, fmt::format("{} of {}", name_of_matrix, extents)},
                                            {&weights, "weights of (columns, inner), or half of that in 4 bits"},
                                            {&scales, "scales of (columns, groups)"}})
       if (!buffer->valid() || buffer->rank() != 2) fail(fmt::format("expected {}; {} given", expected, text(*buffer)));
@@ -170,21 +169,9 @@ class Check {
     expect(weights, "weights", {shape.columns, bits == 4 ? shape.inner / 2 : shape.inner}, weights.type());
     expect(scales, "scales", {shape.columns, shape.groups}, detail::row_number_type(matrix.type()));
   }
-  void expect(const AnyBuffer &buffer, const char *what, const Extents &extents, ScalarType type) const {
-    if (!buffer.valid() || buffer.extents() != extents || buffer.type() != type || buffer.device() != like_.device())
-      fail(fmt::format("expected {} of {} with extents {} on {}; {} given", what, cpp_name(type), extents.to_string(),
-                       like_.device().to_string(), text(buffer)));
-  }
 
   int bits = 8;
   IntegerWeightShape shape{};
-
- private:
-  [[noreturn]] void fail(const std::string &what) const { throw UserError(where_, fmt::format("{}: {}", name_, what)); }
-
-  const char *name_;
-  const AnyBuffer &like_;
-  SourceLocation where_;
 };
 
 }  // namespace
@@ -212,7 +199,7 @@ IntegerWeightLaunches integer_weight_launches(const IntegerWeightKind &kind, con
 
 void integer_weight_matmul(const AnyBuffer &a, const AnyBuffer &weights, const AnyBuffer &scales, const AnyBuffer &c,
                            const IntegerWeightOptions &options, SourceLocation where) {
-  Check check("integer_weight_matmul", a, "a of (rows, inner)", weights, scales, where);
+  Check check("integer_weight_matmul", a, "a", "(rows, inner)", weights, scales, where);
   check.shape.rows = a.extents()[0];
   check.expect(c, "c", {check.shape.rows, check.shape.columns}, a.type());
   if (options.zeros.valid()) check.expect(options.zeros, "zeros", scales.extents(), scales.type());
@@ -228,7 +215,7 @@ void integer_weight_matmul(const AnyBuffer &a, const AnyBuffer &weights, const A
 
 void quantise_weights(const AnyBuffer &w, const AnyBuffer &weights, const AnyBuffer &scales,
                       const std::optional<Stream> &stream, SourceLocation where) {
-  Check check("quantise_weights", w, "w of (columns, inner)", weights, scales, where);
+  Check check("quantise_weights", w, "w", "(columns, inner)", weights, scales, where);
   check.expect(w, "w", {check.shape.columns, check.shape.inner}, w.type());
   const IntegerWeightLaunches planned =
       integer_weight_launches({w.type(), check.bits}, check.shape, plan_device(w.device()), where);

@@ -5,6 +5,7 @@
 #include "samite/ops/gradients.h"
 #include "samite/ops/grouped_matmul.h"
 #include "samite/ops/kernels.h"
+#include "samite/ops/operand_check.h"
 #include "samite/ops/packed_attention_kernels.h"
 #include "samite/runtime/shared_elements.h"
 
@@ -51,10 +52,10 @@ PackedAttentionPlan plan_of(ScalarType type, const PackedAttentionShape &shape, 
 }
 
 // Checks the arrays' shapes and types.
-class Check {
+class Check : public detail::OperandCheck {
  public:
   Check(const PackedAttentionArrays &a, const PackedAttentionOptions &options, SourceLocation where)
-      : q_(a.q), where_(where) {
+      : OperandCheck("packed_attention", a.q, "q", where), q_(a.q) {
     for (const auto &[buffer, what] : {std::pair{&a.q, "q"}, {&a.k, "k"}, {&a.v, "v"}})
       if (!buffer->valid() || buffer->rank() != 3)
         fail(fmt::format("expected {} of (rows, heads, size); {} given", what, text(*buffer)));
@@ -76,18 +77,9 @@ class Check {
 
   const PackedAttentionShape &shape() const { return shape_; }
   ScalarType sums() const { return detail::row_number_type(q_.type()); }
-  void expect(const AnyBuffer &buffer, const char *what, const Extents &extents, ScalarType type) const {
-    if (!buffer.valid() || buffer.extents() != extents || buffer.type() != type || buffer.device() != q_.device())
-      fail(fmt::format("expected {} of {} with extents {} on {}, as q is {}; {} given", what, cpp_name(type),
-                       extents.to_string(), q_.device().to_string(), text(q_), text(buffer)));
-  }
 
  private:
-  static std::string text(const AnyBuffer &buffer) { return buffer.valid() ? buffer.to_string() : "an empty buffer"; }
-  [[noreturn]] void fail(const std::string &what) const { throw UserError(where_, "packed_attention: " + what); }
-
   const AnyBuffer &q_;
-  SourceLocation where_;
   PackedAttentionShape shape_{};
 };
 

@@ -6,6 +6,7 @@
 #include "samite/ops/attention_plan.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/matmul_plan.h"
+#include "samite/ops/operand_check.h"
 #include "samite/ops/rows.h"
 
 #include <fmt/format.h>
@@ -158,11 +159,11 @@ int part_count(const PagedAttentionShape &shape, int keys, const PlanDevice &dev
                                                    std::max<std::int64_t>(tiles / fewest_tiles, 1)));
 }
 
-class Check {
+class Check : public detail::OperandCheck {
  public:
   Check(const AnyBuffer &q, const AnyBuffer &k_pages, const AnyBuffer &v_pages, const AnyBuffer &page_table,
         SourceLocation where)
-      : q_(q), where_(where) {
+      : OperandCheck("paged_attention", q, "q", where) {
     for (const auto &[buffer, what] : {std::pair{&q, "q of (sequences, heads, rows, size)"},
                                        {&k_pages, "k_pages of (pages, key heads, rows of a page, size)"}})
       if (!buffer->valid() || buffer->rank() != 4) fail(fmt::format("expected {}; {} given", what, text(*buffer)));
@@ -178,18 +179,8 @@ class Check {
   }
 
   const PagedAttentionShape &shape() const { return shape_; }
-  void expect(const AnyBuffer &buffer, const char *what, const Extents &extents, ScalarType type) const {
-    if (!buffer.valid() || buffer.extents() != extents || buffer.type() != type || buffer.device() != q_.device())
-      fail(fmt::format("expected {} of {} with extents {} on {}, as q is {}; {} given", what, cpp_name(type),
-                       extents.to_string(), q_.device().to_string(), text(q_), text(buffer)));
-  }
-  [[noreturn]] void fail(const std::string &what) const { throw UserError(where_, "paged_attention: " + what); }
 
  private:
-  static std::string text(const AnyBuffer &buffer) { return buffer.valid() ? buffer.to_string() : "an empty buffer"; }
-
-  const AnyBuffer &q_;
-  SourceLocation where_;
   PagedAttentionShape shape_{};
 };
 
