@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory>
 #include <tuple>
 #include <vector>
 
@@ -259,12 +260,14 @@ void convolution(const AnyBuffer &x, const AnyBuffer &weights, const AnyBuffer &
   const Check check(x, weights, y, options, where);
   const ConvolutionShape shape = check.shape();
   const bool biased = options.bias.valid();
-  const auto adjoint = [=](std::span<const AnyBuffer> values) {
+  // Shared, since GCC 12 believes that a captured copy's stream may not be set.
+  const auto adjoint = [=,
+                        kept = std::make_shared<const ConvolutionOptions>(options)](std::span<const AnyBuffer> values) {
     const auto gradient = [](const AnyBuffer &array) {
       return array.valid() && array.tracks_gradient() ? array.gradient() : AnyBuffer();
     };
     return launches_of_adjoint(values[0], values[1], y.gradient(),
-                               {gradient(x), gradient(weights), gradient(options.bias)}, shape, options, /*add=*/true,
+                               {gradient(x), gradient(weights), gradient(kept->bias)}, shape, *kept, /*add=*/true,
                                where);
   };
   std::vector<jit::Operation::Array> arrays{{.buffer = x, .name = "x", .needed = weights.tracks_gradient()},
