@@ -199,7 +199,7 @@ Int number_in_order(const Int &block, const Int &blocks, bool backwards) {
 // Tile `number` of x, and the neutral element beyond the end.
 template <class T>
 Tile<T> part_of(const Array<const T, 1> &x, const Int &number, int extent, const Int64 &count, Combine combine) {
-  const Tile<T> part = tile::load(x, {number}, {extent});
+  Tile<T> part = tile::load(x, {number}, {extent});
   if (combine == Combine::sum) return part;
   return select(detail::inside_vector(number, extent, count), part, neutral<T>(combine));
 }

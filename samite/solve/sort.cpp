@@ -90,7 +90,7 @@ const auto &counting() {
   static const TileKernel kernel{
       "count_digits",
       {"counts", "bits", "shift", "count"},
-      [](Array<I, 2> counts, Array<const U, 1> bits, Int shift, const Int64 &count) {
+      [](Array<I, 2> counts, Array<const U, 1> bits, const Int &shift, const Int64 &count) {
         const Tile<std::int32_t> own = digits_of<U>(tile::load(bits, {block_index()}, {extent}), shift);
         const Tile<bool> inside = detail::inside_vector(block_index(), extent, count);
         const Tile<std::int32_t> sums = tile::histogram(select(inside, own, -1), digits);
@@ -107,7 +107,7 @@ const auto &moving() {
       "move_by_digits",
       {"bits_to", "values_to", "bits", "values", "counts", "places", "shift", "count"},
       [](Array<U, 1> bits_to, Array<P, 1> values_to, Array<const U, 1> bits, Array<const P, 1> values,
-         Array<const I, 2> counts, Array<const I, 2> places, Int shift, const Int64 &count) {
+         Array<const I, 2> counts, Array<const I, 2> places, const Int &shift, const Int64 &count) {
         constexpr int extent = elements_of_tile<U, P>;
         const Int b = block_index();
         const Tile<bool> inside = detail::inside_vector(b, extent, count);
