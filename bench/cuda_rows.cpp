@@ -1,11 +1,9 @@
 // The ready softmax, layer norm and RMS norm of rows, and adjoints, in widths that networks have; cross entropy, group
 // norm and rotary embedding: on a GPU where there is one, and on the CPU. Each beside a copy of as many bytes, measured
 // in the same process. With --turns each is timed when bench/peers/against_torch_rows.py asks, in turn with torch's.
-#include "bench/support/alternate.h"
-#include "bench/support/alternate_on_device.h"
+#include "bench/support/beside_a_copy.h"
 #include "bench/support/report.h"
 #include "bench/support/turns.h"
-#include "samite/driver/copy.h"
 #include "samite/ops/cross_entropy.h"
 #include "samite/ops/group_norm.h"
 #include "samite/ops/layer_norm.h"
@@ -18,7 +16,6 @@
 #include <fmt/core.h>
 
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <random>
 
@@ -56,35 +53,10 @@ void require_row(const Buffer<T> &y, std::int64_t row, const std::vector<double>
                          tolerance, what);
 }
 
-struct Setting {
-  bench::Report &report;
-  Device device;
-  bool in_turns;
-};
+using bench::Setting;
 
-// A copy reads and writes half of `bytes`, which is what the launch must move.
 void measure(const Setting &setting, const std::string &what, const std::function<void()> &ours, std::int64_t bytes) {
-  const Stream stream = Stream::standard(setting.device);
-  const bool on_cpu = setting.device.kind() == DeviceKind::cpu;
-  if (setting.in_turns) {
-    bench::take_turns(what, [&](int calls) { return bench::milliseconds_of_a_turn(stream, ours, calls); });
-    return;
-  }
-  const auto half = static_cast<std::size_t>(bytes / 2);
-  const Buffer<std::int8_t> from(setting.device, {bytes / 2}), to(setting.device, {bytes / 2});
-  const auto copy = [&] {
-    if (on_cpu) return static_cast<void>(std::memcpy(to.data(), from.data(), half));
-    driver::copy_on_device(CudaDevice::of(0)->standard_stream()->stream(), reinterpret_cast<std::uint64_t>(to.data()),
-                           reinterpret_cast<std::uint64_t>(from.data()), half);
-  };
-  const bench::Contest contest{.rounds = 15, .calls = on_cpu ? 1 : 20};
-  const auto [time, peer_time] =
-      on_cpu ? bench::alternate(contest, ours, copy) : bench::alternate_on_device(contest, stream, ours, copy);
-  const auto rate = [&](double seconds) {
-    return fmt::format("{:.3g} GB/s", static_cast<double>(bytes) / seconds * 1e-9);
-  };
-  setting.report.add({what, on_cpu ? "time of a launch on the CPU" : "time of a launch", time * 1e3, "ms",
-                      "a copy, " + rate(peer_time), peer_time * 1e3, rate(time)});
+  bench::measure_beside_a_copy(setting, what, ours, bytes, {.rounds = 15, .calls = setting.on_gpu() ? 20 : 1});
 }
 
 template <class T>

@@ -1,61 +1,29 @@
 // Whole vectors, sparse products, conjugate gradients and an optimiser's step: on a GPU where there is one, and on the
 // CPU in smaller sizes. Each beside a copy of as many bytes as it must move, measured in the same process. With --turns
 // each is timed when bench/peers/against_cuda_solvers.py asks, in turn with CUB, cuSPARSE, cuBLAS and torch.
-#include "bench/support/alternate.h"
-#include "bench/support/alternate_on_device.h"
+#include "bench/support/beside_a_copy.h"
 #include "bench/support/grid_matrices.h"
 #include "bench/support/report.h"
 #include "bench/support/turns.h"
-#include "samite/driver/copy.h"
 #include "samite/runtime/cuda_device.h"
 #include "samite/samite.h"
 #include "samite/solve.h"
 
 #include <fmt/core.h>
 
-#include <cstring>
 #include <functional>
 
 using namespace samite;
 
 namespace {
 
-struct Setting {
-  bench::Report &report;
-  Device device;
-  bool in_turns;
+using bench::Setting;
 
-  bool on_gpu() const { return device.kind() != DeviceKind::cpu; }
-};
-
-// A copy reads and writes half of `bytes`, which is what the work must move; it is done `calls` times in one call.
+// `bytes` are moved `times` times in one call.
 void measure(const Setting &setting, const std::string &what, const std::function<void()> &ours, std::int64_t bytes,
-             int calls = 1) {
-  const Stream stream = Stream::standard(setting.device);
-  if (setting.in_turns) {
-    bench::take_turns(what, [&](int count) { return bench::milliseconds_of_a_turn(stream, ours, count); });
-    return;
-  }
-  const auto half = static_cast<std::size_t>(bytes / 2);
-  const Buffer<std::int8_t> from(setting.device, {bytes / 2}), to(setting.device, {bytes / 2});
-  const auto copy = [&] {
-    for (int i = 0; i < calls; ++i) {
-      if (setting.on_gpu())
-        driver::copy_on_device(CudaDevice::of(0)->standard_stream()->stream(),
-                               reinterpret_cast<std::uint64_t>(to.data()), reinterpret_cast<std::uint64_t>(from.data()),
-                               half);
-      else
-        std::memcpy(to.data(), from.data(), half);
-    }
-  };
-  const bench::Contest contest{.rounds = setting.on_gpu() ? 7 : 3};
-  const auto [time, peer_time] = setting.on_gpu() ? bench::alternate_on_device(contest, stream, ours, copy)
-                                                  : bench::alternate(contest, ours, copy);
-  const auto rate = [&](double seconds) {
-    return fmt::format("{:.3g} GB/s", static_cast<double>(bytes) * calls / seconds * 1e-9);
-  };
-  setting.report.add({what, setting.on_gpu() ? "time of a call" : "time of a call on the CPU", time * 1e3, "ms",
-                      "a copy, " + rate(peer_time), peer_time * 1e3, rate(time)});
+             int times = 1) {
+  bench::measure_beside_a_copy(setting, what, ours, bytes,
+                               {.rounds = setting.on_gpu() ? 7 : 3, .copies = times, .metric = "time of a call"});
 }
 
 template <class T>
@@ -112,11 +80,11 @@ void conjugate_gradients(const Setting &setting, int extent, int iterations, con
         solvers::conjugate_gradients(a, b, x, {.tolerance = 1e-30, .iterations = iterations});
     bench::require_close(static_cast<double>(report.iterations), iterations, 0, "iterations");
   };
-  // A, and of vectors: p and q written, p and q read for their product, x and r read and written, r and p read for the
-  // next p, which needs at least: p, q, x and r read, and written.
+  // A, and eleven vectors: the product reads p and writes q, a step reads x, r, p and q and writes x and r, the next
+  // direction reads r and p and writes p. The products of vectors could be computed along the way.
   measure(setting,
           fmt::format("conjugate gradients, {} iterations, {} x {} x {}, {}", iterations, extent, extent, extent, type),
-          solve, a.entries() * (size + 4) + rows * 4 + 8 * rows * size, iterations);
+          solve, a.entries() * (size + 4) + rows * 4 + 11 * rows * size, iterations);
 }
 
 void adam(const Setting &setting, int buffers, std::int64_t each) {

@@ -1,0 +1,31 @@
+// Work that moves so many bytes, beside a copy of as many: on a GPU or on the CPU.
+#pragma once
+
+#include "bench/support/report.h"
+#include "samite/runtime/device.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace samite::bench {
+
+struct Setting {
+  Report &report;
+  Device device;
+  bool in_turns;  // with other processes, see turns.h
+
+  bool on_gpu() const { return device.kind() != DeviceKind::cpu; }
+};
+
+struct CopyContest {
+  int rounds = 15, calls = 1;
+  int copies = 1;  // in one call, which moves as many times `bytes`
+  std::string metric = "time of a launch";
+};
+
+// A copy reads and writes half of `bytes`, which is what the work must move.
+void measure_beside_a_copy(const Setting &setting, const std::string &what, const std::function<void()> &ours,
+                           std::int64_t bytes, const CopyContest &contest);
+
+}  // namespace samite::bench
