@@ -78,4 +78,19 @@ inline void expect_compiles(const ir::Kernel &kernel, bool only_planned_memory =
   }
 }
 
+// Spills no more than a few registers, and needs no more shared memory than a block can have.
+inline void expect_compiles_for_hopper(const ir::Kernel &kernel) {
+  SCOPED_TRACE(kernel.name);
+  codegen::EmitOptions options = cuda_options();
+  for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = true;
+  const codegen::EmittedSource source = emit_for_cuda(kernel, options);
+  const auto report =
+      compile_cuda({.name = kernel.name, .text = source.text}, codegen::cuda_prelude(source.text), "sm_90a")
+          .image->report();
+  if (std::getenv("SAMITE_TEST_SHOW"))
+    fmt::print("{}: {}, {} B planned\n", kernel.name, report.to_string(), source.tile_memory.bytes);
+  EXPECT_LE(source.tile_memory.bytes, 227 << 10);
+  EXPECT_LE(report.kernels.at(0).spill_store_bytes, 16u);
+}
+
 }  // namespace samite::test

@@ -189,21 +189,7 @@ TEST(ReadyLayers, FourierTransformsOnCuda) {
 
 class ReadyLayersCompiled : public CudaCompilerTest {};
 
-// Spills no more than a few registers, and needs no more shared memory than a block can have.
-void expect_layer_compiles(const ops::PlannedLaunch &planned) {
-  const ir::Kernel &kernel = planned.kernel->forward();
-  SCOPED_TRACE(kernel.name);
-  codegen::EmitOptions options = cuda_options();
-  for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = true;
-  const codegen::EmittedSource source = emit_for_cuda(kernel, options);
-  const auto report =
-      compile_cuda({.name = kernel.name, .text = source.text}, codegen::cuda_prelude(source.text), "sm_90a")
-          .image->report();
-  if (std::getenv("SAMITE_TEST_SHOW"))
-    fmt::print("{}: {}, {} B planned\n", kernel.name, report.to_string(), source.tile_memory.bytes);
-  EXPECT_LE(source.tile_memory.bytes, 227 << 10);
-  EXPECT_LE(report.kernels.at(0).spill_store_bytes, 16u);
-}
+void expect_layer_compiles(const ops::PlannedLaunch &planned) { expect_compiles_for_hopper(planned.kernel->forward()); }
 
 TEST_F(ReadyLayersCompiled, AttentionOfSequencesAndPages) {
   const auto packed = ops::packed_attention_launches(ScalarType::BFloat16, {8, 8, 8000, 128, 8000, 4},
