@@ -80,7 +80,7 @@ class Check : public detail::OperandCheck {
       : OperandCheck("attention", q, "q", where), q_(q) {
     for (const auto &[buffer, what] : {std::pair{&q, "q"}, {&k, "k"}, {&v, "v"}})
       if (!buffer->valid() || buffer->rank() != 4)
-        fail(fmt::format("expected {} of (batches, heads, rows, size); {} given", what, text(*buffer)));
+        fail(fmt::format("expected {} of (batches, heads, rows, size); {} given", what, detail::text_of(*buffer)));
     const Extents &e = q.extents();
     const std::int64_t of_k = k.extents()[1], heads = of_k > 0 && e[1] % of_k == 0 ? of_k : e[1];
     shape_ = {e[0], e[1], e[2], e[3], k.extents()[2], heads > 0 ? e[1] / heads : 1};

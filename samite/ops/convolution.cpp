@@ -108,7 +108,8 @@ class Check : public detail::OperandCheck {
       : OperandCheck("convolution", x, "x", where), x_(x) {
     for (const auto &[buffer, what] : {std::pair{&x, "x of (batches, height, width, channels)"},
                                        {&weights, "weights of (outputs, height, width, channels of a group)"}})
-      if (!buffer->valid() || buffer->rank() != 4) fail(fmt::format("expected {}; {} given", what, text(*buffer)));
+      if (!buffer->valid() || buffer->rank() != 4)
+        fail(fmt::format("expected {}; {} given", what, detail::text_of(*buffer)));
     expect_numbers(options);
     const Extents &e = x.extents(), &w = weights.extents();
     if (options.groups < 1 || e[3] % options.groups != 0 || w[0] % options.groups != 0)
@@ -136,7 +137,7 @@ class Check : public detail::OperandCheck {
     expect(y, "y", y_extents());
     if (options.bias.valid()) expect(options.bias, "a bias", {w[0]});
     if (shape_.kernel[0] * shape_.kernel[1] * shape_.channels == 0)
-      fail(fmt::format("expected weights with elements; {} given", text(weights)));
+      fail(fmt::format("expected weights with elements; {} given", detail::text_of(weights)));
   }
 
   const ConvolutionShape &shape() const { return shape_; }

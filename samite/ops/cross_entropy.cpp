@@ -4,6 +4,7 @@
 #include "samite/ops/cross_entropy_kernels.h"
 #include "samite/ops/gradients.h"
 #include "samite/ops/kernels.h"
+#include "samite/ops/operand_check.h"
 
 #include <fmt/format.h>
 
@@ -60,30 +61,29 @@ detail::RowPlan plan_of(ScalarType type, std::int64_t classes, const PlanDevice 
 
 void check(const char *operation, const AnyBuffer &logits, const AnyBuffer &targets, const AnyBuffer &loss,
            const AnyBuffer &row_sums, const CrossEntropyOptions &options, SourceLocation where) {
-  const auto text = [](const AnyBuffer &buffer) { return buffer.valid() ? buffer.to_string() : "an empty buffer"; };
   if (!logits.valid() || logits.rank() != 2)
     throw UserError(where, fmt::format("{}: expected a matrix of logits, a row for each target; {} given", operation,
-                                       text(logits)));
+                                       detail::text_of(logits)));
   const std::int64_t rows = logits.extents()[0];
   const ScalarType type = detail::row_number_type(logits.type());
   const auto expect = [&](const AnyBuffer &buffer, const char *what, ScalarType expected, std::int64_t count) {
     if (!buffer.valid() || buffer.type() != expected || buffer.extents() != Extents{count} ||
         buffer.device() != logits.device())
-      throw UserError(
-          where, fmt::format("{}: expected {} of {} with extents ({}) on {}, as logits is {}; {} given", operation,
-                             what, cpp_name(expected), count, logits.device().to_string(), text(logits), text(buffer)));
+      throw UserError(where, fmt::format("{}: expected {} of {} with extents ({}) on {}, as logits is {}; {} given",
+                                         operation, what, cpp_name(expected), count, logits.device().to_string(),
+                                         detail::text_of(logits), detail::text_of(buffer)));
   };
   if (!targets.valid() || (targets.type() != ScalarType::Int64 && targets.type() != ScalarType::Int32))
     throw UserError(where, fmt::format("{}: expected targets of int32 or int64, the numbers of classes; {} given",
-                                       operation, text(targets)));
+                                       operation, detail::text_of(targets)));
   expect(targets, "targets", targets.type(), rows);
   expect(loss, "a loss", type, options.reduction == Reduction::none ? rows : 1);
   expect(row_sums, "row_sums", type, rows);
   if (!(options.smoothing >= 0 && options.smoothing <= 1))
     throw UserError(where, fmt::format("{}: expected smoothing from 0 to 1; {} given", operation, options.smoothing));
   if (rows > 0 && logits.extents()[1] == 0)
-    throw UserError(where,
-                    fmt::format("{}: the logits have no classes to choose from; {} given", operation, text(logits)));
+    throw UserError(where, fmt::format("{}: the logits have no classes to choose from; {} given", operation,
+                                       detail::text_of(logits)));
 }
 
 jit::Argument integer(std::int32_t value) {

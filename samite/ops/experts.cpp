@@ -6,6 +6,7 @@
 #include "samite/ops/grouped_by_type.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/matmul_plan.h"
+#include "samite/ops/operand_check.h"
 
 #include <fmt/format.h>
 
@@ -81,17 +82,16 @@ Extents blocks_of(std::int64_t rows, std::int64_t width, const ExpertPlan &plan)
   return {detail::ceil_div(rows, plan.rows), detail::ceil_div(width, plan.columns)};
 }
 
-std::string text(const AnyBuffer &buffer) { return buffer.valid() ? buffer.to_string() : "an empty buffer"; }
-
 void expect(const char *name, const AnyBuffer &buffer, const char *what, const Extents &extents, ScalarType type,
             Device device, SourceLocation where) {
   if (!buffer.valid() || buffer.extents() != extents || buffer.type() != type || buffer.device() != device)
-    throw UserError(where, fmt::format("{}: expected {} of {} with extents {} on {}; {} given", name, what,
-                                       cpp_name(type), extents.to_string(), device.to_string(), text(buffer)));
+    throw UserError(where,
+                    fmt::format("{}: expected {} of {} with extents {} on {}; {} given", name, what, cpp_name(type),
+                                extents.to_string(), device.to_string(), detail::text_of(buffer)));
 }
 void expect_matrix(const char *name, const AnyBuffer &buffer, const char *what, SourceLocation where) {
   if (!buffer.valid() || buffer.rank() != 2)
-    throw UserError(where, fmt::format("{}: expected {}; {} given", name, what, text(buffer)));
+    throw UserError(where, fmt::format("{}: expected {}; {} given", name, what, detail::text_of(buffer)));
 }
 
 // x (tokens, width) and the rows of experts (tokens * chosen, width), of one type.
@@ -104,7 +104,7 @@ void check_rows_of(const char *name, const AnyBuffer &tokens, const AnyBuffer &r
          where);
   if (routing.weights.type() != detail::row_number_type(tokens.type()))
     throw UserError(where, fmt::format("{}: expected a routing with weights of {}, as {} is {}; they are of {}", name,
-                                       cpp_name(detail::row_number_type(tokens.type())), what, text(tokens),
+                                       cpp_name(detail::row_number_type(tokens.type())), what, detail::text_of(tokens),
                                        cpp_name(routing.weights.type())));
 }
 
@@ -259,7 +259,8 @@ void mixture_of_experts(const AnyBuffer &x, const AnyBuffer &logits, const AnyBu
   expect_matrix(name, x, "x of (tokens, width)", where);
   expect_matrix(name, logits, "logits of (tokens, experts)", where);
   if (!down.valid() || down.rank() != 3)
-    throw UserError(where, fmt::format("{}: expected `down` of (experts, hidden, width); {} given", name, text(down)));
+    throw UserError(
+        where, fmt::format("{}: expected `down` of (experts, hidden, width); {} given", name, detail::text_of(down)));
   const std::int64_t tokens = x.extents()[0], width = x.extents()[1], experts = logits.extents()[1],
                      hidden = down.extents()[1], rows = tokens * options.chosen;
   const ScalarType type = x.type();

@@ -6,6 +6,7 @@
 #include "samite/ops/gradients.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/matmul_plan.h"
+#include "samite/ops/operand_check.h"
 #include "samite/ops/rows.h"
 
 #include <fmt/format.h>
@@ -146,8 +147,6 @@ FourierLaunches launches(std::int64_t rows, std::int64_t n, const FourierKind &k
       .n2 = n2};
 }
 
-std::string text(const AnyBuffer &buffer) { return buffer.valid() ? buffer.to_string() : "an empty buffer"; }
-
 // The launches for these arrays, y and x being those of a transform or of its adjoint.
 std::vector<jit::AdjointLaunch> launches_for(const AnyBuffer &x, const AnyBuffer &y, const FourierKind &kind,
                                              double scale, SourceLocation where) {
@@ -176,7 +175,7 @@ void fft(const AnyBuffer &x, const AnyBuffer &y, const FourierOptions &options, 
       x.device() != y.device() || x.extents()[2] != 2)
     throw UserError(where, fmt::format("fft: expected two arrays of (rows, n, 2) of one type on one device, with the "
                                        "real and imaginary parts last; x is {} and y {}",
-                                       text(x), text(y)));
+                                       detail::text_of(x), detail::text_of(y)));
   if (x.count() == 0) return;
   const auto n = static_cast<double>(x.extents()[1]);
   const bool inverse = options.inverse;

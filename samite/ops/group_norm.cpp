@@ -4,6 +4,7 @@
 #include "samite/ops/gradients.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/matmul_plan.h"
+#include "samite/ops/operand_check.h"
 #include "samite/ops/rows.h"
 
 #include <fmt/format.h>
@@ -185,14 +186,12 @@ Extents blocks_of(const GroupNormShape &shape) {
   return {shape.batches, shape.channels == 0 || shape.places == 0 ? 0 : shape.groups};
 }
 
-std::string text(const AnyBuffer &buffer) { return buffer.valid() ? buffer.to_string() : "an empty buffer"; }
-
 void check_alike(const char *operation, const AnyBuffer &x, const AnyBuffer &y, SourceLocation where) {
   if (!x.valid() || !y.valid() || x.rank() != 3 || x.extents() != y.extents() || x.type() != y.type() ||
       x.device() != y.device())
     throw UserError(where, fmt::format("{}: expected two arrays of (batches, channels, places) of one type on one "
                                        "device: reshape them; given are {} and {}",
-                                       operation, text(x), text(y)));
+                                       operation, detail::text_of(x), detail::text_of(y)));
 }
 
 void check_channels(const char *operation, const AnyBuffer &x, const AnyBuffer &numbers, const char *what,
@@ -200,10 +199,10 @@ void check_channels(const char *operation, const AnyBuffer &x, const AnyBuffer &
   const ScalarType type = detail::row_number_type(x.type());
   if (!numbers.valid() || numbers.type() != type || numbers.extents() != Extents{x.extents()[1]} ||
       numbers.device() != x.device())
-    throw UserError(
-        where, fmt::format("{}: expected a {} of {} numbers of {}, one for each channel of x, on {}; {} "
-                           "given",
-                           operation, what, x.extents()[1], cpp_name(type), x.device().to_string(), text(numbers)));
+    throw UserError(where, fmt::format("{}: expected a {} of {} numbers of {}, one for each channel of x, on {}; {} "
+                                       "given",
+                                       operation, what, x.extents()[1], cpp_name(type), x.device().to_string(),
+                                       detail::text_of(numbers)));
 }
 
 GroupNormShape shape_of(const char *operation, const AnyBuffer &x, std::int64_t groups, SourceLocation where) {

@@ -153,9 +153,11 @@ class Check : public detail::OperandCheck {
     for (const auto &[buffer, expected] : {std::pair{&matrix, fmt::format("{} of {}", name_of_matrix, extents)},
                                            {&weights, "weights of (columns, inner), or half of that in 4 bits"},
                                            {&scales, "scales of (columns, groups)"}})
-      if (!buffer->valid() || buffer->rank() != 2) fail(fmt::format("expected {}; {} given", expected, text(*buffer)));
+      if (!buffer->valid() || buffer->rank() != 2)
+        fail(fmt::format("expected {}; {} given", expected, detail::text_of(*buffer)));
     if (weights.type() != ScalarType::Int8 && weights.type() != ScalarType::UInt8)
-      fail(fmt::format("expected weights of int8, or of uint8 for pairs of 4 bits; {} given", text(weights)));
+      fail(
+          fmt::format("expected weights of int8, or of uint8 for pairs of 4 bits; {} given", detail::text_of(weights)));
     bits = weights.type() == ScalarType::Int8 ? 8 : 4;
     shape = {0, weights.extents()[0], matrix.extents()[1], scales.extents()[1]};
     if (bits == 4 && shape.inner % 2 != 0)

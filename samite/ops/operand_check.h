@@ -10,6 +10,9 @@
 
 namespace samite::ops::detail {
 
+// The buffer in words, or "an empty buffer".
+std::string text_of(const AnyBuffer &buffer);
+
 class OperandCheck {
  public:
   // All buffers are on the device of `like`, whose name messages mention. `like` lives as long as the check.
@@ -19,9 +22,6 @@ class OperandCheck {
   void expect(const AnyBuffer &buffer, const char *what, const Extents &extents, ScalarType type) const;
   // UserError with this message.
   [[noreturn]] void fail(const std::string &what) const;
-
-  // The buffer in words, or "an empty buffer".
-  static std::string text(const AnyBuffer &buffer);
 
  private:
   std::string operation_;

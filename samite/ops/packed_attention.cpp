@@ -58,10 +58,10 @@ class Check : public detail::OperandCheck {
       : OperandCheck("packed_attention", a.q, "q", where), q_(a.q) {
     for (const auto &[buffer, what] : {std::pair{&a.q, "q"}, {&a.k, "k"}, {&a.v, "v"}})
       if (!buffer->valid() || buffer->rank() != 3)
-        fail(fmt::format("expected {} of (rows, heads, size); {} given", what, text(*buffer)));
+        fail(fmt::format("expected {} of (rows, heads, size); {} given", what, detail::text_of(*buffer)));
     if (!a.q_offsets.valid() || a.q_offsets.rank() != 1 || a.q_offsets.count() < 2)
       fail(fmt::format("expected q_offsets, where each sequence begins and where the last one ends; {} given",
-                       text(a.q_offsets)));
+                       detail::text_of(a.q_offsets)));
     const Extents &e = a.q.extents();
     const std::int64_t of_k = a.k.extents()[1], heads = of_k > 0 && e[1] % of_k == 0 ? of_k : e[1];
     shape_ = {a.q_offsets.count() - 1, e[1], e[0], e[2], a.k.extents()[0], heads > 0 ? e[1] / heads : 1};

@@ -166,13 +166,15 @@ class Check : public detail::OperandCheck {
       : OperandCheck("paged_attention", q, "q", where) {
     for (const auto &[buffer, what] : {std::pair{&q, "q of (sequences, heads, rows, size)"},
                                        {&k_pages, "k_pages of (pages, key heads, rows of a page, size)"}})
-      if (!buffer->valid() || buffer->rank() != 4) fail(fmt::format("expected {}; {} given", what, text(*buffer)));
+      if (!buffer->valid() || buffer->rank() != 4)
+        fail(fmt::format("expected {}; {} given", what, detail::text_of(*buffer)));
     if (!page_table.valid() || page_table.rank() != 2)
-      fail(fmt::format("expected a page_table of (sequences, pages of a sequence); {} given", text(page_table)));
+      fail(fmt::format("expected a page_table of (sequences, pages of a sequence); {} given",
+                       detail::text_of(page_table)));
     const Extents &e = q.extents(), &p = k_pages.extents();
     const std::int64_t heads = p[1] > 0 && e[1] % p[1] == 0 ? p[1] : e[1];
     shape_ = {e[0], e[1], e[2], e[3], p[2], page_table.extents()[1], heads > 0 ? e[1] / heads : 1};
-    if (p[2] < 1) fail(fmt::format("expected pages of at least one row; k_pages is {}", text(k_pages)));
+    if (p[2] < 1) fail(fmt::format("expected pages of at least one row; k_pages is {}", detail::text_of(k_pages)));
     expect(k_pages, "k_pages", {p[0], heads, p[2], e[3]}, q.type());
     expect(v_pages, "v_pages", {p[0], heads, p[2], e[3]}, q.type());
     expect(page_table, "a page_table", {e[0], shape_.most_pages}, ScalarType::Int32);

@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/matmul_plan.h"
+#include "samite/ops/operand_check.h"
 #include "samite/ops/rows.h"
 
 #include <fmt/format.h>
@@ -62,19 +63,17 @@ std::shared_ptr<jit::KernelDefinition> rotary_kernel(const RotaryPlan &plan) {
   return made.at(plan).definition();
 }
 
-std::string text(const AnyBuffer &buffer) { return buffer.valid() ? buffer.to_string() : "an empty buffer"; }
-
 void check(const AnyBuffer &x, const AnyBuffer &cosines, const AnyBuffer &sines, const AnyBuffer &y,
            SourceLocation where) {
   if (!x.valid() || !y.valid() || x.rank() != 4 || x.extents() != y.extents() || x.type() != y.type() ||
       x.device() != y.device())
     throw UserError(where, fmt::format("rotary: expected two arrays of (batches, heads, rows, size) of one type on one "
                                        "device; x is {} and y {}",
-                                       text(x), text(y)));
+                                       detail::text_of(x), detail::text_of(y)));
   const Extents &e = x.extents();
   if (e[3] % 2 != 0)
-    throw UserError(where,
-                    fmt::format("rotary: expected rows of pairs, of an even number of elements; x is {}", text(x)));
+    throw UserError(where, fmt::format("rotary: expected rows of pairs, of an even number of elements; x is {}",
+                                       detail::text_of(x)));
   const ScalarType type = detail::row_number_type(x.type());
   for (const auto &[table, what] : {std::pair{&cosines, "cosines"}, {&sines, "sines"}})
     if (!table->valid() || table->type() != type || table->extents() != Extents{e[2], e[3] / 2} ||
@@ -82,7 +81,8 @@ void check(const AnyBuffer &x, const AnyBuffer &cosines, const AnyBuffer &sines,
       throw UserError(where,
                       fmt::format("rotary: expected {} of {} with extents ({}, {}), for each row and pair, on {}, "
                                   "as x is {}; {} given",
-                                  what, cpp_name(type), e[2], e[3] / 2, x.device().to_string(), text(x), text(*table)));
+                                  what, cpp_name(type), e[2], e[3] / 2, x.device().to_string(), detail::text_of(x),
+                                  detail::text_of(*table)));
 }
 
 // The first or the second numbers of all pairs.

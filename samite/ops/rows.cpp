@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/ops/matmul_plan.h"
+#include "samite/ops/operand_check.h"
 
 #include <fmt/format.h>
 
@@ -51,12 +52,11 @@ RowPlan row_plan(std::int64_t columns, const PlanDevice &device, std::int64_t lo
 Extents row_blocks(std::int64_t rows, const RowPlan &plan) { return {ceil_div(rows, plan.rows)}; }
 
 void check_rows(const std::string &name, const AnyBuffer &x, const AnyBuffer &y, SourceLocation where) {
-  const auto text = [](const AnyBuffer &buffer) { return buffer.valid() ? buffer.to_string() : "an empty buffer"; };
   if (!x.valid() || !y.valid() || x.rank() != 2 || x.extents() != y.extents() || x.type() != y.type() ||
       x.device() != y.device())
     throw UserError(where, fmt::format("{}: expected two matrices of the same extents and type on one device; x is {} "
                                        "and y {}. Other arrays are made matrices by view() or reshape()",
-                                       name, text(x), text(y)));
+                                       name, text_of(x), text_of(y)));
 }
 
 void refuse_row_type(const std::string &operation, ScalarType type, SourceLocation where) {

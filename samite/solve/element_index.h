@@ -25,6 +25,10 @@ inline Int64 element_index() {
   return Int64(row) * elements_of_a_row + column;
 }
 
+// Blocks of a sum of a whole vector: as many as a large GPU runs at a time, and a constant, so that the order is the
+// same everywhere.
+constexpr int blocks_of_a_sum = 1024;
+
 // Which elements of a block's tile are before the end of a vector, whose tiles the blocks take in turn.
 inline Tile<bool> inside_vector(const Int64 &tile, int extent, const Int64 &count) {
   const Int left = cast<Int>(min(count - tile * extent, Int64(extent)));

@@ -58,16 +58,6 @@ Traced<T> reduced(Combine combine, const Tile<T> &x) {
   return tile::sum(x);
 }
 
-tile::Combine combine_of_tile(Combine combine) {
-  switch (combine) {
-    case Combine::sum: return tile::Combine::sum;
-    case Combine::product: return tile::Combine::product;
-    case Combine::min: return tile::Combine::min;
-    case Combine::max: return tile::Combine::max;
-  }
-  return tile::Combine::sum;
-}
-
 // What a scan leaves at an element: all before it and itself, all before it in its segment, or all before it since the
 // last head, of this segment or the one before.
 enum class Leaves : std::uint8_t { inclusive, exclusive, carry };
@@ -224,7 +214,7 @@ TileScan<T> make_tile_scan(const TileScanKey &key) {
           {"y", "x", "carries", "count"},
           [=](Array<T, 1> y, Array<const T, 1> x, Array<const T, 1> carries, const Int64 &count) {
             constexpr int extent = elements_of_tile<T>;
-            const tile::ScanOptions options{.combine = combine_of_tile(key.combine), .backwards = key.backwards};
+            const tile::ScanOptions options{.combine = key.combine, .backwards = key.backwards};
             const Tile<T> part = part_of<T>(x, block_index(), extent, count, key.combine);
             Traced<T> carry = neutral<T>(key.combine);
             if_(carries.extent(0) > 0,
@@ -288,10 +278,6 @@ void refuse_gradient(const char *name, Combine combine, SourceLocation where) {
                              "known");
 }
 
-// Blocks of a reduction: as many as a large GPU runs at a time, and a constant, so that the order is the same
-// everywhere.
-constexpr int most_blocks = 1024;
-
 template <class T, class A>
 using Reduction = TileKernel<void(Array<A, 1>, Array<const T, 1>, Int, Int64)>;
 
@@ -318,7 +304,7 @@ using LastReduction = TileKernel<void(Array<T, 1>, Array<const A, 1>)>;
 template <class T, class A>
 LastReduction<T, A> make_last_reduction(Combine combine) {
   return {"reduce_blocks", {"result", "x"}, [=](Array<T, 1> result, Array<const A, 1> x) {
-            const Tile<A> parts = tile::load(x, {block_index()}, {most_blocks}, neutral<A>(combine));
+            const Tile<A> parts = tile::load(x, {block_index()}, {detail::blocks_of_a_sum}, neutral<A>(combine));
             result(0) = cast<Traced<T>>(reduced(combine, parts));
           }};
 }
@@ -329,7 +315,7 @@ void reduce_now(const Buffer<T> &x, const Buffer<T> &result, Combine combine) {
   static Kernels<Combine, Reduction<T, A>> reductions(make_reduction<T, A>);
   static Kernels<Combine, LastReduction<T, A>> last_reductions(make_last_reduction<T, A>);
   const std::int64_t tiles = (x.count() + elements_of_tile<A> - 1) / elements_of_tile<A>;
-  const std::int64_t blocks = std::clamp<std::int64_t>(tiles, 1, most_blocks);
+  const std::int64_t blocks = std::clamp<std::int64_t>(tiles, 1, detail::blocks_of_a_sum);
   const Buffer<A> parts(x.device(), {blocks});
   reductions.at(combine).launch({blocks}, parts, x, (tiles + blocks - 1) / blocks, x.count());
   last_reductions.at(combine).launch({1}, result, parts);

@@ -15,13 +15,14 @@
 // other combinations. Errors are UserErrors.
 #pragma once
 
+#include "samite/lang/tile_scan.h"
 #include "samite/runtime/buffer.h"
 
 #include <cstdint>
 
 namespace samite::solvers {
 
-enum class Combine : std::uint8_t { sum, product, min, max };
+using tile::Combine;  // sum, product, min, max
 
 struct ScanOptions {
   Combine combine = Combine::sum;

@@ -5,6 +5,7 @@
 #include "samite/lang/control.h"
 #include "samite/lang/math.h"
 #include "samite/ops/kernels.h"
+#include "samite/solve/element_index.h"
 #include "samite/solve/kernel_types.h"
 
 #include <algorithm>
@@ -15,14 +16,12 @@ namespace {
 
 using ops::detail::Kernels;
 
-// Blocks of a sum: as many as a large GPU runs at a time, and a constant, so that the order is the same everywhere.
-// Each adds up tiles that lie as far apart as there are blocks.
-constexpr int most_blocks = 1024;
 int elements_of_tile(std::int64_t size) { return size <= 4096 ? 256 : 2048; }
 
 template <class T>
 using PartialProducts = TileKernel<void(Array<double, 2>, Array<const T, 2>, Array<const T, 1>, Int)>;
 
+// Each block adds up tiles that lie as far apart as there are blocks.
 template <class T>
 PartialProducts<T> make_partial_products(int extent) {
   return {"partial_products",
@@ -43,7 +42,7 @@ const auto &sums_of_blocks() {
   static const TileKernel kernel{
       "sums_of_blocks", {"sums", "parts"}, [](Array<double, 1> sums, Array<const double, 2> parts) {
         const Int j = block_index();
-        sums(j) = tile::sum(tile::load(parts, {j, 0}, {1, most_blocks}));
+        sums(j) = tile::sum(tile::load(parts, {j, 0}, {1, blocks_of_a_sum}));
       }};
   return kernel;
 }
@@ -87,7 +86,7 @@ VectorSpace::VectorSpace(Device device, ScalarType type, std::int64_t size, Sour
       type_(type),
       size_(size),
       tiles_((size + elements_of_tile(size) - 1) / elements_of_tile(size)),
-      blocks_(std::clamp<std::int64_t>(tiles_, 1, most_blocks)),
+      blocks_(std::clamp<std::int64_t>(tiles_, 1, blocks_of_a_sum)),
       sum_over_ranks_(std::move(sum_over_ranks)) {
   with_floating_type(type, "vectors of a solver", where, [](auto) {});
 }
