@@ -66,7 +66,7 @@ std::vector<std::int32_t> uneven_offsets(const Shape &s) {
   return offsets;
 }
 
-// What both give for some elements. Sums of so many terms.
+// What both give for some elements. Sums of this many terms.
 template <class C>
 void require_same(const Buffer<C> &ours, const Buffer<C> &peer, std::int64_t inner, const char *what) {
   for (const std::int64_t row : {std::int64_t{0}, ours.extents()[0] / 3, ours.extents()[0] - 1})

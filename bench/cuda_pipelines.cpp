@@ -57,7 +57,7 @@ auto tensor_product() {
           product.update().split(k, c1, c0, 16).reorder(m, p, n, c0, c1);
           gather_weight.compute_at(product, c1).store_in(Memory::shared);
         });
-        // Inputs and weights of a block's pairs in shared memory; each thread has so many sums, 4 or 2 neighbours of
+        // Inputs and weights of a block's pairs in shared memory; each thread has this many sums, 4 or 2 neighbours of
         // each of its pairs.
         const auto tiled = [&](int pairs_of_block, int own_pairs, int channels) {
           output.bound(m, 0, 64);

@@ -39,7 +39,7 @@ class Cublas {
   enum Type { f32 = 0, f64 = 1, f16 = 2, bf16 = 14 };
   enum Compute { in_f32 = 68, in_f64 = 70, in_tf32 = 77 };
 
-  // C = A B, of n by n sums of so many terms, row by row: to cuBLAS, whose matrices lie column by column, Cᵀ = Bᵀ Aᵀ.
+  // C = A B, of n by n sums of this many terms, row by row: to cuBLAS, whose matrices lie column by column, Cᵀ = Bᵀ Aᵀ.
   void multiply(int n, int terms, const void *a, const void *b, void *c, Type factors, Type sums, Compute compute) {
     const float one = 1, zero = 0;
     const double wide_one = 1, wide_zero = 0;
@@ -114,7 +114,7 @@ Buffer<T> random_buffer(const Extents &extents, unsigned seed) {
   return {Device::cuda(0), extents, values};
 }
 
-// Products of n by n sums of so many terms; 0: n.
+// Products of n by n sums of this many terms; 0: n.
 template <class T, class C>
 void against_cublas(bench::Report &report, std::optional<Cublas> &cublas, const char *name, int n, const Plan &plan,
                     Cublas::Type factors, Cublas::Type sums, Cublas::Compute compute, double tolerance, double reach,

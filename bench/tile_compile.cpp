@@ -258,7 +258,7 @@ std::shared_ptr<const jit::Variant> child(const std::function<Definition()> &mak
 
 void keep_text(const jit::Variant &forward) {
   std::ofstream text(text_file());
-  text << forward.source;
+  text << forward.text.source;
 }
 
 // What a child is asked for, as its arguments: a shape or, after those, a program; a compute capability, or 0, which is

@@ -2,7 +2,7 @@
 //
 //   nvcc -O3 -arch=native -shared -Xcompiler -fPIC -o peers.so bench/peers/cuda_solvers.cu -lcusparse -lcublas
 //
-// Each `prepare_…` leaves a case on the device in place of the one before; `run` makes so many calls and gives the
+// Each `prepare_…` leaves a case on the device in place of the one before; `run` makes this many calls and gives the
 // milliseconds of one. An error ends the process.
 #include <cublas_v2.h>
 #include <cub/cub.cuh>

@@ -1,4 +1,4 @@
-// Work that moves so many bytes, beside a copy of as many: on a GPU or on the CPU.
+// Work that moves this many bytes, beside a copy of as many: on a GPU or on the CPU.
 #pragma once
 
 #include "bench/support/report.h"

@@ -13,7 +13,7 @@ namespace samite::bench {
 // Whether the program was started with --turns. Throws std::runtime_error for any other argument.
 bool asked_for_turns(int count, char **arguments);
 
-// Times the case whenever asked, until the next one is. `milliseconds` of one of so many calls.
+// Times the case whenever asked, until the next one is. `milliseconds` of one of this many calls.
 void take_turns(const std::string &name, const std::function<double(int calls)> &milliseconds);
 
 }  // namespace samite::bench

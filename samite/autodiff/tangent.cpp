@@ -362,7 +362,7 @@ class TangentDeriver {
     build_.append({std::move(copy), where});
   }
 
-  // Beyond so many results of a custom adjoint, its adjoint takes less than a run of it for each of them.
+  // Beyond this many results of a custom adjoint, its adjoint takes less than a run of it for each of them.
   static constexpr std::ptrdiff_t most_rows = 8;
 
   const Kernel &primal_;

@@ -44,11 +44,11 @@ struct CudaForm {
   // thread runs one instance, and the grid must have a thread for each: fewer than 2^31 in each dimension.
   bool grid_stride = false;
   int threads_per_block = 256;  // the maximum
-  // A thread runs so many neighbours in the last dimension together, as the kernel was planned
+  // A thread runs this many neighbours in the last dimension together, as the kernel was planned
   // (`passes/threads/side_by_side.h`). A power of two up to 8; the box then begins at a multiple of it in the last
   // dimension.
   int instances_per_thread = 1;
-  // A thread of the exact form runs so many instances one after another along the first of three dimensions, as the
+  // A thread of the exact form runs this many instances one after another along the first of three dimensions, as the
   // kernel was planned (`passes/threads/march.h`).
   int march = 1;
   // Programmatic dependent launch: the launch may begin before the previous one has ended, and the kernel waits for
@@ -56,22 +56,22 @@ struct CudaForm {
   bool waits_for_earlier_launch = false;
   // If each instance is a block: its exact number of threads, from the kernel; else 0.
   int tile_threads = 0;
-  // For such kernels with roles: so many rows of threads along y are consumer teams, and one more row produces
+  // For such kernels with roles: this many rows of threads along y are consumer teams, and one more row produces
   // (ir::Roles::teams). 0: a block has one dimension.
   int teams = 0;
   // For a tile kernel in the grid-stride form: a persistent kernel, with one block on each multiprocessor, which runs
   // one index of the launch after another.
   bool stays = false;
-  // For a persistent kernel: so many consecutive blocks along x are a cluster. 0: no clusters.
+  // For a persistent kernel: this many consecutive blocks along x are a cluster. 0: no clusters.
   int cluster_blocks = 0;
-  // For a tile kernel in the exact form: so many consecutive blocks along x are a cluster that runs one index
+  // For a tile kernel in the exact form: this many consecutive blocks along x are a cluster that runs one index
   // (ir::Grid::step_parts). 0: one block runs it.
   int step_parts = 0;
   // For a tile kernel in the exact form: the grid has an axis for each of the launch's two or three dimensions, the
   // last one along x. A block then computes its indices without a division.
   bool grid_axes = false;
-  // For a tile kernel: limits registers just enough to fit so many blocks on a multiprocessor. 0: as many registers as
-  // one block allows.
+  // For a tile kernel: limits registers just enough to fit this many blocks on a multiprocessor. 0: as many
+  // registers as one block allows.
   int blocks_at_once = 0;
   // For a tile kernel: a launch may have 2^31 instances or more.
   bool wide_launch = false;

@@ -38,7 +38,7 @@ std::optional<int> constant_extent(const LaneLoop &loop) {
   return begin && end && *begin >= 0 && *end > *begin ? std::optional(*end - *begin) : std::nullopt;
 }
 
-// The compiler unrolls loops of up to so many vectors; it would not if their length were computed.
+// The compiler unrolls loops of up to this many vectors; it would not if their length were computed.
 constexpr int few_vectors = 8;
 
 bool of_whole_vectors(const LaneLoop &loop, int lanes) {

@@ -19,7 +19,7 @@ struct LaneLoop {
   int number = 0;           // distinguishes the kernel's thread loops
   bool copied = true;       // the body is compiled a second time, for full vectors
   bool rotated = false;     // LoopText::rotated
-  // So many vectors of instances together. The body names their masks with the suffixes _0, _1 and so on.
+  // This many vectors of instances together. The body names their masks with the suffixes _0, _1 and so on.
   int jam = 1;
   bool repeated = false;  // the loop is over a strip, and its iteration count fits its type
   // The number of instances inside the arrays of the body's bounds checks (codegen/inside.h), or empty. The body is
@@ -35,7 +35,7 @@ bool runs_inside_first(const LaneLoop &loop, int lanes);
 // Whether full vectors may have code of their own, without fallbacks.
 bool runs_likely_sides_first(const LaneLoop &loop, int lanes);
 
-// Writes the loop around the output of `body`, for vectors of so many lanes.
+// Writes the loop around the output of `body`, for vectors of this many lanes.
 void lane_loop(SourceWriter &out, const LaneLoop &loop, int lanes, const std::function<void()> &body);
 
 }  // namespace samite::codegen

@@ -17,7 +17,7 @@ namespace samite::codegen {
 // that loops over threads are specialised.
 enum class TileFunctions : std::uint8_t { of_cpu, of_cuda };
 
-// A statement that synchronises so many of a block's threads; 0: all of them.
+// A statement that synchronises this many of a block's threads; 0: all of them.
 std::string barrier_text(const ir::Kernel &kernel, int threads);
 
 class TileCalls {

@@ -24,7 +24,7 @@ struct LaunchShape {
   std::optional<int> priority{};  // as for streams; lower is more urgent
 };
 
-// The device, or the process's part of it, cannot run so many blocks of a kernel concurrently.
+// The device, or the process's part of it, cannot run this many blocks of a kernel concurrently.
 class NoRoomForCluster : public UserError {
  public:
   NoRoomForCluster(const std::string &message, unsigned blocks) : UserError(message), blocks_(blocks) {}

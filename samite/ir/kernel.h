@@ -11,7 +11,7 @@ namespace samite::ir {
 
 // How the blocks of a tile kernel are numbered and share the launch.
 struct Grid {
-  // Blocks are numbered in strips of so many columns of the last two dimensions of the launch, row by row within a
+  // Blocks are numbered in strips of this many columns of the last two dimensions of the launch, row by row within a
   // strip (passes/tiles/number_blocks.h). 0: row by row of the launch.
   int strip_columns = 0;
   // If the threads of a block have roles: the blocks of a cluster, neighbours in this dimension of the launch, which
@@ -19,7 +19,7 @@ struct Grid {
   // extent there. 0: no clusters.
   int cluster_blocks = 0;
   int cluster_dimension = 0;
-  // If the body has one main loop: split-K. So many blocks, which are a cluster, run the body for each index of the
+  // If the body has one main loop: split-K. This many blocks, one cluster, run the body for each index of the
   // launch up to the end of that loop, each with its part of the steps. The first block then has the total sums and
   // continues alone (passes/sm90/share_steps.h). 0: one block runs all steps.
   int step_parts = 0;
@@ -48,7 +48,7 @@ struct Kernel {
   // not lowered; it is the index of the block. Such kernels have no derivatives.
   bool scheduled = false;
   bool sums_in_shared = false;  // of a tile kernel: no tile stays in the registers of its threads
-  int resident_blocks = 0;      // of a tile kernel: limits registers so that so many fit a multiprocessor; 0: no limit
+  int resident_blocks = 0;      // of a tile kernel: limits registers so that these fit a multiprocessor; 0: no limit
   Grid grid = {};
   Roles roles = {};
   Properties properties = {};          // established by the steps after lowering

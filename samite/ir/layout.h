@@ -29,7 +29,7 @@ struct RowLayout {
   std::int64_t columns, units;  // elements of a row, and its units of 16 bytes
   bool swizzled;
 
-  // The place of an element, counted in elements of so many bytes from the tile's first.
+  // The place of an element, counted in elements of this many bytes from the tile's first.
   std::int64_t place(std::int64_t row, std::int64_t column, std::size_t bytes) const;
   friend bool operator==(const RowLayout &, const RowLayout &) = default;
 };
@@ -37,7 +37,7 @@ struct RowLayout {
 struct PanelLayout {
   std::int64_t rows, columns;
 
-  // The place of an element, counted in elements of so many bytes from the tile's first.
+  // The place of an element, counted in elements of this many bytes from the tile's first.
   std::int64_t place(std::int64_t row, std::int64_t column, std::size_t bytes) const;
   friend bool operator==(const PanelLayout &, const PanelLayout &) = default;
 };
@@ -93,7 +93,7 @@ std::optional<FragmentLayout::Unit> fragment_unit_from_name(std::string_view nam
 
 using Layout = std::variant<LinearLayout, RowLayout, PanelLayout, FragmentLayout>;
 
-// The bytes of so many elements in memory. Not for fragments, which take none.
+// The bytes of this many elements in memory. Not for fragments, which take none.
 std::int64_t bytes_of(const Layout &layout, ScalarType type, std::int64_t elements);
 
 // The alignment of a tile in shared memory: that of its widest access, or the swizzle's period if bulk copies write it.

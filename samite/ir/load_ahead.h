@@ -18,7 +18,7 @@ namespace samite::ir {
 
 inline constexpr int load_ahead_shift = 2;  // in the attribute: the lower bits are other flags of a load
 
-// The load that starts a copy of so many elements.
+// The load that starts a copy of this many elements.
 inline Operation load_ahead(Operation load, int elements) {
   load.attribute = elements << load_ahead_shift;
   return load;
@@ -29,7 +29,7 @@ inline int elements_ahead(const Operation &operation) {
   return operation.op == Op::Load ? operation.attribute >> load_ahead_shift : 0;
 }
 
-// Whether a copy of so many elements of a type is possible.
+// Whether a copy of this many elements of a type is possible.
 inline bool may_be_ahead(ScalarType type, int elements) {
   const std::int64_t bytes = static_cast<std::int64_t>(size_of(type)) * elements;
   return bytes == 4 || bytes == 8 || bytes == 16;

@@ -184,7 +184,7 @@ inline constexpr std::int32_t scan_dimension = 15, scan_backwards = 16, scan_exc
 inline constexpr std::int32_t solve_upper = 1, solve_transposed = 2;
 
 // `SortOrder` has the source position of each element of a sorted row; the sort is stable, NaN last. With `sort_bits`,
-// keys are integers from 0 on that differ in so many of their lowest bits only, in ascending order. Element [.., i] of
+// keys are integers from 0 on that differ only in this many lowest bits, in ascending order. Element [.., i] of
 // a `Take` is element [.., index[.., i]] of the operand, or zero for an index outside. `PutAdd` is its adjoint: it adds
 // all elements with the same index. `Fourier` transforms rows of complex numbers, whose two parts are the last
 // dimension: the sum over k of x[k] exp(-2πi j k / n), optionally its conjugate, and divided by n.

@@ -94,7 +94,7 @@ struct Accumulate {
 // threads the size is a constant, except in device memory and in kernels of schedules.
 //
 // local shared $array: f32[@size] units @begin offset 1024   (lowered kernels of schedules only)
-// Memory of a size that is known only at launch: it begins so many units of 128 bytes after the offset. Both are
+// Memory of a size that is known only at launch: it begins this many units of 128 bytes after the offset. Both are
 // parameters or constants, which the host computes.
 //
 // local shared $array: f16[4096] rows(64, 8, swizzled) buffer %3 of $2
@@ -169,13 +169,13 @@ struct TileLoad {
 enum class ThreadRole : std::uint8_t { all, producers, consumers };
 
 // A factor of a main loop: windows of an array, which copies load into a ring with a buffer for each stage. The first
-// window begins at `indices`; successive ones are so many rows and columns apart.
+// window begins at `indices`; successive ones are this many rows and columns apart.
 struct Transfer {
   TileMemory ring;
   std::uint32_t array;
   std::vector<Value> indices;
   std::int64_t rows = 0, columns = 0;
-  // The blocks of a cluster each load one of so many equal parts of a window's rows, for all of them (multicast). 1: a
+  // Each block of a cluster loads one of this many equal parts of a window's rows, for all of them (multicast). 1: a
   // block loads its own windows.
   int parts = 1;
   bool in_units = false;  // as for a load; only if threads copy the windows
@@ -199,7 +199,7 @@ struct MainLoop {
   FragmentLayout sums;
   std::optional<TileMemory> barriers = {};
   std::optional<Value> count = {};
-  // Only the first so many terms of its sums count, beginning with those of the first product. Later elements of its
+  // Only the first this many terms of its sums count, beginning with those of the first product. Later elements of its
   // windows count as zeros, whatever their values.
   std::optional<Value> terms = {};
   ThreadRole role = ThreadRole::all;
@@ -242,7 +242,7 @@ struct StageProduct {
 };
 
 // load_stream $7 inside %9: i32 to $2: tile<f32, 8, 4> = @x[%1, %2] step 0, 4
-// Successive windows of an array, so many rows and columns apart, which loads into buffers of `to` take one after
+// Successive windows of an array, this many rows and columns apart, which loads into buffers of `to` take one after
 // another: their common address computation runs once. %9 is the number of leading windows inside the array.
 struct LoadStream {
   LocalArrayId stream;
@@ -287,9 +287,9 @@ struct Prefetch {
 };
 
 // barrier             waits until all threads of the block have arrived   (lowered tile kernels only)
-// barrier 256         the same for so many threads, where others have another role
+// barrier 256         the same for this many threads, if others have another role
 // commit_copies       groups the copies that a thread has started since its last one
-// wait_for_copies 1   waits until at most so many of the thread's groups are in flight; copies that other threads have
+// wait_for_copies 1   waits until at most one of the thread's groups is in flight; copies that other threads have
 //                     waited for are visible after a barrier
 struct Barrier {
   int threads = 0;  // 0: all threads of the block
@@ -417,14 +417,14 @@ struct LoopProducts {
 struct LoopThreads {
   int instances = 1;  // instances of a thread that run it together: its body has a copy for each
   // The threads of a warp run it together if all of them run it: they sum (`Accumulate::over_lanes`) and load
-  // (`load_by_warp`) for so many iterations at once. 0: each thread by itself.
+  // (`load_by_warp`) for this many iterations at once. 0: each thread by itself.
   int by_warp = 0;
-  int march = 1;  // of a loop over the launch: a thread runs so many of its iterations one after another
+  int march = 1;  // of a loop over the launch: a thread runs this many of its iterations one after another
 };
 
 // for %index in begin .. end step s [rolled] [instances n] [by_warp n] [march n] [stages n [ahead k]] [jam m]
 // [products …] [in_turns]: counts up if step > 0, down if step < 0. A thread loop of a kernel whose instances are
-// threads may have a step of more than one: its body then runs so many neighbours, or fewer at the end. A neighbour's
+// threads may have a step of more than one: its body then runs this many neighbours, or fewer at the end. A neighbour's
 // index, the loop's index plus a constant below the step, is computed only if it is inside the loop's bounds.
 struct For {
   LocalId index;
@@ -437,7 +437,7 @@ struct For {
   // statements of the body are prefetched.
   int stages = 1;
   std::size_t ahead = 0;
-  // Only for thread loops: so many vectors of instances run the body together, statement by statement (unroll and jam).
+  // Thread loops: this many vectors of instances run the body together, statement by statement (unroll and jam).
   // The body is straight-line code, and branches without results that are harmless if no instance takes them.
   int jam = 1;
   bool rolled = false;  // is not unrolled: it rarely runs, or is large

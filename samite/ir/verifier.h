@@ -154,7 +154,7 @@ class Verifier {
   // A buffer has the size and layout of the allocation that it aliases.
   void check_buffer(const Allocate &allocate);
 
-  // A constant number of elements: of so many rows, or of whole rows.
+  // A constant number of elements: of this many rows, or of whole rows.
   void check_size(const Allocate &allocate, std::optional<std::int64_t> rows, std::int64_t columns) const;
   void check_fragments(const FragmentLayout &fragments) const;
   void check(const LocalStore &store);

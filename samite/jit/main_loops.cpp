@@ -47,7 +47,7 @@ std::int64_t bytes_of_stage(const ir::Kernel &loops) {
   return bytes;
 }
 
-// The most stages that may fit if so many are too many: exact for one loop, and not too few for several, some of which
+// The most stages that may fit if this many do not: exact for one loop, and not too few for several, some of which
 // are not alive at one time.
 int fewer_stages(int stages, std::int64_t bytes_too_many, std::int64_t bytes_of_stage) {
   const std::int64_t left = stages - std::max<std::int64_t>((bytes_too_many + bytes_of_stage - 1) / bytes_of_stage, 1);

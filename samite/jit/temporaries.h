@@ -21,7 +21,7 @@ class Temporaries {
   // Sets the extents of number `temporary.number`. It reuses its previous memory if that is large enough: earlier
   // launches that use it run before later ones. UserError, DeviceError.
   void allocate(const schedules::Temporary &temporary, const Extents &extents);
-  // Reserves so many bytes for later calls of allocate().
+  // Reserves this many bytes for later calls of allocate().
   void reserve(std::uint32_t number, std::size_t bytes);
 
   const AnyBuffer &operator[](std::uint32_t number) const { return buffers_[number]; }

@@ -130,7 +130,7 @@ struct GpuCode {
   codegen::CudaForm form;
   bool uses_channel = false;
   int block_threads = 0;               // of a tile kernel
-  int step_parts = 1;                  // split-K by clusters, in so many parts; then no split sums are needed
+  int step_parts = 1;                  // split-K by clusters, in this many parts; then no split sums are needed
   passes::TileMemoryPlan tile_memory;  // of each block
   std::vector<codegen::TileLoadSite> tile_loads;
   std::vector<passes::TensorMapNeeded> tensor_maps;  // made by the launch

@@ -115,7 +115,7 @@ class Stage {
   // Shares the loops of `other` from the outermost one to `loop`.
   const Stage &compute_with(const Stage &other, const Var &loop,
                             SourceLocation where = std::source_location::current()) const;
-  // Prefetches the Func's loads so many stages ahead, in the innermost loop around its memory.
+  // Prefetches the Func's loads this many stages ahead, in the innermost loop around its memory.
   const Stage &pipelined(int stages, SourceLocation where = std::source_location::current()) const;
   // Copies the loops for launches in which the condition holds; it may depend only on parameters and extents. The copy
   // has the directives so far; directives on the returned Stage change only the copy. The first specialization whose

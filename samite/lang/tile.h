@@ -7,7 +7,7 @@
 //       tile::matmul(tile::load(a, {i, k}, {64, 32}), tile::load(b, {k, j}, {32, 64}), sum);
 //     tile::store(c, {i, j}, sum);
 //   }};
-//   gemm.launch({rows, columns}, a, b, c);   // so many blocks
+//   gemm.launch({rows, columns}, a, b, c);   // this many blocks
 //
 // The kernel's function describes one block. A Tile<T> has one to four extents, which are known when the kernel is
 // captured, and is used like a number: operators and functions (lang/tile_math.h) work on each element. The extents of

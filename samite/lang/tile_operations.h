@@ -84,7 +84,7 @@ struct Transposes {
 // faster.
 enum class Precision : std::uint8_t { full, tf32 };
 
-// How a tile lies in an array: from one element to the next of each dimension of the tile, so many of the array's;
+// How a tile lies in an array: from one element to the next of each dimension of the tile, this many of the array's;
 // dimension d of the tile along the dimension order[d] of those that the array ends with. Empty for 1, and for the same
 // order. With a step of 0 all along a dimension are one element, which is loaded for each.
 struct View {

@@ -29,7 +29,7 @@ ir::Value reshape_tile(ir::Value x, std::span<const std::int64_t> extents, Sourc
 // Pairs of neighbours along the middle one of three dimensions: their first, or their second ones.
 ir::Value halves_of_pairs(ir::Value x, int which, SourceLocation where);
 ir::Value last_of_middle(ir::Value x, SourceLocation where);
-// UserError where a function of so many indices is to make a tile of other than so many dimensions.
+// UserError where a function of this many indices is to make a tile of other than this many dimensions.
 void check_indices(std::size_t indices, TileExtents extents, SourceLocation where);
 
 // Along the middle one of three dimensions, as a tree. What is left over comes at the end.

@@ -59,7 +59,7 @@ template <Scalar T>
 Tile<T> roll(const Tile<T> &x, const Index &by, int dimension, SourceLocation where = std::source_location::current()) {
   return Tile<T>::adopt(lang::roll_tile(x.value(where), by, dimension, where));
 }
-// With so many elements of `value` before and after those of each dimension.
+// With this many elements of `value` before and after those of each dimension.
 template <Scalar T>
 Tile<T> pad(const Tile<T> &x, std::initializer_list<int> before, std::initializer_list<int> after,
             const Operand<std::type_identity_t<T>> &value, SourceLocation where = std::source_location::current()) {

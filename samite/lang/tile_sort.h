@@ -17,7 +17,7 @@ namespace tile {
 
 struct SortOptions {
   bool descending = false;
-  // For integers of at least 0, ascending: only so many of their lowest bits differ from zero. Keys of up to 8 bits are
+  // For integers of at least 0, ascending: only that many lowest bits may be set. Keys of up to 8 bits are
   // counted instead of compared, which takes less time. 0: any keys.
   int bits = 0;
 };

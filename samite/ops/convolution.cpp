@@ -40,7 +40,7 @@ struct Made {
   }
 };
 
-// A tile of at most so many of a group's channels or outputs. With several groups it divides them, so that no tile
+// A tile of at most this many of a group's channels or outputs. With several groups it divides them, so that no tile
 // reaches into the next group.
 int tile_of_group(std::int64_t count, std::int64_t most, std::int64_t groups, std::int64_t step) {
   if (groups == 1) {

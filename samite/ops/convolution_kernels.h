@@ -15,7 +15,7 @@ namespace samite::ops::detail {
 struct ConvolutionPlan {
   int height = 1, width = 1;      // of the box of places
   int outputs = 1, channels = 1;  // of a tile, each a divisor of those of a group if there are several
-  int groups = 1;                 // of which each has so many
+  int groups = 1;                 // of which each has this many
   int outputs_of_group = 1, channels_of_group = 1;
   std::array<int, 3> stride = {1, 1, 1}, dilation = {1, 1, 1};
   int threads = 0, stages = 1, parts = 1;

@@ -62,7 +62,7 @@ std::shared_ptr<jit::KernelDefinition> kernel_of(Step step, ScalarType type, con
   }
 }
 
-// Tiles of rows of so many numbers. Those with all experts in a tile are sorted, so that extents are powers of two.
+// Tiles of rows of this many numbers. Those with all experts in a tile are sorted, so that extents are powers of two.
 ExpertPlan plan_of(ScalarType type, std::int64_t width, std::int64_t chosen, const PlanDevice &device) {
   const detail::RowPlan rows = detail::row_plan(width, device, 2048, detail::many_numbers(type));
   return {.rows = std::min(rows.rows, 64),

@@ -13,7 +13,7 @@
 
 namespace samite::ops::detail {
 
-// A tile of so many tokens, or rows of experts, with `columns` numbers of each, or with all experts.
+// A tile of this many tokens, or rows of experts, with `columns` numbers of each, or with all experts.
 struct ExpertPlan {
   int rows = 0, columns = 0, chosen = 0, threads = 0;
   bool weighted = false;    // by the weights of a routing, or of the chosen experts alone

@@ -18,7 +18,7 @@
 
 namespace samite::ops {
 
-// `rows` in so many groups, times (inner x columns) each.
+// `rows` in this many groups, times (inner x columns) each.
 struct GroupedShape {
   std::int64_t groups = 1, rows = 0, columns = 0, inner = 0;
 

@@ -44,7 +44,7 @@ struct ScaledPlan {
 
   bool by_terms() const { return a.columns != ScaleGroup::all || b.rows != ScaleGroup::all; }
   // A thread has the products of 128 terms beside the total sums. A tile with more columns than a block of scales is
-  // multiplied in parts of so many columns, one after another, so that a thread has the products of one part.
+  // multiplied in parts of that many columns, one after another, so that a thread has the products of one part.
   int parts() const {
     return by_terms() && beside.copied && plan.columns > scale_block ? plan.columns / scale_block : 1;
   }
@@ -188,7 +188,7 @@ class ScalesOfTerms {
   const ScaledPlan &p_;
 };
 
-// The sums of each part of a block's tile of the result, over so many iterations, without scales of all terms;
+// The sums of each part of a block's tile of the result, over this many iterations, without scales of all terms;
 // `load_left` and `load_right` load the factors of an iteration, the latter for one part.
 template <Scalar A, Scalar B, int RankOfA, int RankOfB, class Left, class Right>
 std::vector<Tile<float>> scaled_sums(const Left &load_left, const Right &load_right,

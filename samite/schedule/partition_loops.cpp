@@ -15,7 +15,7 @@ namespace {
 
 using namespace ir;
 
-// Begin and middle end after a multiple of so many bytes: whole vectors, for any number of lanes.
+// Begin and middle end after a multiple of this many bytes: whole vectors, for any number of lanes.
 constexpr std::int64_t largest_vector = 64;
 // More statements than that are not copied.
 constexpr std::size_t most_copied = 2000;

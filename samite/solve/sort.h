@@ -19,7 +19,7 @@ namespace samite::solvers {
 
 struct SortOptions {
   bool descending = false;
-  // For integers of at least 0: only so many of their lowest bits differ from zero. 0: all.
+  // For integers of at least 0: only this many of their lowest bits differ from zero. 0: all.
   int bits = 0;
 };
 

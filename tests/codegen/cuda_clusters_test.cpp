@@ -48,7 +48,7 @@ class ClusterOnHost {
         kernel_(planned(cluster_text(rows, columns, stages, true, repeated), paired, /*in_rounds=*/true),
                 good_arrays()) {}
 
-  // Over so many tiles, by so many blocks, which take further tiles.
+  // Over this many tiles, by this many blocks, which take further tiles.
   void expect_right(std::int64_t down, std::int64_t across, std::int64_t terms, unsigned blocks,
                     ThreadOrder order = {}) const {
     SCOPED_TRACE(testing::Message() << down << " by " << across << " tiles, " << terms << " terms, " << blocks

@@ -190,7 +190,7 @@ TEST(CudaGatherTiles, WhatDoesNotFitStaysBesideWhatDoes) {
   for (std::size_t i = 0; i < own.size(); ++i) EXPECT_LE(difference(own[i], scattered[i]), 1e-12) << i;
 }
 
-// A product by tiles of so many rows, columns and terms, of factors that may be transposed, whose loop may count down.
+// A product in such tiles. The factors may be transposed, and the loop may count down.
 struct ProductShape {
   std::int64_t rows, columns, terms;  // of a tile
   std::int64_t m, n, k;               // of the arrays

@@ -64,7 +64,7 @@ class CudaOnHost {
 
   const codegen::EmittedSource &source() const { return source_; }
 
-  // The grid-stride form has at most so many blocks, and each thread so many bytes of workspace.
+  // The grid-stride form has at most this many blocks, and each thread this many bytes of workspace.
   std::int64_t most_blocks = 3, workspace_per_thread = 4096;
   std::size_t channel_bytes = 4096;
   // Wherever the kernel asks, all threads of each warp are there: true of launches of whole warps without branches.
@@ -90,7 +90,7 @@ class CudaOnHost {
 class CudaTextOnHost {
  public:
   CudaTextOnHost(std::string text, const std::string &entry);
-  // `cluster`: so many blocks, up to 8, run at one time. The threads of a block lie in so many rows.
+  // `cluster`: this many blocks, up to 8, run at one time. The threads of a block lie in this many rows.
   void run(unsigned blocks, unsigned threads, const void *arguments, ThreadOrder order = {}, unsigned cluster = 1,
            unsigned rows = 1) const;
 

@@ -14,7 +14,7 @@ class StepsOnHost {
  public:
   explicit StepsOnHost(const StepShape &shape) : shape_(shape), kernel_(planned(shape), good_arrays()) {}
 
-  // Over so many tiles of rows, by so many blocks.
+  // Over this many tiles of rows, by this many blocks.
   void expect_right(std::int64_t tiles, std::int64_t terms, std::int64_t windows, unsigned blocks,
                     ThreadOrder order = {}) const {
     SCOPED_TRACE(testing::PrintToString(shape_));

@@ -61,7 +61,7 @@ struct RangeEnds {
     return all;
   }
 
-  // The range of one instance; `most`: the loop is left by break_ after so many iterations.
+  // The range of one instance; `most`: the loop is left by break_ after this many iterations.
   template <class T>
   static void record(const Array<double, 3> &out, const Array<const double, 2> &x, const Int &i, int s,
                      const Traced<T> &from, const Traced<T> &to, int most) {

@@ -255,7 +255,7 @@ SAMITE_INLINE void end_group_of_products() {
   ++own.group;
   own.begun = false;
 }
-// Of so many rows; the others mean nothing.
+// Of this many rows; the others mean nothing.
 template <int columns, class Kind, bool transposed_a, bool transposed_b, int rows>
 SAMITE_INLINE void products_of(u64 left, u64 right, f64 (&result)[128]) {
   constexpr int terms = 32 / Kind::bytes;

@@ -25,7 +25,7 @@ void expect_copied() {
     }
 }
 
-// A product reads 32 bytes of terms of so many lines.
+// A product reads 32 bytes of terms of this many lines.
 template <class Rows, bool along_terms>
 void expect_read(int lines, int every_lines) {
   const std::uint32_t base = 3 * 1024;  // wherever the tile begins

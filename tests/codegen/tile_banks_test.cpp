@@ -1,7 +1,7 @@
 // Which banks of shared memory the threads of a warp meet in, counted from where device/tile/rows.h puts each element.
 //
-// The machine takes a warp's access in turns of 128 bytes: all threads with 4 bytes each, or so many neighbours as have
-// 128 bytes together. In each turn no bank may have to give two different words.
+// The machine takes a warp's access in turns of 128 bytes: all threads with 4 bytes each, or the neighbours whose
+// accesses are 128 bytes together. In each turn no bank may have to give two different words.
 #define __device__
 #define __forceinline__ inline
 #include "samite/device/tile/rows.h"
@@ -126,7 +126,7 @@ TEST(TileBanks, ElementsOfTensorCores) {
   expect_elements<double, 128>();
 }
 
-// Threads have 4 by 4 elements, or one, 8 threads side by side: so many elements along a row for each column
+// Threads have 4 by 4 elements, or one, 8 threads side by side: this many elements along a row for each column
 // of threads, or 16 bytes of every fourth row, where the factor is transposed.
 template <class R, int columns>
 void expect_one_row(int side) {

@@ -1,5 +1,5 @@
-// Each allocation fails once, or one in so many: in captures of kernels, passes and emission, launches, records, graphs
-// and tapes on the fake driver.
+// Each allocation fails once, or one in every few: in captures of kernels, passes and emission, launches, records,
+// graphs and tapes on the fake driver.
 #include "tests/faults/failing_allocation.h"
 #include "tests/faults/setting.h"
 

@@ -117,7 +117,7 @@ class CudaFactorCopies : public CudaKernelTest {
     fake()->understand(code);
   }
 
-  // A kernel of an adjoint that takes so many matrices and tensor maps, and does nothing.
+  // A kernel of an adjoint that takes this many matrices and tensor maps, and does nothing.
   void understand_adjoint(const std::string &kernel, std::size_t matrices, std::size_t maps = 2) {
     if (!fake()) return;
     driver::fake::KernelCode code;

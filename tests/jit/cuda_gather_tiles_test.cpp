@@ -104,7 +104,7 @@ TEST_P(CudaGatherTiles, WhereManyBlocksMeet) {
   EXPECT_FALSE(gathers(128, 128, 128, {.debug = true}));
 }
 
-// The square of a product, in tiles of so many rows and columns: its cotangent follows from the sums.
+// The square of a product, in tiles of this many rows and columns: its cotangent follows from the sums.
 template <int size>
 struct SquaredProduct {
   explicit SquaredProduct(Device device, std::int64_t rows = 64, std::int64_t terms = 64, LaunchOptions options = {})

@@ -43,7 +43,7 @@ class CudaProductClusters : public CudaKernelTest {
     fake()->understand(code);
   }
 
-  // So many tiles, of which the last ones end early.
+  // This many tiles, of which the last ones end early.
   struct Matrices {
     Buffer<half> a, b;
     Buffer<float> c;
@@ -63,7 +63,7 @@ class CudaProductClusters : public CudaKernelTest {
   }
   static int clusters(const Launch &launch) { return launch.variant().gpu.form.cluster_blocks; }
 
-  // A launch of at least two rounds of blocks has so many of them in one dimension.
+  // A launch of at least two rounds of blocks has this many of them in one dimension.
   std::int64_t enough() const { return 2 * CudaDevice::of(0)->context().limits().multiprocessors / 3 + 1; }
   std::int64_t even() const { return enough() + enough() % 2; }
   std::int64_t odd() const { return even() + 1; }

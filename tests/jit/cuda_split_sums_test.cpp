@@ -76,7 +76,7 @@ class CudaSplitSums : public CudaKernelTest {
     fake()->understand(code);
   }
 
-  // So many tiles, of sums of so many steps and a part of one.
+  // This many tiles, of sums of this many steps and a part of one.
   struct Matrices {
     Buffer<half> a, b;
     Buffer<float> c;

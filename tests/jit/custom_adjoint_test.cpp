@@ -264,7 +264,7 @@ TEST(CustomAdjoint, IsTransposedForATangent) {
   EXPECT_THAT(tangents, ElementsAre(sum, product, 6 * sum + 5 * product));
 }
 
-// With so many results the adjoint is not run for each of them, but differentiated. Its gradients are no function's.
+// With this many results the adjoint is not run for each of them, but differentiated. Its gradients are no function's.
 TEST(CustomAdjoint, OfManyResultsIsTransposedAtOnce) {
   static constexpr int count = 12;
   using Values = std::array<Double, count>;

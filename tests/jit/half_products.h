@@ -15,7 +15,7 @@ inline Buffer<half> whole_numbers(std::int64_t rows, std::int64_t columns, std::
   return {Device::cuda(0), {rows, columns}, values};
 }
 
-// c = factor * a b, of so many terms, in some rows of all tiles.
+// c = factor * a b, of this many terms, in some rows of all tiles.
 inline void expect_product(const Buffer<half> &a, const Buffer<half> &b, const Buffer<float> &c, std::int64_t terms,
                            float factor = 1) {
   const auto x = a.to_vector(), y = b.to_vector();

@@ -14,7 +14,7 @@ namespace {
 
 struct Stopped {};
 
-// Counts its instances, each of which takes so many steps.
+// Counts its instances, each of which takes this many steps.
 auto slow_kernel() {
   return Kernel{"slow", [](Array<float, 1> y, Int steps) {
                   Int i = thread_index();

@@ -230,8 +230,8 @@ TEST(GroupedMatmul, AdjointNamesWhatDoesNotFit) {
   EXPECT_THAT(message(a, b, {.transposed = {.a = true}}), HasSubstr("the rows of a, which are in groups"));
 }
 
-// Of so many blocks that a launch that is not differentiated has tiles of 128 x 256 on compute capability 9.0, whose
-// derived adjoint no block has the memory for.
+// Enough blocks for tiles of 128 x 256 on compute capability 9.0 in a launch that is not differentiated. The derived
+// adjoint of such tiles needs more memory than a block has.
 template <class T>
 void check_tape_of_large_groups(const ops::MatmulOptions &options = {}) {
   const Groups g({700, 324, 1024}, 2048, 32);

@@ -242,7 +242,7 @@ TEST(LayerNorm, OfRowsFarFromZero) {
   check_far_from_zero<double, double>(1000, 1e12, 1, 1e-11);
 }
 
-// Of which the first one is as far from the others as rows of so many can have it.
+// Of which the first one is as far from the others as rows of this many can have it.
 TEST(LayerNorm, OfARowWhoseFirstElementIsFarFromTheOthers) {
   for (const std::int64_t columns : {100, 4096, 9001}) {
     Matrix values(1, columns, 1);

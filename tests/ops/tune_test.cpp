@@ -32,7 +32,7 @@ class Tune : public testing::Test {
     ops::detail::forget_chosen_plans();
   }
 
-  // Of the plans of a product of 64 rows on the CPU the one of so many rows is said to be the fastest.
+  // Of the plans of a product of 64 rows on the CPU the one of this many rows is said to be the fastest.
   static ops::TuneOptions fastest_is(int rows) {
     return {.seconds_of = [rows](const ops::MatmulPlan &plan, Launch &) { return plan.rows == rows ? 1.0 : 2.0; }};
   }

@@ -70,7 +70,7 @@ TEST(GatherTiles, SeveralAdditionsToOneArrayAreAtomic) {
   EXPECT_EQ(text.find("+= %20"), std::string::npos);
 }
 
-// The adjoint of a product of tiles of 8 x 16 by both factors, in steps of 8 terms, whose loop has so many iterations
+// The adjoint of a product of tiles of 8 x 16 by both factors, in steps of 8 terms, whose loop has this many iterations
 // of k, which is %6.
 Kernel adjoint_of_a(const std::string &count, const std::string &of_k = "mul %6, 8") {
   Kernel kernel = parse_kernel(

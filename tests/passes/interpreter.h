@@ -93,7 +93,7 @@ class Arguments {
 struct InterpretOptions {
   // After lower_threads the body holds the loops over the launch, and runs once.
   bool lowered = false;
-  // For kernels made at random: each loop is left after so many iterations, as if it had ended there.
+  // For kernels made at random: each loop is left after this many iterations, as if it had ended there.
   std::optional<int> most_iterations = std::nullopt;
   // For kernels made at random: an index counts modulo the extent, and a local array has 1 to 8 elements. Otherwise an
   // index outside throws.

@@ -246,7 +246,7 @@ class LoweredCalls : protected tiles::TileOperations {
     }
   }
   static void end_group(Thread &thread) { ++thread.groups; }
-  // All but the last so many groups arrive. What was changed on the way does not.
+  // All but the last this many groups arrive. What was changed on the way does not.
   void wait_for_copies(Thread &thread, int groups) {
     std::vector<Thread::Copy> left;
     for (const Thread::Copy &copy : thread.copies) {
@@ -267,7 +267,7 @@ class LoweredCalls : protected tiles::TileOperations {
  private:
   struct Call {
     std::vector<std::vector<Element>> arrived;  // of each operand, what its threads found there
-    // The result, as long as nobody has written to what it was made of since there were so many writes.
+    // The result, as long as nobody has written to what it was made of since there were this many writes.
     std::optional<std::uint64_t> made;
     std::vector<TileView> views;
     TileValue result;

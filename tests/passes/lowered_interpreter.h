@@ -23,7 +23,7 @@ struct LoweredRun {
   std::vector<std::string> said;            // by prints, and by checks that failed
 };
 
-// A launch of so many blocks. Throws std::runtime_error where threads do what none may.
+// A launch of this many blocks. Throws std::runtime_error where threads do what none may.
 LoweredRun run_lowered(const ir::Kernel &planned, std::vector<std::int64_t> blocks,
                        std::vector<tiles::TileArray> arguments, ThreadOrder order = {});
 

@@ -93,7 +93,7 @@ struct Case {
   const char *name;
   std::string body;
   int threads = 64;
-  int taken_for_needed = 0;  // so many places to wait that `unsynchronised` cannot know not to be
+  int taken_for_needed = 0;  // the waits that `unsynchronised` takes for needed, and which are not
 };
 void PrintTo(const Case &each, std::ostream *out) { *out << each.name; }
 

@@ -26,7 +26,7 @@ struct ProductShape {
   int threads = 128, stages = 3;
   std::string type = "f16", sums = "f32";
   bool tf32 = false;
-  bool limited = false;  // of the terms from 0 on, so many count
+  bool limited = false;  // of the terms from 0 on, this many count
   bool halved = false;   // each product is multiplied by a half before it is added to the sums
 };
 inline void PrintTo(const ProductShape &s, std::ostream *out) {
@@ -115,7 +115,7 @@ inline void expect_runs_as(const ir::Kernel &plan, const ir::Kernel &structured,
 }
 
 // Whether the plan of the kernel of this text computes what its structured form does, on arrays that windows reach
-// beyond. Small integers: the order of sums does not show. `limit`: so many terms of a limited product count; in the
+// beyond. Small integers: the order of sums does not show. `limit`: this many terms of a limited product count; in the
 // place of others, no factor has a number.
 inline void expect_as_structured(const ProductShape &s, const ir::Kernel &plan, const std::string &text,
                                  std::int64_t terms, std::int64_t n, std::int64_t at, std::int64_t limit = 0) {

@@ -188,7 +188,7 @@ TEST(ProductLoops, SayWhyNot) {
   EXPECT_THAT(why_not(kernel_text({.rows = 72, .columns = 64, .inner = 64})), HasSubstr("128 threads cannot share"));
   EXPECT_THAT(why_not(kernel_text({.rows = 64, .columns = 64, .inner = 64, .threads = 96})),
               HasSubstr("96 threads cannot share"));
-  // Groups would begin within a panel of b; 512 threads have no registers for so many sums.
+  // Groups would begin within a panel of b; 512 threads have no registers for this many sums.
   for (const ProductShape &shared : {ProductShape{.rows = 64, .columns = 64, .inner = 64, .threads = 256},
                                      ProductShape{.rows = 192, .columns = 256, .inner = 64, .threads = 384}})
     EXPECT_THAT(why_not(kernel_text(shared)), HasSubstr("threads cannot share"));

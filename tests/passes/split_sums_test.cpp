@@ -208,7 +208,7 @@ TEST(SplitSums, NotWhereTheLoopIsNotAllThereIs) {
   EXPECT_FALSE(split(product_text(first, "%10: tile<f32, 4, 6> = matmul %8, %9, %5 ", "%52")));
 }
 
-// As many parts as the multiprocessors have room for, each of so many iterations that it is worth the second kernel.
+// As many parts as fit on the multiprocessors, each with enough iterations to pay for the second kernel.
 TEST(SplitSums, InHowManyParts) {
   constexpr std::int64_t small = 64 * 64 * 4, large = 128 * 128 * 4;
   EXPECT_EQ(parts_of_sums(16, 256, small, 132), 8);

@@ -17,7 +17,7 @@
 
 namespace samite::test::tiles {
 
-// What a launch of so many blocks leaves in the arrays. Throws std::runtime_error where the kernel does what none may.
+// The arrays after a launch of `blocks` blocks. Throws std::runtime_error if the kernel does what no kernel may do.
 std::vector<TileArray> run_structured(const ir::Kernel &kernel, std::vector<std::int64_t> blocks,
                                       std::vector<TileArray> arguments, std::optional<unsigned> noise = {},
                                       double loudness = 1.5);

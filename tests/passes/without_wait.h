@@ -47,7 +47,7 @@ class WaitRemover {
   bool done_ = false;
 };
 
-// Nothing where there are not so many.
+// Nothing where there are not this many.
 inline std::optional<ir::Kernel> without_wait(ir::Kernel planned, std::size_t number) {
   WaitRemover remover(number);
   planned.body = remover.without(planned.body);

@@ -67,7 +67,7 @@ template <class T = float>
 Buffer<T> empty(std::initializer_list<std::int64_t> extents) {
   return Buffer<T>(Device::cpu(), Extents(extents));
 }
-// Of each offset the points in another order, of which so many are named.
+// Of each offset the points in another order, of which this many are named.
 Buffer<std::int32_t> map(std::int64_t offsets, std::int64_t pairs, std::int64_t points, std::int64_t step) {
   std::vector<std::int32_t> values;
   for (std::int64_t n = 0; n < offsets; ++n)

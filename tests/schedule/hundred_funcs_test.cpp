@@ -1,5 +1,5 @@
 // Pipelines of 100 Funcs are lowered in a moment: what is needed of each does not grow from Func to Func. And kernels
-// of so many loops are right.
+// of this many loops are right.
 #include "samite/samite.h"
 #include "samite/schedule/lower.h"
 #include "tests/lang/captured_pipeline.h"

@@ -91,8 +91,8 @@ std::vector<double> by_hand(const std::vector<float> &in, int rows, int columns)
   return out;
 }
 
-// What `filter` makes of a picture of so many rows and columns is the same by hand. Rounding may move the brightness of
-// a pixel to the next entry of the table.
+// `filter` and a loop by hand make the same of a picture of `rows` by `columns`. Rounding may move the brightness of a
+// pixel to the next entry of the table.
 void expect_the_same(int rows, int columns,
                      const std::function<void(const Buffer<float> &out, const Buffer<float> &in)> &filter) {
   std::vector<float> in;

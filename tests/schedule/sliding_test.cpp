@@ -30,7 +30,7 @@ struct Ran {
   StoreCounts counts;
 };
 
-// A pipeline of an output and an input with so many rows and columns around it.
+// A pipeline of an output and an input with this many rows and columns around it.
 Ran run(const ir::CapturedPipeline &pipeline, std::int64_t around_rows, std::int64_t around_columns,
         std::int64_t out_rows = rows) {
   const std::int64_t height = out_rows + 2 * around_rows, width = columns + 2 * around_columns;

@@ -397,7 +397,7 @@ inline Recipe minimised(Recipe recipe, Verdict::Kind kind, const Executor &execu
 
 // Checks kernels of the seeds from SAMITE_TEST_RANDOM_SEED on, as many as SAMITE_TEST_RANDOM_TILES says, or `usual`:
 // those whose seed leaves `part` when it is divided by `parts`. After SAMITE_TEST_RANDOM_FAILURES of them it stops; one
-// is cut down by so many runs as SAMITE_TEST_RANDOM_RUNS says.
+// is cut down by this many runs as SAMITE_TEST_RANDOM_RUNS says.
 inline void expect_random_tiles(const Executor &execute, unsigned usual, unsigned part = 0, unsigned parts = 1,
                                 bool derivatives = true) {
   const auto number = [](const char *name, unsigned otherwise) {

@@ -18,7 +18,7 @@ struct ArrayFacts {
   bool unaliased = false;
   // CUDA: each row begins at a multiple of 16 bytes, because the data and all strides but the last do.
   bool aligned_rows = false;
-  // CUDA: a row has a multiple of so many elements: those of 16 bytes, or one.
+  // CUDA: a row has a multiple of this many elements: those of 16 bytes, or one.
   std::int64_t row_divisor = 1;
   // CUDA: it can have a tensor map, as bulk copies need: besides aligned rows, it has elements, its strides are not
   // negative, and extents and strides are within a map's limits.

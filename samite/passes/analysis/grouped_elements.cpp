@@ -50,7 +50,7 @@ class Courses {
     });
   }
 
-  // Whether a condition is the same for each aligned group of so many elements. `divisor` is that of a value at the
+  // Whether a condition is the same for each aligned group of this many elements. `divisor` is that of a value at the
   // tile's first element, `is_multiple` is called for values outside of the loop.
   template <class Divisor, class Multiple>
   bool is_same_for(const Value &condition, std::int64_t count, const Divisor &divisor,
@@ -64,7 +64,7 @@ class Courses {
     });
   }
 
-  // Whether each aligned group of so many elements is contiguous in an array.
+  // Whether each aligned group of this many elements is contiguous in an array.
   bool lie_together(const std::vector<Value> &indices, std::int64_t count) const {
     if (columns_ % count != 0 || !std::ranges::all_of(indices, [&](const Value &v) { return is_place(v); }))
       return false;
@@ -140,7 +140,7 @@ class Courses {
            });
   }
 
-  // The increment of a place within each aligned group of so many elements.
+  // The increment of a place within each aligned group of this many elements.
   std::optional<std::int64_t> growth(const Value &value, std::int64_t count) const {
     std::int64_t sum = 0;
     const Affine moving = forms_.moving(value, loop_);
@@ -166,20 +166,20 @@ class Courses {
   std::map<LocalId, const Operation *> definitions_;  // of values computed only from the index inside the loop
 };
 
-// Whether each thread has all of its elements, with so many adjacent fragments.
+// Whether each thread has all of its elements, with this many adjacent fragments.
 bool is_whole(const FragmentLayout &layout, int pieces = 1) {
   const FragmentPiece piece = piece_of(layout.unit);
   return layout.rows % (piece.rows * layout.down) == 0 &&
          layout.columns % (pieces * piece.columns * layout.across) == 0;
 }
 
-// Whether the hardware adds so many neighbours at once, each atomically.
+// Whether the hardware adds this many neighbours at once, each atomically.
 bool is_added_together(ScalarType type, std::int64_t count) {
   const bool halves = is_floating(type) && size_of(type) == 2;
   return (type == ScalarType::Float32 || halves) && (count == 2 || count == 4);
 }
 
-// A loop over a product's sums is emitted once if a thread has at most so many packs, each of which is a branch.
+// A loop over a product's sums is emitted once if a thread has at most this many packs, each of which is a branch.
 constexpr std::int64_t most_packs = 16;
 
 // The operand that a loop's statement rounds from f32 to 16 bits.

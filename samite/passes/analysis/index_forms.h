@@ -68,7 +68,7 @@ class IndexForms {
   // A power of two that divides it: always.
   std::int64_t divisor(const ir::Value &value) const { return (*this)(value).divisor; }
 
-  // Whether an integer of so many bits differs for each value of the symbol.
+  // Whether an integer of this many bits differs for each value of the symbol.
   bool tells_apart(const Symbol &symbol, int bits) const;
   // The range of a symbol: always. That of a non-integer local is everything.
   Range range_of(const Symbol &symbol) const;

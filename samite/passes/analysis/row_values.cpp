@@ -125,7 +125,7 @@ std::optional<RowValues> row_values(const For &loop, const FragmentLayout &layou
   // All elements are inside the tile.
   if (layout.rows % (piece.rows * layout.down) != 0 || layout.columns % (piece.columns * layout.across) != 0)
     return std::nullopt;
-  // The rows of a thread's elements: in each fragment, so many consecutive ones are in one row.
+  // The rows of a thread's elements: in each fragment, this many consecutive ones are in one row.
   std::int64_t in_row = 1;
   while (in_row < piece.registers && layout.row(0, in_row) == layout.row(0, 0)) ++in_row;
   const std::int64_t elements = layout.columns / (piece.columns * layout.across) * piece.registers;

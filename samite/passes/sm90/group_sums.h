@@ -12,7 +12,7 @@
 
 namespace samite::passes {
 
-// The bytes of a panel's row. The instructions read factors that lie in panels of so many columns.
+// The bytes of a panel's row. The instructions read factors that lie in panels of this many columns.
 inline constexpr std::int64_t panel_bytes = 128;
 inline constexpr int threads_of_group = 128;  // of a warp group
 

@@ -33,7 +33,7 @@ std::vector<WayOfProduct> ways_of_products(const ir::Kernel &planned);
 inline constexpr const char *in_no_loop = "it is in no loop";
 ir::Block with_reason(const ir::Block &block, const std::string &reason);
 
-// A tensor map that a kernel's bulk copies need: of an array, in boxes of so many rows and columns of its last two
+// A tensor map that a kernel's bulk copies need: of an array, in boxes of this many rows and columns of its last two
 // dimensions.
 struct TensorMapNeeded {
   std::uint32_t array;

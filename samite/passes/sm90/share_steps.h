@@ -25,14 +25,14 @@ namespace samite::passes {
 // The largest cluster that every device with clusters supports.
 inline constexpr std::int64_t most_step_parts = 8;
 
-// With so many parts; returns the kernel unchanged if it does not qualify, or if `parts` is 1.
+// With this many parts; returns the kernel unchanged if it does not qualify, or if `parts` is 1.
 ir::Kernel share_steps(ir::Kernel with_roles, const Architecture &architecture, std::int64_t parts);
 
 // The windows' memory, in a kernel's main loop, that can hold the register sums of all threads. Empty if neither
 // factor's suffices.
 std::optional<ir::LocalArrayId> memory_for_sums(const ir::Kernel &kernel, const ir::MainLoop &loop);
 
-// The number of parts that pays for a launch of so many blocks, each of so many steps; 1: no split. A pure function.
+// The best number of parts for a launch of `blocks` blocks of `steps` steps each; 1: no split. A pure function.
 std::int64_t parts_of_steps(std::int64_t blocks, std::int64_t steps, int multiprocessors);
 
 }  // namespace samite::passes

@@ -48,7 +48,7 @@ class Stack {
  public:
   explicit Stack(StackShare share) : share_(share) {}
 
-  // Takes memory for so many elements, if there is room.
+  // Takes memory for this many elements, if there is room.
   bool take(const Value &count, std::int64_t bytes_of_one) {
     return count.is_constant() && take(count.as_int(), bytes_of_one);
   }

@@ -61,7 +61,7 @@ class Decider {
   // last ones.
   bool whole_warps(const For &loop) const { return loop.threads.instances == instances_ && !loop.rolled; }
 
-  // Sums of one type are combined, up to so many.
+  // Sums of one type are combined, up to this many.
   std::vector<std::size_t> sums_of(const For &loop) const {
     std::vector<std::size_t> sums = sums_.of(loop);
     if (sums.empty()) return sums;

@@ -56,7 +56,7 @@ std::vector<FactorRead> factor_reads(const ir::Kernel &structured, const Archite
 double multiplications(const FactorRead &read, std::span<const std::int64_t> array_extents,
                        std::span<const std::int64_t> launch_extents);
 
-// Whether a copy of so many elements, each of which is multiplied so often, takes less time than it saves.
+// Whether a copy of this many elements, each of which is multiplied so often, takes less time than it saves.
 bool pays(double elements, double multiplications, bool swapped);
 
 // The kernel with the copies as further parameters, in order. They are not used yet.

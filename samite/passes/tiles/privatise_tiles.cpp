@@ -19,9 +19,9 @@ namespace {
 
 using namespace ir;
 
-// A local tile has at most so many elements, or is so many times as large as the largest tile of an access.
+// A local tile has at most this many elements, or is this many times as large as the largest tile of an access.
 constexpr std::int64_t most_local_elements = 4096, most_growth = 8;
-// An access has parts of at most so many local tiles.
+// An access has parts of at most this many local tiles.
 constexpr std::int64_t most_parts = 32;
 
 struct TileAccess {

@@ -39,11 +39,11 @@ struct SplitSums {
   GatheredAdjoint::DealtLoop loop;  // has the number of iterations
   std::vector<PartialSums> sums;
 };
-// For launches with so many parts: a few are reduced element by element, with all their loads in flight together. 0:
+// For launches with this many parts: a few are reduced element by element, with all their loads in flight together. 0:
 // for any number. Empty if the structured kernel does not qualify.
 std::optional<SplitSums> split_sums(const ir::Kernel &kernel, std::int64_t parts = 0);
 
-// The number of parts that pays for a launch of so many blocks, each of so many iterations and with so many bytes of
+// The best number of parts for a launch of `blocks` blocks, each with `iterations` iterations and `bytes` bytes of
 // sums; 1: no split. A pure function. Each part has at least one iteration.
 std::int64_t parts_of_sums(std::int64_t blocks, std::int64_t iterations, std::int64_t bytes, int multiprocessors);
 

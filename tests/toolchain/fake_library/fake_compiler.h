@@ -38,7 +38,7 @@ class FakeCompiler {
     if (count_ < most) calls_[static_cast<std::size_t>(count_)] = call;
     return ++count_ == failing_ ? result_ : 0;
   }
-  // The name of a call since the last `fail`; null where there were not so many.
+  // The name of a call since the last `fail`; null where there were not this many.
   const char *call(int number) {
     const std::lock_guard lock(mutex_);
     return number >= 1 && number <= std::min(count_, most) ? calls_[static_cast<std::size_t>(number) - 1] : nullptr;
