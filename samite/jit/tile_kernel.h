@@ -5,6 +5,7 @@
 #include "samite/lang/tile_algebra.h"
 #include "samite/lang/tile_fourier.h"
 #include "samite/lang/tile_functions.h"
+#include "samite/lang/tile_matrices.h"
 #include "samite/lang/tile_memory.h"
 #include "samite/lang/tile_operations.h"
 #include "samite/lang/tile_print.h"

@@ -48,12 +48,12 @@ bool element_by_element(Op op) {
 
 class Widener {
  public:
-  Widener(Trace &trace, const TileShape &shape, const Block &code, const std::optional<Value> &result)
+  Widener(Trace &trace, const TileShape &shape, const Block &code, const std::vector<Value> &results)
       : trace_(trace), shape_(shape) {
     auto read = [&](const Value &value) {
       if (value.is_local()) read_.insert(value.id());
     };
-    if (result) read(*result);
+    for (const Value &result : results) read(result);
     for_each_statement(code, [&](const Stmt &stmt) {
       for_each_operand(stmt, read);
       if (auto *assign = stmt.as<Assign>()) assigned_.insert(assign->local);
@@ -308,17 +308,20 @@ void ThreadCode::check_indices(int indices) const {
                               std::to_string(indices) + " indices; there is one for each dimension");
 }
 
-std::optional<Value> ThreadCode::close(std::optional<Value> result) {
+std::vector<Value> ThreadCode::close(const std::vector<Value> &results) {
   Trace &trace = Trace::current(where_);
   const Block code = trace.close_block(depth_);
-  Widener widen(trace, shape_, code, result);
+  Widener widen(trace, shape_, code, results);
   for (int d = 0; d < shape_.rank(); ++d)
     widen.define(index(d).id(), record_tile({Op::Coordinate, Type(ScalarType::Int32, shape_), {}, 0, d}, where_));
   for (std::size_t i = 0; i < tiles_.size(); ++i) widen.define(elements_[i].id(), tiles_[i]);
   widen.block(code, std::nullopt);
-  if (!result) return std::nullopt;
-  const Value whole = widen.as_tile(widen(*result));
-  return record_tile({Op::Copy, whole.type(), {whole}}, where_);
+  std::vector<Value> wholes;
+  for (const Value &result : results) {
+    const Value whole = widen.as_tile(widen(result));
+    wholes.push_back(record_tile({Op::Copy, whole.type(), {whole}}, where_));
+  }
+  return wholes;
 }
 
 std::vector<Value> tiles_that_fit(std::vector<Value> tiles, SourceLocation where) {

@@ -10,8 +10,8 @@
 //
 // `per_thread({8, 16}, f)` makes a tile of these extents, and passes each element's indices to `f`; without extents,
 // the tile has as many elements as the block has threads (TileOptions::threads). `per_thread(t, f)` passes the indices
-// of each element of `t`, and the element. The results of `f` are the elements of the resulting tile; it may also
-// return nothing.
+// of each element of `t`, and the element. The results of `f` are the elements of the resulting tile. `f` may
+// return a std::tuple of numbers, for a tuple of tiles, or nothing.
 //
 // All elements run the code together: an operation is done for all of them before the next one. If they differ at a
 // branch, both sides are run, each by its elements; a loop ends when all of them have left it. Stores of one element to
@@ -23,6 +23,7 @@
 #include "samite/lang/tile_operations.h"
 
 #include <optional>
+#include <tuple>
 #include <vector>
 
 namespace samite {
@@ -39,8 +40,8 @@ class ThreadCode {
   int rank() const { return shape_.rank(); }
   ir::Value index(int dimension) const { return indices_[static_cast<std::size_t>(dimension)]; }
   ir::Value element(std::size_t tile = 0) const { return elements_[tile]; }
-  // Ends the code: the tile of all elements' values of a result.
-  std::optional<ir::Value> close(std::optional<ir::Value> result);
+  // Ends the code: for each result, the tile of all elements' values.
+  std::vector<ir::Value> close(const std::vector<ir::Value> &results);
   // UserError if the number of indices is not that of the dimensions.
   void check_indices(int indices) const;
 
@@ -54,6 +55,27 @@ class ThreadCode {
   std::vector<ir::Value> tiles_, elements_;
 };
 
+// The tile of a number that the code returns, or a tuple of tiles for a tuple of numbers.
+template <class A>
+auto tiles_of_results(ThreadCode &code, const A &result, SourceLocation where) {
+  if constexpr (requires { std::tuple_size<A>::value; }) {
+    return std::apply(
+        [&](const auto &...numbers) {
+          static_assert((!std::is_void_v<value_type_of<std::decay_t<decltype(numbers)>>> && ...),
+                        "the tuple that the function returns is of traced numbers (Float, Int, …)");
+          const std::vector<ir::Value> tiles =
+              code.close({Operand<value_type_of<std::decay_t<decltype(numbers)>>>(numbers, where).value()...});
+          std::size_t next = 0;
+          return std::tuple{Tile<value_type_of<std::decay_t<decltype(numbers)>>>::adopt(tiles[next++])...};
+        },
+        result);
+  } else {
+    using T = value_type_of<A>;
+    static_assert(!std::is_void_v<T>, "the function returns a traced number (Float, Int, …), or a std::tuple of these");
+    return Tile<T>::adopt(code.close({Operand<T>(result, where).value()})[0]);
+  }
+}
+
 template <int Rank, class F, class... Element>
 auto run_thread_code(ThreadCode &code, const F &function, SourceLocation where, Element &&...element) {
   code.check_indices(Rank);
@@ -63,11 +85,9 @@ auto run_thread_code(ThreadCode &code, const F &function, SourceLocation where, 
     };
     if constexpr (std::is_void_v<decltype(call())>) {
       call();
-      code.close(std::nullopt);
+      code.close({});
     } else {
-      using T = value_type_of<decltype(call())>;
-      static_assert(!std::is_void_v<T>, "per_thread: the function returns a traced number (Float, Int, …), or nothing");
-      return Tile<T>::adopt(*code.close(Operand<T>(call(), where).value()));
+      return tiles_of_results(code, call(), where);
     }
   }(std::make_index_sequence<Rank>{});
 }
@@ -96,11 +116,7 @@ template <class F, Scalar... Ts>
 auto map_numbers(const F &function, SourceLocation where, const Tile<Ts> &...tiles) {
   ThreadCode code(tiles_that_fit({tiles.value(where)...}, where), where);
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    using Result = decltype(function(Traced<Ts>::copy(code.element(I), where)...));
-    using T = value_type_of<Result>;
-    static_assert(!std::is_void_v<T>, "map: the function returns a traced number (Float, Int, …)");
-    return Tile<T>::adopt(
-        *code.close(Operand<T>(function(Traced<Ts>::copy(code.element(I), where)...), where).value()));
+    return tiles_of_results(code, function(Traced<Ts>::copy(code.element(I), where)...), where);
   }(std::index_sequence_for<Ts...>{});
 }
 

@@ -169,6 +169,36 @@ TEST(TileThreads, UseWhatKernelsUse) {
 }
 
 // Outside of an array, and in a loop whose length all share.
+// A tuple of numbers of two types, and the derivatives through each.
+TEST(TileThreads, ReturnSeveralNumbers) {
+  const std::vector<double> values = numbers(8);
+  const TileKernel polar{
+      "polar", {"y", "which", "x"}, [](Array<double, 1> y, Array<std::int32_t, 1> which, Array<const double, 1> x) {
+        const auto a = tile::load(x, {0}, {4}), b = tile::load(x, {1}, {4});
+        const auto [length, angle] =
+            tile::map([](Double u, Double v) { return std::tuple(sqrt(u * u + v * v), atan2(v, u)); }, a, b);
+        const auto [larger, place] = tile::per_thread(
+            {4}, [&](Int i) { return std::tuple(max(x(i), x(i + 4)), select(x(i + 4) > x(i), i + 4, i)); });
+        tile::store(y, {0}, length * 2 + angle + larger);
+        tile::store(which, {0}, place);
+      }};
+  auto x = buffer<double>({8}, values, Gradient::tracked);
+  auto y = poisoned<double>({4}, Gradient::tracked);
+  Buffer<std::int32_t> which(device(), {4});
+  polar.launch({1}, y, which, x);
+  std::vector<double> expected;
+  std::vector<std::int32_t> places;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const double u = values[i], v = values[4 + i];
+    expected.push_back(2 * std::hypot(u, v) + std::atan2(v, u) + std::max(u, v));
+    places.push_back(static_cast<std::int32_t>(v > u ? i + 4 : i));
+  }
+  expect_near(y, expected, 1e-12);
+  EXPECT_EQ(which.to_vector(), places);
+  const GradientReport report = gradcheck(polar, {1}, y, which, x);
+  EXPECT_TRUE(report.passed) << report;
+}
+
 TEST(TileThreads, ReadZeroOutside) {
   TileKernel sums{"sums",
                   {"y", "x"},
