@@ -1,8 +1,8 @@
 #include "samite/schedule/barriers.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/analysis/own_elements.h"
 #include "samite/passes/tiles/plan_tile_memory.h"
-#include "samite/schedule/own_elements.h"
 
 #include <algorithm>
 #include <map>
@@ -146,7 +146,7 @@ class Placer {
   std::map<LocalArrayId, LocalArrayId> shared_;  // the allocation that each aliases, or itself
   std::set<LocalArrayId> several_buffers_;
   std::map<LocalId, const For *> loops_;  // over threads, by their index
-  mutable OwnElements own_;
+  mutable passes::OwnElements own_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "samite/schedule/lower.h"
 #include "samite/toolchain/cuda_compiler.h"
 #include "samite/toolchain/nvrtc.h"
+#include "tests/schedule/planned_kernels.h"
 #include "tests/schedule/program_interpreter.h"
 #include "tests/schedule/program_on_host.h"
 
@@ -79,7 +80,9 @@ std::string interpreted(const RandomAlgorithm &algorithm, const ir::CapturedPipe
     arguments.push_back({argument.extents, argument.values, {}});
     arguments.back().known.assign(argument.values.size(), !expected.contains(static_cast<std::uint32_t>(p)));
   }
-  run_program(schedules::lower(pipeline, choice), arguments, choice.gpu);
+  const schedules::Program program = schedules::lower(pipeline, choice);
+  if (const std::string missing = choice.gpu ? missing_barriers(program) : ""; !missing.empty()) return missing;
+  run_program(program, arguments, choice.gpu);
   if (updates)
     for (const auto &[parameter, values] : expected) (*updates)[parameter] = arguments[parameter].updates;
   for (const auto &[parameter, values] : expected)

@@ -1,6 +1,9 @@
 #include "samite/passes/analysis/unsynchronised.h"
 
+#include "samite/ir/load_ahead.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/analysis/own_elements.h"
+#include "samite/passes/analysis/role_order.h"
 #include "samite/passes/simplify/fold.h"
 
 #include <fmt/format.h>
@@ -52,13 +55,15 @@ struct Access {
   Row row = {};  // for own_element
   // A store whose index is that of the serial loop around it, and which execution of the loop it is in.
   std::pair<const LocalStore *, int> iterations = {};
+  const For *threads = nullptr;  // the thread loop, in a scheduled kernel
 
   bool same_but_place(const Access &other) const {
     return std::tuple(array, which, writes, by, where.line) ==
                std::tuple(other.array, other.which, other.writes, other.by, other.where.line) &&
            deal == other.deal && copy == other.copy && bytes == other.bytes && row == other.row &&
-           iterations == other.iterations;
+           iterations == other.iterations && threads == other.threads;
   }
+  bool is_in_flight() const { return copy && copy->state != Copy::State::arrived; }
 };
 
 // The locals' values if they are constants in the current iteration. Some stand for others: those that depend on the
@@ -121,8 +126,8 @@ class Checker {
           [&](const Barrier &) { barrier(); }, [&](const CommitCopies &) { commit(); },
           [&](const WaitForCopies &wait) { wait_for_copies(wait.groups); }, [&](const If &branch) { either(branch); },
           [&](const For &loop) { loops(loop); }, [&](const While &loop) { loops(loop); },
-          [&](const Store &store) { touch(of_array(store.array, true)); },
-          [&](const Accumulate &add) { touch(of_array(add.array, true)); },
+          [&](const Store &store) { array_touched(of_array(store.array, true)); },
+          [&](const Accumulate &add) { array_touched(of_array(add.array, true)); },
           [&](const LocalStore &store) { stored(store); }, [](const auto &) {});
     }
   }
@@ -174,10 +179,17 @@ class Checker {
   void of_every_thread(const Let &let) {
     known_.compute(let);
     const Operation &operation = let.value;
-    // One thread runs it for all, between its own barriers.
-    if (operation.op == Op::Exchange || info(operation.op).typing == Typing::Atomic) return barrier();
+    // One thread of a tile kernel's block runs it for all, between its own barriers.
+    if (operation.op == Op::Exchange || info(operation.op).typing == Typing::Atomic) {
+      if (!kernel_.scheduled) barrier();
+      return;
+    }
     if (operation.op == Op::LocalLoad && in_memory(operation.array)) touch(of_block(operation.array, false));
-    if (operation.op == Op::Load) touch(of_array(operation.array, false));
+    if (operation.op == Op::Load) array_touched(of_array(operation.array, false));
+  }
+  // A schedule leaves each element of an array to one thread of a kernel.
+  void array_touched(const Access &access) {
+    if (!kernel_.scheduled) touch(access);
   }
 
   void stored(const LocalStore &store) {
@@ -312,7 +324,37 @@ class Checker {
     for (const Access &access : without_turns) remember(access);
   }
 
+  // Elements of a scheduled kernel's memory. Within one loop the schedule leaves each of them to one thread.
+  void elements_of_schedule(const For &loop) {
+    std::set<LocalId> ahead;  // loads whose copies the stores of their values start
+    std::vector<Access> all;
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      where_ = stmt.where();
+      const auto *let = stmt.as<Let>();
+      const auto *store = stmt.as<LocalStore>();
+      if (let && elements_ahead(let->value) != 0) ahead.insert(let->local);
+      const auto array = local_array_touched(stmt);
+      if (!array || !in_memory(*array)) return;
+      all.push_back(of_block(*array, store != nullptr));
+      all.back().threads = &loop;
+      if (store && store->value.is_local() && ahead.contains(store->value.id())) all.back().copy = Copy{};
+    });
+    accessed_in_loop(all);
+  }
+
+  // The accesses of a loop over elements, to memory of the block among each other, and to what came before the loop.
+  void accessed_in_loop(const std::vector<Access> &all) {
+    for (const Access &a : all)
+      for (const Access &b : all)
+        if (!a.array && !b.array && &a < &b && !a.threads) compare(a, b);
+    const std::vector<Access> before = open_;
+    for (const Access &access : all)
+      for (const Access &other : before) compare(other, access);
+    for (const Access &access : all) remember(access);
+  }
+
   void elements(const For &loop) {
+    if (kernel_.scheduled) return elements_of_schedule(loop);
     Deal deal;
     for_each_statement(loop.body, [&](const Stmt &stmt) {
       const auto array = local_array_touched(stmt);
@@ -338,13 +380,7 @@ class Checker {
       if (const auto array = array_written(stmt)) all.push_back(of_array(*array, true, by, deal));
     });
     note_assumptions(loop);
-    for (const Access &a : all)
-      for (const Access &b : all)
-        if (!a.array && !b.array && &a < &b) compare(a, b);
-    const std::vector<Access> before = open_;
-    for (const Access &access : all)
-      for (const Access &other : before) compare(other, access);
-    for (const Access &access : all) remember(access);
+    accessed_in_loop(all);
   }
 
   // The row of a loop's own elements that an index in it is of. Empty if the index may be of another thread's element.
@@ -426,8 +462,10 @@ class Checker {
                      first.which == then.which && first.deal == then.deal && first.row.same_threads(then.row);
     // A thread that reads has stored all that others may still store.
     const bool own_store = first.by == Access::By::every_thread && !then.writes && first.which == then.which;
+    const bool apart = first.threads && then.threads && !first.is_in_flight() && !then.is_in_flight() &&
+                       first.which == then.which && own_.apart(*first.threads, *then.threads, then.which);
     const bool other_iteration = first.iterations.first && first.iterations == then.iterations;
-    if (one_thread || own || own_store || other_iteration) return;
+    if (one_thread || own || own_store || apart || other_iteration) return;
     const auto name = [&](const Access &access) {
       return access.array ? "@" + kernel_.parameters[access.which].name : fmt::format("${}", access.which);
     };
@@ -449,6 +487,7 @@ class Checker {
   std::map<LocalArrayId, Allocate> memory_;  // of the block
   std::set<LocalArrayId> registers_;
   std::map<LocalId, const Operation *> definitions_;
+  OwnElements own_;
   SourceLocation where_;
 };
 
@@ -457,6 +496,7 @@ class Checker {
 Synchronisation unsynchronised(const Kernel &planned, const SharesMemory &shares_memory) {
   Checker checker(planned, shares_memory);
   checker.walk(planned.body);
+  std::ranges::move(unordered_roles(planned, shares_memory), std::back_inserter(checker.found.missing));
   return std::move(checker.found);
 }
 

@@ -12,7 +12,12 @@
 // Arrays are distinguished by `shares_memory`. A copy has arrived once its group has been waited for and a barrier has
 // followed.
 //
-// Calls on tiles are assumed to synchronise internally.
+// Calls on tiles are assumed to synchronise internally. Copies and products with barriers of their own, which order
+// roles, teams and turns, are proven by passes/analysis/role_order.h; this check includes it.
+//
+// In a kernel of a scheduled pipeline, each element of an array, and each element of memory within one thread loop,
+// belongs to one thread: the schedule ensures that. Between thread loops, passes/analysis/own_elements.h tells which
+// elements of memory stay with one thread.
 #pragma once
 
 #include "samite/passes/analysis/block_hazards.h"

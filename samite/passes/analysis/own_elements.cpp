@@ -1,4 +1,4 @@
-#include "samite/schedule/own_elements.h"
+#include "samite/passes/analysis/own_elements.h"
 
 #include "samite/ir/visit.h"
 
@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
-namespace samite::schedules {
+namespace samite::passes {
 namespace {
 
 using namespace ir;
@@ -181,4 +181,4 @@ bool OwnElements::apart(const For &a, const For &b, LocalArrayId array) {
   return true;
 }
 
-}  // namespace samite::schedules
+}  // namespace samite::passes

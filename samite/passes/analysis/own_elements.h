@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace samite::schedules {
+namespace samite::passes {
 
 class OwnElements {
  public:
@@ -30,4 +30,4 @@ class OwnElements {
   std::map<std::pair<ir::LocalId, ir::LocalArrayId>, std::optional<Owners>> owners_;  // by the loop's index
 };
 
-}  // namespace samite::schedules
+}  // namespace samite::passes
