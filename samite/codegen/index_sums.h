@@ -2,7 +2,7 @@
 //
 // Integers wrap around, so a 32-bit sum must be computed in 32 bits and widened for each access. If it can only wrap to
 // a negative number, the sum in 64 bits names the same element, since neither result of a wrapping sum is inside the
-// array. The compiler folds such a sum into the address, and steps it through loops.
+// array, an argument or a local one. The compiler folds such a sum into the address, and steps it through loops.
 #pragma once
 
 #include "samite/codegen/emission.h"

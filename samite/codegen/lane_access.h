@@ -36,6 +36,8 @@ class LaneAccess {
   std::string exchange(const ir::Operation &operation, SourceLocation where);
   std::string atomic(const ir::Operation &operation, SourceLocation where);
 
+  const IndexSums &index_sums() const { return index_sums_; }
+
  private:
   std::string offset_of_lane(const ir::Value &index, bool wide) const;
   void check_bounds(LaneElements &elements, std::uint32_t array, std::span<const ir::Value> indices,

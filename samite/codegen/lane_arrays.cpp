@@ -17,8 +17,12 @@ std::string_view vector_in_memory(ScalarType type) { return type == ScalarType::
 
 }  // namespace
 
-LaneArrays::LaneArrays(Emission &emission, const LaneValues &values, Failures &failures)
-    : emission_(emission), values_(values), failures_(failures), arrays_(emission.kernel.local_array_count) {}
+LaneArrays::LaneArrays(Emission &emission, const LaneValues &values, Failures &failures, const IndexSums &index_sums)
+    : emission_(emission),
+      values_(values),
+      failures_(failures),
+      index_sums_(index_sums),
+      arrays_(emission.kernel.local_array_count) {}
 
 const LaneArrays::LocalArray &LaneArrays::array_of(LocalArrayId array) const {
   const auto &known = arrays_[array];
@@ -47,9 +51,9 @@ LaneElements LaneArrays::elements_of_block(LocalArrayId array, const Value &inde
   result.mask = values_.mask();
   result.shape = values_.in_lanes() ? values_.shape(index) : Shape::Uniform;
   if (result.shape == Shape::Uniform) {
-    result.element = fmt::format("{}[{}]", array_name(array), values_.scalar(index));
+    result.element = fmt::format("{}[{}]", array_name(array), index_sums_.text(index));
   } else if (result.shape == Shape::Linear) {
-    result.pointer = fmt::format("{} + {}", array_name(array), values_.scalar(index));
+    result.pointer = fmt::format("{} + {}", array_name(array), index_sums_.text(index));
   } else {
     result.pointer = array_name(array);
     result.offsets = values_.vector(index);

@@ -13,7 +13,8 @@ namespace samite::codegen {
 
 class LaneArrays {
  public:
-  LaneArrays(Emission &emission, const LaneValues &values, Failures &failures);
+  // `index_sums` must outlive this.
+  LaneArrays(Emission &emission, const LaneValues &values, Failures &failures, const IndexSums &index_sums);
 
   void allocate(const ir::Allocate &allocate, SourceLocation where);
   std::string load(const ir::Operation &operation, SourceLocation where);
@@ -43,6 +44,7 @@ class LaneArrays {
   Emission &emission_;
   const LaneValues &values_;
   Failures &failures_;
+  const IndexSums &index_sums_;
   std::vector<std::optional<LocalArray>> arrays_;  // by LocalArrayId, once it is allocated
 };
 

@@ -12,7 +12,7 @@ LanesEmitter::LanesEmitter(const Kernel &kernel, const EmitOptions &options, Lan
       values_(values),
       lanes_(lanes),
       access_(emission_, values_, failures_),
-      arrays_(emission_, values_, failures_),
+      arrays_(emission_, values_, failures_, access_.index_sums()),
       sums_(emission_, values_, access_, failures_),
       rows_(emission_),
       loop_functions_(kernel),

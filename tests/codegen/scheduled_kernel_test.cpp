@@ -78,6 +78,36 @@ TEST(ScheduledKernel, IsInLoweredForm) {
               HasSubstr("a scheduled kernel whose instances are threads"));
 }
 
+// Sums of indices of the block's memory are in 64 bits, which addresses can hold, where they cannot wrap around to an
+// element; others, as %6 here, wrap.
+TEST(ScheduledKernel, IndicesOfTheBlocksMemoryAreSums) {
+  const ir::Kernel kernel = ir::parse_kernel(R"(
+kernel @sums(@y: array<i32, 1>, @far: i32) blocks 1 of 32 scheduled {
+  local shared $0: i32[64]
+  for.thread %1: i32 in 0 .. 64 step 1 {
+    local_store $0[%1] = %1
+  }
+  for.thread %2: i32 in 0 .. 16 step 1 {
+    %3: i32 = add %2, 7
+    %4: i32 = local_load $0[%3]
+    %5: i32 = add @far, 2147483647
+    %6: i32 = add %5, @far
+    %9: i32 = add %6, %2
+    %10: i32 = local_load $0[%9]
+    %11: i32 = add %4, %10
+    store @y[%2] = %11
+  }
+})");
+  CompiledKernel compiled(kernel, options(true, false, false), ir::Form::lowered);
+  EXPECT_THAT(compiled.source().text, HasSubstr("a0 + (i64(v2) + i64(7))"));
+  EXPECT_THAT(compiled.source().text, HasSubstr("a0 + (i64(v6) + i64(v2))"));
+  std::vector<int> y(16), expected;
+  for (int i = 0; i < 16; ++i) expected.push_back(i + 7 + i + 9);
+  // 2 far + 2147483647 is 9, but for the bits that an i32 loses.
+  EXPECT_EQ(compiled.run({1}, {array(y), scalar(1073741829)}).state, 0u);
+  EXPECT_EQ(y, expected);
+}
+
 // Lanes leave the first inner loop, and join the second one, one after another.
 constexpr const char *nested_threads = R"(
 kernel @halves(@y: array<i32, 2>) blocks 1 of 32 scheduled {
