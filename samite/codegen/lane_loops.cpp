@@ -21,7 +21,37 @@ void LanesEmitter::loop(const For &loop) {
   serial_loop(loop);
 }
 
+// A function at the beginning of the kernel, which loops of the same text share. In debug mode it knows the instance,
+// whose index is a variable of the place.
 void LanesEmitter::loop_function(const For &loop, const std::set<LocalArrayId> &written) {
+  if (options_.debug) return function_in_place(loop, written);
+  constexpr int inside_function = 2;  // indentation
+  SourceWriter outer = std::exchange(out_, SourceWriter(options_.comments, inside_function));
+  const int names = emission_.number_names_from(0), thread_loops = std::exchange(thread_loops_, 0);
+  serial_loop(loop);
+  SourceWriter body = std::exchange(out_, std::move(outer));
+  emission_.number_names_from(names);
+  thread_loops_ = thread_loops;
+
+  std::set<LocalId> own{loop.index};
+  for_each_statement(
+      loop.body, [&](const Stmt &stmt) { for_each_definition(stmt, [&](LocalId local, Type) { own.insert(local); }); });
+  if (local_types_.empty()) local_types_ = local_types(kernel_);
+  const LoopTexts::Types types{
+      .local = [&](LocalId local) -> std::string {
+        return own.contains(local) ? "" : fmt::format("const {}", values_.type(local_types_[local], local));
+      },
+      .array =
+          [&](LocalArrayId array) {
+            return fmt::format("{} *{}const", arrays_.element_type(array),
+                               written.contains(array) ? "__restrict " : "");
+          },
+  };
+  const std::string text = body.take();
+  out_.line("{}", loop_texts_.call(text, body.take_lines(), types));
+}
+
+void LanesEmitter::function_in_place(const For &loop, const std::set<LocalArrayId> &written) {
   std::string parameters, arguments;
   for (const LocalArrayId array : written) {
     const std::string_view separator = arguments.empty() ? "" : ", ";

@@ -38,9 +38,13 @@ void LanesEmitter::open_kernel(const std::string &entry) {
     if (options_.debug && parameter.is_array())
       out_.line("[[maybe_unused]] const auto &argument{0} = static_cast<const Arguments *>(arguments)->p{0};", i);
   }
+  functions_ = out_.place();
 }
 
-void LanesEmitter::close_kernel() { out_.close(); }
+void LanesEmitter::close_kernel() {
+  out_.close();
+  out_.insert(functions_, loop_texts_.text(), loop_texts_.lines());
+}
 
 void LanesEmitter::of_threads(const Stmt &stmt) {
   internal_check(stmt.as<Barrier>() != nullptr, "a CPU's kernel that copies as CUDA's threads do");

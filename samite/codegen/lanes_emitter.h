@@ -10,10 +10,11 @@
 #include "samite/codegen/lane_sums.h"
 #include "samite/codegen/lane_values.h"
 #include "samite/codegen/likely.h"
-#include "samite/codegen/loop_functions.h"
+#include "samite/codegen/loop_texts.h"
 #include "samite/codegen/race_steps.h"
 #include "samite/codegen/rows.h"
 #include "samite/codegen/walk.h"
+#include "samite/passes/pipelines/loop_functions.h"
 
 #include <vector>
 
@@ -58,6 +59,7 @@ class LanesEmitter final : public Walk {
   void loop_body(const ir::For &loop) override;
   void serial_loop(const ir::For &loop);
   void loop_function(const ir::For &loop, const std::set<ir::LocalArrayId> &written);
+  void function_in_place(const ir::For &loop, const std::set<ir::LocalArrayId> &written);
   void thread_loop(const ir::For &loop);
   void jammed_body(const ir::For &loop, const LaneLoop &text);
   void jammed(const ir::Block &block, const std::vector<std::string> &masks);
@@ -81,12 +83,15 @@ class LanesEmitter final : public Walk {
   LaneArrays arrays_;
   LaneSums sums_;
   Rows rows_;
-  const LoopFunctions loop_functions_;
-  int loops_around_lanes_ = 0;  // enclosing serial ones
-  Inside inside_;               // of the current thread loop
-  std::string is_inside_;       // whether the current vector is inside, in its body
-  Likely likely_;               // of the current thread loop
-  std::string is_likely_;       // whether the current code has likely sides alone, in its body
+  const passes::LoopFunctions loop_functions_;
+  LoopTexts loop_texts_;
+  std::vector<ir::Type> local_types_;  // by LocalId; empty until a loop is a function
+  SourceWriter::Place functions_{};    // where the text has the functions of loops
+  int loops_around_lanes_ = 0;         // enclosing serial ones
+  Inside inside_;                      // of the current thread loop
+  std::string is_inside_;              // whether the current vector is inside, in its body
+  Likely likely_;                      // of the current thread loop
+  std::string is_likely_;              // whether the current code has likely sides alone, in its body
   RaceSteps race_steps_;
   struct Racing {
     std::string text, name;  // of the definition

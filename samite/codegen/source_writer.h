@@ -16,7 +16,7 @@ namespace samite::codegen {
 
 class SourceWriter {
  public:
-  explicit SourceWriter(bool comments) : comments_(comments) {}
+  explicit SourceWriter(bool comments, int depth = 0) : depth_(depth), comments_(comments) {}
 
   template <class... Args>
   void line(fmt::format_string<Args...> format, Args &&...args) {
@@ -62,13 +62,23 @@ class SourceWriter {
     return comment;
   }
 
+  // A place between lines, and other text there. Places behind it move.
+  struct Place {
+    std::size_t text, line;
+  };
+  Place place() const { return {text_.size(), lines_.size()}; }
+  void insert(Place at, const std::string &text, const std::vector<SourceLocation> &lines) {
+    text_.insert(at.text, text);
+    lines_.insert(lines_.begin() + static_cast<std::ptrdiff_t>(at.line), lines.begin(), lines.end());
+  }
+
   std::string take() { return std::move(text_); }
   std::vector<SourceLocation> take_lines() { return std::move(lines_); }
 
  private:
   std::string text_;
   std::vector<SourceLocation> lines_;
-  int depth_ = 0;
+  int depth_;                          // of the indentation
   std::vector<std::uint64_t> scopes_;  // open scopes, the innermost last
   std::uint64_t opened_ = 0;
   bool comments_;

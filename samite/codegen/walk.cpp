@@ -1,9 +1,9 @@
 #include "samite/codegen/walk.h"
 
 #include "samite/base/error.h"
-#include "samite/codegen/loop_functions.h"
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
+#include "samite/passes/pipelines/loop_functions.h"
 #include "samite/passes/sm90/product_loops.h"
 #include "samite/passes/threads/sum_over_launch.h"
 
@@ -21,7 +21,7 @@ Walk::Walk(const Kernel &kernel, const EmitOptions &options, const Values &value
       options_(options),
       out_(emission_.out),
       failures_(emission_),
-      loop_text_(emission_, values, functions == TileFunctions::of_cpu && has_many_loops(kernel)),
+      loop_text_(emission_, values, functions == TileFunctions::of_cpu && passes::has_many_loops(kernel)),
       places_(kernel),
       tile_calls_(emission_, places_, functions),
       values_(values) {}

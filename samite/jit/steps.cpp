@@ -8,6 +8,7 @@
 #include "samite/passes/adjoint/split_zero_fills.h"
 #include "samite/passes/analysis/unsynchronised.h"
 #include "samite/passes/pipelines/dead_elements.h"
+#include "samite/passes/pipelines/equal_loops.h"
 #include "samite/passes/pipelines/pack_accesses.h"
 #include "samite/passes/pipelines/share_loads.h"
 #include "samite/passes/sm90/assign_roles.h"
@@ -85,6 +86,8 @@ constexpr Step steps[] = {
      [](Kernel k, Context c) { return passes::share_loads(std::move(k), c.arrays); }},
     {"sum_over_lanes", Step::any_kernel, Step::cpu, optimised, {plain_thread_loops}, {sums_marked},
      [](Kernel k, Context) { return passes::sum_over_lanes(std::move(k)); }},
+    {"equal_loops", Step::scheduled, Step::cpu, optimised, {arrays_placed, sums_marked}, {},
+     [](Kernel k, Context) { return passes::equal_loops(std::move(k)); }},
     {"pack_accesses", Step::scheduled, Step::gpu, optimised, {arrays_placed}, {},
      [](Kernel k, Context c) { return passes::pack_accesses(std::move(k), c.arrays); }},
     {"sum_over_launch", Step::threads | Step::tiles, Step::gpu, optimised, {arrays_placed}, {sums_marked},

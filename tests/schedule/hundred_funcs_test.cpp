@@ -1,5 +1,8 @@
 // Pipelines of 100 Funcs are lowered in a moment: what is needed of each does not grow from Func to Func. And kernels
 // of this many loops are right.
+#include "samite/jit/pipeline_definition.h"
+#include "samite/jit/scheduled.h"
+#include "samite/jit/scheduled_program.h"
 #include "samite/samite.h"
 #include "samite/schedule/lower.h"
 #include "tests/lang/captured_pipeline.h"
@@ -8,6 +11,8 @@
 
 #include <ctime>
 #include <functional>
+#include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -129,6 +134,70 @@ TEST(HundredFuncs, InATileAsAtTheRoot) {
   chain.launch({.schedule = "root"}, root, in);
   const std::vector<float> expected = root.to_vector(), found = tiled.to_vector();
   for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-4 * expected[i]) << i;
+}
+
+// Stages that are alike but for their sizes, and others between them: of another type, stored in another order, in
+// vectors of other widths, with other offsets.
+void mixed_stages(std::vector<Func<int>> &all, const Var &y, const Var &x, unsigned seed) {
+  std::mt19937 engine(seed);
+  while (all.size() < 45) {
+    const Func<int> &f = all.back();
+    Func<int> next("f" + std::to_string(all.size()));
+    const int k = 1 + static_cast<int>(engine() % 2);
+    switch (engine() % 6) {
+      case 0: next(y, x) = f(y - 1, x) + f(y, x + k) - f(y + 1, x); break;
+      case 1: next(y, x) = f(y - 1, x) + f(y, x + 1) - f(y + 1, x); break;
+      case 2: next(x, y) = f(y - 1, x) + f(y, x + 1) - f(y + 1, x); break;
+      case 3: next(y, x) = cast<Int>(cast<Float>(f(y - 1, x) & 255) * 0.5f) + f(y, x + k); break;
+      case 4: next(y, x) = cast<Int>(cast<UInt8>(f(y - 1, x) + f(y, x + k))); break;
+      default: next(y, x) = f(y - 1, x) * f(y, x + k); break;
+    }
+    all.push_back(next);
+  }
+}
+
+std::vector<int> run_mixed(unsigned seed, Where where, std::size_t *functions = nullptr) {
+  const ir::CapturedPipeline captured = captured_pipeline([&](Array<int, 2> out, Array<const int, 2> in) {
+    const Var y{"y"}, x{"x"}, yo{"yo"}, xo{"xo"}, yi{"yi"}, xi{"xi"};
+    std::vector<Func<int>> all{repeat_edge(in)};
+    mixed_stages(all, y, x, seed);
+    Func result{"result", out};
+    result(y, x) = all.back()(y, x);
+    schedule_cpu([&] {
+      if (where == Where::tile) result.tile(x, y, xo, yo, xi, yi, 64, 64);
+      std::mt19937 engine(seed);
+      for (std::size_t i = 1; i < all.size(); ++i) {
+        if (where == Where::root) {
+          all[i].compute_root();
+          continue;
+        }
+        all[i].compute_at(result, xo);
+        if (const auto width = engine() % 4; width > 1) all[i].vectorize(x, width == 2 ? 4 : 8);
+      }
+    });
+  });
+  const auto definition = std::make_shared<jit::PipelineDefinition>(captured);
+  std::vector<int> values;
+  for (int i = 0; i < 30 * 25; ++i) values.push_back(i * 37 % 1001 - 500);
+  const Buffer<int> in{Device::cpu(), {30, 25}, values}, out{Device::cpu(), {70, 65}};
+  jit::record_pipeline(definition, {}, {{out, 0}, {in, 0}}, {}).launch();
+  if (functions)
+    for (const auto &kernel : definition->programs().at(0).program->kernels()) {
+      const std::string &text = kernel->variants().at(0)->text.source;
+      for (std::size_t at = text.find("const auto loop"); at != std::string::npos;
+           at = text.find("const auto loop", at + 1))
+        ++*functions;
+    }
+  return out.to_vector();
+}
+
+TEST(HundredFuncs, LoopsOfATileShareFunctionsOnlyWhereTheyAreAlike) {
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    std::size_t functions = 0;
+    EXPECT_EQ(run_mixed(seed, Where::tile, &functions), run_mixed(seed, Where::root)) << seed;
+    EXPECT_GT(functions, 6u);
+    EXPECT_LT(functions, 40u);
+  }
 }
 
 }  // namespace

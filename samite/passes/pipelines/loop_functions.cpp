@@ -1,10 +1,10 @@
-#include "samite/codegen/loop_functions.h"
+#include "samite/passes/pipelines/loop_functions.h"
 
 #include "samite/ir/visit.h"
 
 #include <optional>
 
-namespace samite::codegen {
+namespace samite::passes {
 
 using namespace ir;
 
@@ -86,4 +86,4 @@ const std::set<LocalArrayId> *LoopFunctions::written_by(const For &loop) const {
   return found == found_.end() ? nullptr : &found->second;
 }
 
-}  // namespace samite::codegen
+}  // namespace samite::passes

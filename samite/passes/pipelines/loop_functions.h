@@ -4,6 +4,7 @@
 // loops in one function take twice the time of 300 functions. A call costs a few nanoseconds, so only nests of at least
 // two loops qualify. A function gets what it reads by value, and each local array that it writes as a parameter that
 // shares memory with no other, so that loops become vectors without checks of addresses.
+// Loops that differ in names only share one function (codegen/loop_texts.h).
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -11,7 +12,7 @@
 #include <map>
 #include <set>
 
-namespace samite::codegen {
+namespace samite::passes {
 
 bool has_many_loops(const ir::Kernel &kernel);
 
@@ -30,4 +31,4 @@ class LoopFunctions {
   std::map<const ir::For *, std::set<ir::LocalArrayId>> found_;
 };
 
-}  // namespace samite::codegen
+}  // namespace samite::passes
