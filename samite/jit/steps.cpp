@@ -22,6 +22,7 @@
 #include "samite/passes/threads/march.h"
 #include "samite/passes/threads/place_arrays.h"
 #include "samite/passes/threads/plain_thread_loops.h"
+#include "samite/passes/threads/scalar_instances.h"
 #include "samite/passes/threads/side_by_side.h"
 #include "samite/passes/threads/sum_over_lanes.h"
 #include "samite/passes/threads/sum_over_launch.h"
@@ -78,6 +79,8 @@ constexpr Step steps[] = {
      [](Kernel k, Context) { return passes::plain_thread_loops(std::move(k)); }},
     {"place_arrays", Step::any_kernel, Step::any_target, always, {plain_thread_loops}, {arrays_placed},
      [](Kernel k, Context c) { return passes::place_arrays(std::move(k), c.target); }},
+    {"scalar_instances", Step::threads, Step::cpu, optimised, {arrays_placed}, {},
+     [](Kernel k, Context) { return passes::scalar_instances(std::move(k)); }, nullptr, {sums_marked}},
     {"interchange", Step::threads | Step::tiles, Step::cpu, optimised, {arrays_placed}, {},
      [](Kernel k, Context c) { return passes::interchange(std::move(k), c.arrays); }, nullptr, {sums_marked}},
     {"clamped_edges", Step::threads | Step::tiles, Step::cpu, optimised, {arrays_placed}, {},

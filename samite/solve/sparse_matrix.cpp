@@ -9,6 +9,7 @@
 #include "samite/solve/sparse_pattern.h"
 
 #include <array>
+#include <vector>
 
 namespace samite::solvers {
 namespace {
@@ -20,7 +21,8 @@ constexpr int largest_block = 8;
 
 struct ProductKey {
   BlockExtents block;
-  bool adds;  // to y, instead of overwriting it
+  int together;  // numbers of the result that an instance computes: one, or all of a block
+  bool adds;     // to y, instead of overwriting it
 
   friend auto operator<=>(const ProductKey &, const ProductKey &) = default;
 };
@@ -34,7 +36,11 @@ Element<T> at(const Array<T, Rank> &x, const Int &i, const Int &column) {
     return x(i, column);
 }
 
-// The instance's number of the result, and its column.
+// A GPU has an instance for each number of the result. On the CPU an instance has all numbers of a block, and loads the
+// block's part of x once.
+int numbers_together(const Device &device, int block) { return device.kind() == DeviceKind::cpu ? block : 1; }
+
+// The instance's first number of the result, or its block, and its column.
 template <int Rank>
 std::array<Int, 2> instance() {
   if constexpr (Rank == 1) {
@@ -42,6 +48,26 @@ std::array<Int, 2> instance() {
   } else {
     auto [i, column] = thread_index<2>();
     return {i, column};
+  }
+}
+
+std::size_t place(int i) { return static_cast<std::size_t>(i); }
+
+template <class T>
+std::vector<Traced<T>> zeros(int count) {
+  std::vector<Traced<T>> sums;
+  for (int i = 0; i < count; ++i) sums.emplace_back(T(0));
+  return sums;
+}
+
+template <class T, int Rank>
+void put(const Array<T, Rank> &y, const Int &first, const Int &column, const std::vector<Traced<T>> &sums, bool adds) {
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const auto element = at(y, first + static_cast<int>(i), column);
+    if (adds)
+      element += sums[i];
+    else
+      element = sums[i];
   }
 }
 
@@ -53,17 +79,16 @@ Product<T, Rank> make_product(const ProductKey &key) {
   return {"sparse_multiply",
           {"y", "values", "x", "offsets", "indices"},
           [=](Array<T, Rank> y, Array<const T, 3> values, Array<const T, Rank> x, Indices offsets, Indices indices) {
-            const auto [number, column] = instance<Rank>();
-            const Int row = number / key.block.rows, i = number % key.block.rows;
-            Traced<T> sum = 0;
+            const auto [of, column] = instance<Rank>();
+            const int parts = key.block.rows / key.together;
+            const Int row = of / parts, first = of % parts * key.together;
+            std::vector<Traced<T>> sums = zeros<T>(key.together);
             for (Int k : range(offsets(row), offsets(row + 1)))
-              for (int j = 0; j < key.block.columns; ++j)
-                sum += values(k, i, j) * at(x, indices(k) * key.block.columns + j, column);
-            const auto element = at(y, number, column);
-            if (key.adds)
-              element += sum;
-            else
-              element = sum;
+              for (int j = 0; j < key.block.columns; ++j) {
+                const Traced<T> factor = at(x, indices(k) * key.block.columns + j, column);
+                for (int i = 0; i < key.together; ++i) sums[place(i)] += values(k, first + i, j) * factor;
+              }
+            put(y, of * key.together, column, sums, key.adds);
           }};
 }
 
@@ -78,17 +103,16 @@ TransposedProduct<T, Rank> make_transposed_product(const ProductKey &key) {
           {"y", "values", "x", "offsets", "rows", "entries"},
           [=](Array<T, Rank> y, Array<const T, 3> values, Array<const T, Rank> x, Indices offsets, Indices rows,
               Indices entries) {
-            const auto [number, column] = instance<Rank>();
-            const Int of = number / key.block.columns, j = number % key.block.columns;
-            Traced<T> sum = 0;
-            for (Int k : range(offsets(of), offsets(of + 1)))
-              for (int i = 0; i < key.block.rows; ++i)
-                sum += values(entries(k), i, j) * at(x, rows(k) * key.block.rows + i, column);
-            const auto element = at(y, number, column);
-            if (key.adds)
-              element += sum;
-            else
-              element = sum;
+            const auto [of, column] = instance<Rank>();
+            const int parts = key.block.columns / key.together;
+            const Int block_column = of / parts, first = of % parts * key.together;
+            std::vector<Traced<T>> sums = zeros<T>(key.together);
+            for (Int k : range(offsets(block_column), offsets(block_column + 1)))
+              for (int i = 0; i < key.block.rows; ++i) {
+                const Traced<T> factor = at(x, rows(k) * key.block.rows + i, column);
+                for (int j = 0; j < key.together; ++j) sums[place(j)] += values(entries(k), i, first + j) * factor;
+              }
+            put(y, of * key.together, column, sums, key.adds);
           }};
 }
 
@@ -137,14 +161,17 @@ AnyBuffer in_blocks(const AnyBuffer &values) {
 }
 
 ops::PlannedLaunch product_launch(const SparseMatrix &a, const AnyBuffer &y, bool transposed, bool adds) {
-  const ProductKey key{a.block(), adds};
+  const int block = transposed ? a.block().columns : a.block().rows, together = numbers_together(a.device(), block);
+  const ProductKey key{a.block(), together, adds};
+  const Extents instances =
+      y.rank() == 1 ? Extents{y.extents()[0] / together} : Extents{y.extents()[0] / together, y.extents()[1]};
   return with_floating_type(a.type(), "", {}, [&]<class T>(T) {
     const auto of_rank = [&]<int Rank>(std::integral_constant<int, Rank>) {
       return transposed ? transposed_product<T, Rank>(key).definition() : product<T, Rank>(key).definition();
     };
     return ops::PlannedLaunch{
         y.rank() == 1 ? of_rank(std::integral_constant<int, 1>()) : of_rank(std::integral_constant<int, 2>()),
-        y.extents()};
+        instances};
   });
 }
 
