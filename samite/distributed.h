@@ -6,4 +6,5 @@
 #include "samite/distributed/data_parallel.h"
 #include "samite/distributed/grid.h"
 #include "samite/distributed/grid_file.h"
+#include "samite/distributed/grid_part.h"
 #include "samite/distributed/sparse_matrix.h"

@@ -3,6 +3,7 @@
 
 #include "samite/distributed/array_memory.h"
 #include "samite/distributed/communicator.h"
+#include "samite/distributed/gradient_type.h"
 #include "samite/distributed/tape_entry.h"
 #include "samite/jit/graph_capture.h"
 #include "samite/jit/tape_access.h"
@@ -15,8 +16,9 @@
 namespace samite::distributed {
 
 inline bool is_recorded() { return jit::TapeAccess::recording() != nullptr; }
-
-inline bool has_gradients(ScalarType type) { return is_floating(type) && !is_float8(type); }
+// Neither recorded nor captured. A call then runs at once, and nothing has to own its arrays: that alone would take as
+// long as NCCL's own call.
+inline bool runs_alone() { return !is_recorded() && jit::GraphCapture::current() == nullptr; }
 
 // A collective call: the arrays that this rank has, and what runs forward and backward.
 template <class Forward, class Backward>
@@ -31,7 +33,7 @@ struct Collective {
 
 template <class Forward, class Backward>
 void run(const Collective<Forward, Backward> &collective) {
-  if (!is_recorded() && jit::GraphCapture::current() == nullptr) return collective.forward();
+  if (runs_alone()) return collective.forward();
   const auto differs = [](const AnyBuffer &array) { return has_gradients(array.type()); };
   const bool differentiable =
       std::ranges::any_of(collective.results, differs) || std::ranges::any_of(collective.values, differs);

@@ -32,6 +32,32 @@ void reduce_all(const Communicator &ranks, const AnyBuffer &result, const AnyBuf
   to.finish();
 }
 
+// Elsewhere than on the root, the result may be empty.
+void reduce_to_root(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, int root,
+                    ReduceOp reduction, const CallName &call) {
+  const PackedValues from(ranks.stream(), values);
+  PackedResult to(ranks.stream(), ranks.rank() == root ? result : AnyBuffer());
+  ranks.transport().reduce(to.data(), from.data(), elements(values), values.type(), reduction, root, ranks.stream(),
+                           call);
+  to.finish();
+}
+
+void gather_on_all(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, const CallName &call) {
+  const PackedValues from(ranks.stream(), values);
+  PackedResult to(ranks.stream(), result);
+  ranks.transport().all_gather(to.data(), from.data(), from.bytes(), ranks.stream(), call);
+  to.finish();
+}
+
+void reduce_parts(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, ReduceOp reduction,
+                  const CallName &call) {
+  const PackedValues from(ranks.stream(), values);
+  PackedResult to(ranks.stream(), result);
+  ranks.transport().reduce_scatter(to.data(), from.data(), elements(result), result.type(), reduction, ranks.stream(),
+                                   call);
+  to.finish();
+}
+
 bool chooses(ReduceOp reduction) { return reduction == ReduceOp::min || reduction == ReduceOp::max; }
 bool reads_values(ReduceOp reduction) { return chooses(reduction) || reduction == ReduceOp::product; }
 
@@ -118,6 +144,7 @@ void all_reduce(const Communicator &ranks, const AnyBuffer &result, const AnyBuf
   check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
   check_pair(call, result, values, 1, 1), check_reduction(call, result.type(), reduction);
   describe(call, result, reduction);
+  if (runs_alone()) return reduce_all(ranks, result, values, reduction, call);
   run(Collective{ranks,
                  call,
                  {result},
@@ -139,6 +166,7 @@ void all_reduce(const Communicator &ranks, const AnyBuffer &values, ReduceOp red
   CallName call{"all_reduce", where};
   check_result(ranks, call, values), check_reduction(call, values.type(), reduction), check_in_place(call, values);
   describe(call, values, reduction);
+  if (runs_alone()) return reduce_all(ranks, values, values, reduction, call);
   run_in_place(ranks, call, values, [=] { reduce_all(ranks, values, values, reduction, call); });
 }
 
@@ -150,18 +178,13 @@ void reduce(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer 
   const bool is_root = ranks.rank() == root;
   if (is_root) check_result(ranks, call, result), check_pair(call, result, values, 1, 1);
   describe(call, values, reduction, root);
+  if (runs_alone()) return reduce_to_root(ranks, result, values, root, reduction, call);
   run(Collective{
       ranks,
       call,
       is_root ? std::vector{result} : std::vector<AnyBuffer>{},
       {values},
-      [=] {
-        const PackedValues from(ranks.stream(), values);
-        PackedResult to(ranks.stream(), is_root ? result : AnyBuffer());
-        ranks.transport().reduce(to.data(), from.data(), elements(values), values.type(), reduction, root,
-                                 ranks.stream(), call);
-        to.finish();
-      },
+      [=] { reduce_to_root(ranks, result, values, root, reduction, call); },
       [=](const FunctionGradients &of) {
         const CallName adjoint = adjoint_of(call, "adjoint of reduce");
         const AnyBuffer cotangents = is_root ? cotangent(ranks, of, 0, result).memory() : AnyBuffer();
@@ -222,16 +245,12 @@ void all_gather(const Communicator &ranks, const AnyBuffer &result, const AnyBuf
   check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
   check_pair(call, result, values, ranks.size(), 1);
   describe(call, values);
+  if (runs_alone()) return gather_on_all(ranks, result, values, call);
   run(Collective{ranks,
                  call,
                  {result},
                  {values},
-                 [=] {
-                   const PackedValues from(ranks.stream(), values);
-                   PackedResult to(ranks.stream(), result);
-                   ranks.transport().all_gather(to.data(), from.data(), from.bytes(), ranks.stream(), call);
-                   to.finish();
-                 },
+                 [=] { gather_on_all(ranks, result, values, call); },
                  [=](const FunctionGradients &of) {
                    const PackedValues from = cotangent(ranks, of, 0, result);
                    const AnyBuffer sums = like(values);
@@ -249,18 +268,13 @@ void reduce_scatter(const Communicator &ranks, const AnyBuffer &result, const An
   check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
   check_pair(call, result, values, 1, ranks.size()), check_reduction(call, result.type(), reduction);
   describe(call, result, reduction);
+  if (runs_alone()) return reduce_parts(ranks, result, values, reduction, call);
   run(Collective{
       ranks,
       call,
       {result},
       {values},
-      [=] {
-        const PackedValues from(ranks.stream(), values);
-        PackedResult to(ranks.stream(), result);
-        ranks.transport().reduce_scatter(to.data(), from.data(), elements(result), result.type(), reduction,
-                                         ranks.stream(), call);
-        to.finish();
-      },
+      [=] { reduce_parts(ranks, result, values, reduction, call); },
       [=](const FunctionGradients &of) {
         const CallName adjoint = adjoint_of(call, "adjoint of reduce_scatter");
         const AnyBuffer sums = gathered(ranks, cotangent(ranks, of, 0, result).memory(), adjoint);

@@ -20,6 +20,10 @@ distributed::MpiOptions mpi_options(const CommunicatorOptions &options) {
   return {options.timeout, options.verified.value_or(debug_mode()), options.deterministic};
 }
 
+distributed::NcclOptions nccl_options(const CommunicatorOptions &options) {
+  return {options.timeout, options.verified.value_or(debug_mode())};
+}
+
 Communicator of(std::shared_ptr<distributed::Transport> transport) {
   const Stream stream = Stream::standard(transport->device());
   return {std::move(transport), stream};
@@ -84,7 +88,7 @@ Communicator Communicator::from_mpi(Device device, const CommunicatorOptions &op
   distributed::NcclId id{};
   if (world.rank() == 0) id = distributed::new_nccl_id();
   world.transport_->broadcast(id.bytes, sizeof id.bytes, 0, world.stream_, {"from_mpi", {}});
-  return of(distributed::nccl_transport(id, world.rank(), world.size(), device, options.timeout));
+  return of(distributed::nccl_transport(id, world.rank(), world.size(), device, nccl_options(options)));
 }
 
 std::vector<Communicator> Communicator::of_devices(const std::vector<Device> &devices,
@@ -92,7 +96,7 @@ std::vector<Communicator> Communicator::of_devices(const std::vector<Device> &de
   if (devices.empty()) throw UserError(where, "a communicator of no devices");
   for (const Device &device : devices) require_cuda(device, where);
   std::vector<Communicator> communicators;
-  for (auto &transport : distributed::nccl_transports(devices, options.timeout))
+  for (auto &transport : distributed::nccl_transports(devices, nccl_options(options)))
     communicators.push_back(of(std::move(transport)));
   return communicators;
 }
@@ -104,7 +108,12 @@ Communicator Communicator::from_id(const CommunicatorId &id, int rank, int size,
   require_cuda(device, where);
   if (size < 1 || rank < 0 || rank >= size)
     throw UserError(where, fmt::format("rank {} of {} is given: expected 0 <= rank < size", rank, size));
-  return of(distributed::nccl_transport(id_of(id), rank, size, device, options.timeout));
+  return of(distributed::nccl_transport(id_of(id), rank, size, device, nccl_options(options)));
+}
+
+Communicator Communicator::from_nccl(void *communicator, const CommunicatorOptions &options, SourceLocation where) {
+  if (!communicator) throw UserError(where, "from_nccl: the ncclComm_t is null");
+  return of(distributed::nccl_transport(static_cast<distributed::NcclComm *>(communicator), nccl_options(options)));
 }
 
 Communicator Communicator::from_environment(const CommunicatorOptions &options, SourceLocation where) {
@@ -112,7 +121,8 @@ Communicator Communicator::from_environment(const CommunicatorOptions &options, 
   distributed::NcclId id{};
   if (place.rank == 0) id = distributed::new_nccl_id();
   distributed::share_bytes(id.bytes, place, options.timeout);
-  return of(distributed::nccl_transport(id, place.rank, place.size, Device::cuda(place.local_rank), options.timeout));
+  return of(
+      distributed::nccl_transport(id, place.rank, place.size, Device::cuda(place.local_rank), nccl_options(options)));
 }
 
 void Communicator::synchronize(SourceLocation where) const {

@@ -63,6 +63,11 @@ class Communicator {
   static Communicator from_id(const CommunicatorId &id, int rank, int size, Device device,
                               const CommunicatorOptions &options = {},
                               SourceLocation where = std::source_location::current());
+  // Over NCCL, with an ncclComm_t that the program has made, and that outlives the result: rank, size and device are
+  // its own. It is not destroyed with the last handle, but abort() and a timeout abort it, and then the program must
+  // not use it any more, nor destroy it. UserError for a null pointer.
+  static Communicator from_nccl(void *communicator, const CommunicatorOptions &options = {},
+                                SourceLocation where = std::source_location::current());
   // Over NCCL, by the environment variables that torchrun sets: RANK, WORLD_SIZE, LOCAL_RANK (the CUDA device),
   // MASTER_ADDR and MASTER_PORT. Rank 0 sends the id by TCP from the port after MASTER_PORT, or from SAMITE_PORT.
   // UserError if a variable is missing; DeviceError if ranks do not meet within the timeout, or a minute.

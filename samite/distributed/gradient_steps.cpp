@@ -1,24 +1,12 @@
 #include "samite/distributed/gradient_steps.h"
 
-#include "samite/base/error.h"
+#include "samite/distributed/gradient_type.h"
 #include "samite/jit/kernel.h"
 #include "samite/lang/control.h"
 #include "samite/lang/math.h"
 
 namespace samite::distributed {
 namespace {
-
-// Calls `step` with a value of the type.
-template <class Step>
-void with_type(ScalarType type, const Step &step) {
-  switch (type) {
-    case ScalarType::Float16: return step(half{});
-    case ScalarType::BFloat16: return step(bfloat16{});
-    case ScalarType::Float32: return step(float{});
-    case ScalarType::Float64: return step(double{});
-    default: throw InternalError("a type without gradients");
-  }
-}
 
 LaunchOptions in(const Stream &stream) { return {.stream = stream}; }
 
@@ -38,12 +26,12 @@ void add_flat(const AnyBuffer &sum, const AnyBuffer &values, const Stream &strea
 void add_to(const AnyBuffer &sum, const AnyBuffer &values, const Stream &stream) {
   const AnyBuffer added = values.is_contiguous() ? values : values.clone();
   AnyBuffer target = sum.is_contiguous() ? sum : sum.clone();
-  with_type(sum.type(), [&]<class T>(T) { add_flat<T>(flat(target), flat(added), stream); });
+  with_gradient_type(sum.type(), [&]<class T>(T) { add_flat<T>(flat(target), flat(added), stream); });
   if (!sum.is_contiguous()) AnyBuffer(sum).copy_from(target);
 }
 
 void scale(const AnyBuffer &values, double factor, const Stream &stream) {
-  with_type(values.type(), [&]<class T>(T) {
+  with_gradient_type(values.type(), [&]<class T>(T) {
     static const Kernel kernel{"scale", {"values", "factor"}, [](Array<T, 1> values, const Double &factor) {
                                  Int i = thread_index();
                                  values(i) = cast<Traced<T>>(cast<Double>(values(i)) * factor);
@@ -54,7 +42,7 @@ void scale(const AnyBuffer &values, double factor, const Stream &stream) {
 
 void claim(const AnyBuffer &owner, const AnyBuffer &values, const AnyBuffer &result, int rank, int none,
            const Stream &stream) {
-  with_type(values.type(), [&]<class T>(T) {
+  with_gradient_type(values.type(), [&]<class T>(T) {
     static const Kernel kernel{"claim",
                                {"owner", "values", "result", "rank", "none"},
                                [](Array<std::int32_t, 1> owner, Array<const T, 1> values, Array<const T, 1> result,
@@ -69,7 +57,7 @@ void claim(const AnyBuffer &owner, const AnyBuffer &values, const AnyBuffer &res
 
 void keep_owned(const AnyBuffer &masked, const AnyBuffer &values, const AnyBuffer &owner, int rank,
                 const Stream &stream) {
-  with_type(values.type(), [&]<class T>(T) {
+  with_gradient_type(values.type(), [&]<class T>(T) {
     static const Kernel kernel{
         "keep_owned",
         {"masked", "values", "owner", "rank"},
@@ -82,7 +70,7 @@ void keep_owned(const AnyBuffer &masked, const AnyBuffer &values, const AnyBuffe
 }
 
 void multiply_by_others(const AnyBuffer &values, const AnyBuffer &all, int rank, const Stream &stream) {
-  with_type(values.type(), [&]<class T>(T) {
+  with_gradient_type(values.type(), [&]<class T>(T) {
     static const Kernel kernel{"multiply_by_others",
                                {"values", "all", "rank"},
                                [](Array<T, 1> values, Array<const T, 2> all, const Int &rank) {

@@ -96,6 +96,7 @@ Grid::Grid(const Communicator &ranks, const Extents &extents, const GridOptions 
     padded.push_back(block.back() + std::int64_t{2} * ghosts_[index]);
   }
   block_ = Extents(block, where), padded_ = Extents(padded, where);
+  plan_exchange();
 }
 
 std::int64_t Grid::begin_of(int dimension, int at) const {
@@ -145,23 +146,6 @@ AnyBuffer Grid::without_ghosts(const AnyBuffer &array, SourceLocation where) con
     view = view.slice(d, width, width + block_[d]);
   }
   return view;
-}
-
-void Grid::exchange(const AnyBuffer &array, SourceLocation where) const {
-  check_array(array, where);
-  for (int d = 0; d < rank(); ++d) {
-    const std::int64_t width = ghosts_[static_cast<std::size_t>(d)], end = width + block_[d];
-    if (width == 0) continue;
-    const int before = neighbour(d, -1), after = neighbour(d, 1);
-    // The messages of a dimension have the ghosts of earlier ones, so that corners arrive in several steps. If both
-    // neighbours are one rank, its messages arrive in the order in which it sends them.
-    std::vector<ArrayMessage> sent, received;
-    if (before >= 0) sent.push_back({array.slice(d, width, 2 * width), before});
-    if (after >= 0) sent.push_back({array.slice(d, end - width, end), after});
-    if (after >= 0) received.push_back({array.slice(d, end, end + width), after});
-    if (before >= 0) received.push_back({array.slice(d, 0, width), before});
-    samite::exchange(ranks_, sent, received, where);
-  }
 }
 
 AnyBuffer Grid::block_of(const AnyBuffer &whole, int rank) const {

@@ -19,11 +19,20 @@
 #pragma once
 
 #include "samite/distributed/collectives.h"
+#include "samite/distributed/grid_part.h"
 #include "samite/runtime/buffer.h"
 
+#include <functional>
+#include <memory>
+#include <optional>
 #include <vector>
 
 namespace samite {
+
+namespace distributed {
+class GhostTables;
+struct GhostPlan;
+}  // namespace distributed
 
 struct GridOptions {
   std::vector<int> ghosts = {};     // in each dimension, on either side; default: 1
@@ -70,6 +79,22 @@ class Grid {
 
   // Copies the neighbours' elements into the ghosts. A call of all ranks.
   void exchange(const AnyBuffer &array, SourceLocation where = std::source_location::current()) const;
+  // The same while `work` runs: it is called with the interior when the messages are under way, and with each part of
+  // the border when the ghosts have arrived. On the interior it must neither write to `array` nor read ghosts that
+  // neighbours send. If it throws, the communicator is aborted.
+  //
+  // On CUDA, messages travel in a stream of their own, beside the launches of `work` in the communicator's stream. In a
+  // graph, and backward on a tape, the interior overlaps with messages in the same way.
+  void exchange(const AnyBuffer &array, const std::function<void(const GridPart &)> &work,
+                SourceLocation where = std::source_location::current()) const {
+    exchange(std::vector{array}, work, where);
+  }
+  void exchange(const std::vector<AnyBuffer> &arrays, const std::function<void(const GridPart &)> &work,
+                SourceLocation where = std::source_location::current()) const;
+  // The parts of a block. No interior: a block so narrow that each of its elements needs ghosts. No border: no
+  // neighbour sends ghosts.
+  const std::optional<GridPart> &interior() const;
+  const std::vector<GridPart> &border() const;
 
   // The whole grid's elements, without ghosts, in an array of extents() on the root; elsewhere `whole` may be empty.
   void gather(const AnyBuffer &whole, const AnyBuffer &array, int root = 0,
@@ -79,7 +104,12 @@ class Grid {
                SourceLocation where = std::source_location::current()) const;
 
  private:
+  class Pending;
+
   int rank_at(const std::vector<int> &position) const;
+  void plan_exchange();
+  // Whether an array's messages are packed together.
+  bool packs(const AnyBuffer &array) const;
   // The neighbour in that dimension, before (-1) or after (1) this block; -1: none.
   int neighbour(int dimension, int side) const;
   std::vector<int> position_of(int rank) const;
@@ -97,6 +127,9 @@ class Grid {
   std::vector<int> blocks_, position_;
   std::vector<std::int64_t> begin_;
   Extents block_, padded_;
+  std::shared_ptr<const distributed::GhostPlan> plan_;
+  std::shared_ptr<const distributed::GhostTables> tables_;  // on CUDA
+  std::optional<Stream> apart_;                             // on CUDA: messages beside other work
 };
 
 }  // namespace samite

@@ -1,6 +1,7 @@
 #include "samite/distributed/mpi_transport.h"
 
 #include "samite/base/error.h"
+#include "samite/distributed/announcement.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace samite::distributed {
@@ -59,12 +61,6 @@ void abandon(std::shared_ptr<const void> memory) {
   const std::lock_guard lock(mutex);
   abandoned.push_back(std::move(memory));
 }
-
-// What each rank tells all others before a call.
-struct Announcement {
-  std::uint64_t number;
-  std::array<char, 248> call;
-};
 
 std::byte *at(void *data, std::size_t offset) { return static_cast<std::byte *>(data) + offset; }
 const std::byte *at(const void *data, std::size_t offset) { return static_cast<const std::byte *>(data) + offset; }
@@ -165,23 +161,15 @@ class MpiTransport : public Transport {
 
   void exchange(std::span<const Message> sends, std::span<const Message> receives, const Stream &,
                 const CallName &call) override {
-    refuse_aborted(call);
-    const auto pending = std::make_shared<Pending>();
-    for (const Message &message : receives)
-      for_each_part(message, [&](void *data, int bytes) {
-        data = pending->receive_to(data, static_cast<std::size_t>(bytes), has_timeout());
-        pending->start(message.rank, [&](SamiteMpiHandle *request) {
-          return mpi_.receive(data, bytes, message.rank, tag_of_messages, handle_->raw(), request);
-        });
-      });
-    for (const Message &message : sends)
-      for_each_part(message, [&](void *data, int bytes) {
-        data = pending->send_from(data, static_cast<std::size_t>(bytes), has_timeout());
-        pending->start(message.rank, [&](SamiteMpiHandle *request) {
-          return mpi_.send(data, bytes, message.rank, tag_of_messages, handle_->raw(), request);
-        });
-      });
-    finish(pending, call);
+    finish(start_messages(sends, receives, has_timeout(), call), call);
+  }
+
+  std::unique_ptr<MessagesUnderWay> start(std::vector<Message> sends, std::vector<Message> receives,
+                                          std::shared_ptr<const void> memory, const Stream &,
+                                          const CallName &call) override {
+    auto pending = start_messages(sends, receives, false, call);
+    pending->memory = std::move(memory);
+    return std::make_unique<MpiMessages>(*this, std::move(pending));
   }
 
   void barrier(const Stream &, const CallName &call) override {
@@ -229,6 +217,7 @@ class MpiTransport : public Transport {
     std::vector<int> ranks;
     std::vector<Arrival> arrivals;
     std::vector<std::shared_ptr<std::vector<std::byte>>> sent;
+    std::shared_ptr<const void> memory;  // of messages that are not copied
     int code = 0;
 
     template <class Start>
@@ -251,6 +240,52 @@ class MpiTransport : public Transport {
     }
   };
 
+  // Those of start().
+  class MpiMessages : public MessagesUnderWay {
+   public:
+    MpiMessages(MpiTransport &transport, std::shared_ptr<Pending> pending)
+        : transport_(transport), pending_(std::move(pending)) {}
+    ~MpiMessages() override {
+      if (!pending_) return;
+      abandon(std::move(pending_));
+      transport_.abort(fmt::format("rank {} has given up messages under way", transport_.rank()));
+    }
+    void finish(const CallName &call) override {
+      const std::shared_ptr<Pending> pending = std::exchange(pending_, nullptr);
+      try {
+        transport_.finish(pending, call);
+      } catch (...) {
+        abandon(pending);
+        throw;
+      }
+    }
+
+   private:
+    MpiTransport &transport_;
+    std::shared_ptr<Pending> pending_;
+  };
+
+  std::shared_ptr<Pending> start_messages(std::span<const Message> sends, std::span<const Message> receives,
+                                          bool copied, const CallName &call) const {
+    refuse_aborted(call);
+    auto pending = std::make_shared<Pending>();
+    for (const Message &message : receives)
+      for_each_part(message, [&](void *data, int bytes) {
+        data = pending->receive_to(data, static_cast<std::size_t>(bytes), copied);
+        pending->start(message.rank, [&](SamiteMpiHandle *request) {
+          return mpi_.receive(data, bytes, message.rank, tag_of_messages, handle_->raw(), request);
+        });
+      });
+    for (const Message &message : sends)
+      for_each_part(message, [&](void *data, int bytes) {
+        data = pending->send_from(data, static_cast<std::size_t>(bytes), copied);
+        pending->start(message.rank, [&](SamiteMpiHandle *request) {
+          return mpi_.send(data, bytes, message.rank, tag_of_messages, handle_->raw(), request);
+        });
+      });
+    return pending;
+  }
+
   bool has_timeout() const { return options_.timeout.count() != 0; }
   bool uses_mpi(ScalarType type, ReduceOp reduction) const {
     return !options_.deterministic && mpi_type(type) && mpi_operation(reduction);
@@ -258,6 +293,10 @@ class MpiTransport : public Transport {
 
   std::string named(const CallName &call) const {
     return fmt::format("{} on rank {} of {}", call.to_string(), rank(), size());
+  }
+  // The text of a call takes as long as a short message: it is made for failures alone.
+  void check(int code, const CallName &call) const {
+    if (code != 0) check_mpi(mpi_, code, named(call));
   }
   void refuse_aborted(const CallName &call) const {
     if (!has_aborted_) return;
@@ -300,13 +339,13 @@ class MpiTransport : public Transport {
   // A call of MPI, which returns in time or is a DeviceError.
   template <class Start>
   void run(const CallName &call, const Copies &copies, const Start &start) {
-    if (!has_timeout()) return check_mpi(mpi_, start(nullptr), named(call));
+    if (!has_timeout()) return check(start(nullptr), call);
     SamiteMpiHandle request = 0;
-    check_mpi(mpi_, start(&request), named(call));
+    check(start(&request), call);
     const Clock::time_point end = Clock::now() + options_.timeout;
     for (;;) {
       int completed = 0;
-      check_mpi(mpi_, mpi_.test(&request, &completed), named(call));
+      check(mpi_.test(&request, &completed), call);
       if (completed) return;
       if (Clock::now() > end || has_aborted_) break;
       std::this_thread::yield();
@@ -319,16 +358,16 @@ class MpiTransport : public Transport {
   // Waits for messages, and brings what has arrived.
   void finish(const std::shared_ptr<Pending> &pending, const CallName &call) {
     if (pending->code != 0) abandon(pending);
-    check_mpi(mpi_, pending->code, named(call));
+    check(pending->code, call);
     const Clock::time_point end = Clock::now() + options_.timeout;
     std::vector<bool> completed(pending->requests.size());
     for (std::size_t i = 0; i < pending->requests.size(); ++i) {
       if (!has_timeout()) {
-        check_mpi(mpi_, mpi_.wait(&pending->requests[i]), named(call));
+        check(mpi_.wait(&pending->requests[i]), call);
         continue;
       }
       for (int done = 0; !done;) {
-        check_mpi(mpi_, mpi_.test(&pending->requests[i], &done), named(call));
+        check(mpi_.test(&pending->requests[i], &done), call);
         if (done) break;
         if (has_aborted_ || Clock::now() > end) {
           abandon(pending);
@@ -357,8 +396,7 @@ class MpiTransport : public Transport {
     if (!has_timeout() && !options_.verified) return;
     const auto announced = std::make_shared<std::vector<Announcement>>(static_cast<std::size_t>(size()) + 1);
     Announcement &own = announced->back();
-    own.number = number_;
-    fmt::format_to_n(own.call.data(), own.call.size() - 1, "{}{}", call.operation, call.arguments());
+    own = announcement_of(call, number_);
     const auto pending = std::make_shared<Pending>();
     for (int other = 0; other < size(); ++other) {
       if (other == rank()) continue;
@@ -378,11 +416,8 @@ class MpiTransport : public Transport {
     }
     for (int other = 0; other < size(); ++other) {
       const Announcement &met = (*announced)[static_cast<std::size_t>(other)];
-      if (other == rank() || (met.number == own.number && std::string_view(met.call.data()) == own.call.data()))
-        continue;
-      const std::string text =
-          fmt::format("{} is met by {} on rank {}: all ranks must make the same calls in the same order", named(call),
-                      met.call.data(), other);
+      if (other == rank() || same_call(met, own)) continue;
+      const std::string text = difference(named(call), met, other);
       abort(text);
       throw UserError(text);
     }

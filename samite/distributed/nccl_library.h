@@ -44,6 +44,7 @@ using driver::CUstream;
   X(CommDestroy, (NcclComm *comm))                                                                                     \
   X(CommAbort, (NcclComm *comm))                                                                                       \
   X(CommGetAsyncError, (NcclComm *comm, NcclResult *error))                                                            \
+  X(CommCuDevice, (const NcclComm *comm, int *device))                                                                \
   X(CommCount, (const NcclComm *comm, int *ranks))                                                                     \
   X(CommUserRank, (const NcclComm *comm, int *rank))                                                                   \
   X(AllReduce, (const void *from, void *to, std::size_t count, int type, int operation, NcclComm *comm, CUstream stream)) \

@@ -8,8 +8,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
-#include <deque>
-#include <map>
+#include <list>
 #include <mutex>
 #include <optional>
 
@@ -31,7 +30,7 @@ class Meeting {
 
   // What a rank brings to a collective call.
   struct Place {
-    std::string_view operation = {};
+    CallName call = {};
     void *to = nullptr;
     const void *from = nullptr;
     std::size_t bytes = 0;
@@ -65,19 +64,26 @@ class Meeting {
     fail_missing(rank, missing, call);
   }
 
-  void send(int rank, const Message &message) {
+  // Messages between two ranks are numbered on both sides.
+  std::uint64_t send(int rank, const Message &message) {
     std::lock_guard lock(mutex_);
-    queue(rank, message.rank).push_back({message.data, message.bytes});
+    Queue &queue = queue_of(rank, message.rank);
+    queue.sent.push_back({message.data, message.bytes, queue.numbers_sent});
     changed_.notify_all();
+    return queue.numbers_sent++;
   }
-  // Copies the next message of `message.rank` to this rank.
-  void receive(int rank, const Message &message, const CallName &call) {
+  // The number of the next message of `from` to this rank, which receive() takes.
+  std::uint64_t expect(int rank, int from) {
+    std::lock_guard lock(mutex_);
+    return queue_of(from, rank).numbers_expected++;
+  }
+  void receive(int rank, const Message &message, std::uint64_t number, const CallName &call) {
     std::unique_lock lock(mutex_);
-    std::deque<Sent> &sent = queue(message.rank, rank);
-    const auto next = [&] { return std::ranges::find(sent, Sent::waiting, &Sent::state); };
-    if (!wait(lock, [&] { return next() != sent.end(); })) fail_missing(rank, {message.rank}, call);
+    std::list<Sent> &sent = queue_of(message.rank, rank).sent;
+    const auto numbered = [&] { return std::ranges::find(sent, number, &Sent::number); };
+    if (!wait(lock, [&] { return numbered() != sent.end(); })) fail_missing(rank, {message.rank}, call);
     refuse_aborted(rank, call);
-    Sent &found = *next();
+    Sent &found = *numbered();
     if (found.bytes != message.bytes) {
       const std::string text = fmt::format("{} on rank {} of {}: {} bytes are expected from rank {}, which sends {}",
                                            call.to_string(), rank, size(), message.bytes, message.rank, found.bytes);
@@ -91,14 +97,15 @@ class Meeting {
     found.state = Sent::received;
     changed_.notify_all();
   }
-  // Until the oldest message to that rank has been received, which is then forgotten.
-  void finish_send(int rank, int to, const CallName &call) {
+  // Until the message to that rank has been received, which is then forgotten.
+  void finish_send(int rank, int to, std::uint64_t number, const CallName &call) {
     std::unique_lock lock(mutex_);
-    std::deque<Sent> &sent = queue(rank, to);
-    const bool in_time = wait(lock, [&] { return sent.front().state == Sent::received; });
-    changed_.wait(lock, [&] { return sent.front().state != Sent::copying; });
-    const bool received = sent.front().state == Sent::received;
-    sent.pop_front();
+    std::list<Sent> &sent = queue_of(rank, to).sent;
+    const auto found = std::ranges::find(sent, number, &Sent::number);
+    const bool in_time = wait(lock, [&] { return found->state == Sent::received; });
+    changed_.wait(lock, [&] { return found->state != Sent::copying; });
+    const bool received = found->state == Sent::received;
+    sent.erase(found);
     if (received) return;
     if (!in_time) fail_missing(rank, {to}, call);
     refuse_aborted(rank, call);
@@ -119,9 +126,14 @@ class Meeting {
 
     const void *data;
     std::size_t bytes;
+    std::uint64_t number;
     State state = waiting;
   };
-  std::deque<Sent> &queue(int from, int to) {
+  struct Queue {
+    std::list<Sent> sent;
+    std::uint64_t numbers_sent = 0, numbers_expected = 0;
+  };
+  Queue &queue_of(int from, int to) {
     return messages_[static_cast<std::size_t>(from) * places_.size() + static_cast<std::size_t>(to)];
   }
 
@@ -155,10 +167,59 @@ class Meeting {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Place> places_;
-  std::vector<std::deque<Sent>> messages_;  // by sender and receiver
+  std::vector<Queue> messages_;  // by sender and receiver
   int arrived_ = 0;
   std::uint64_t round_ = 0;
   std::optional<std::string> aborted_;
+};
+
+// But for their lines.
+bool same_call(const CallName &a, const CallName &b) {
+  return std::string_view(a.operation) == b.operation && a.type == b.type && a.reduction == b.reduction &&
+         a.root == b.root;
+}
+
+class ThreadMessages : public MessagesUnderWay {
+ public:
+  ThreadMessages(std::shared_ptr<Meeting> meeting, int rank, std::vector<Message> sends, std::vector<Message> receives,
+                 std::shared_ptr<const void> memory, const CallName &call)
+      : meeting_(std::move(meeting)),
+        rank_(rank),
+        sends_(std::move(sends)),
+        receives_(std::move(receives)),
+        memory_(std::move(memory)) {
+    meeting_->refuse_if_aborted(rank_, call);
+    for (const Message &message : sends_) sent_.push_back(meeting_->send(rank_, message));
+    for (const Message &message : receives_) expected_.push_back(meeting_->expect(rank_, message.rank));
+  }
+  // No rank may read what was sent after this.
+  ~ThreadMessages() override {
+    if (finished_sends_ == sends_.size()) return;
+    meeting_->abort(fmt::format("rank {} has given up messages under way", rank_));
+    while (finished_sends_ < sends_.size()) try {
+        finish_send({"exchange", {}});
+      } catch (const Error &) {  // NOLINT(bugprone-empty-catch)
+        // The communicator was aborted.
+      }
+  }
+
+  void finish(const CallName &call) override {
+    for (std::size_t i = 0; i < receives_.size(); ++i) meeting_->receive(rank_, receives_[i], expected_[i], call);
+    while (finished_sends_ < sends_.size()) finish_send(call);
+  }
+
+ private:
+  void finish_send(const CallName &call) {
+    const std::size_t next = finished_sends_++;
+    meeting_->finish_send(rank_, sends_[next].rank, sent_[next], call);
+  }
+
+  std::shared_ptr<Meeting> meeting_;
+  int rank_;
+  std::vector<Message> sends_, receives_;
+  std::vector<std::uint64_t> sent_, expected_;
+  std::shared_ptr<const void> memory_;
+  std::size_t finished_sends_ = 0;
 };
 
 class ThreadTransport : public Transport {
@@ -215,10 +276,14 @@ class ThreadTransport : public Transport {
 
   void exchange(std::span<const Message> sends, std::span<const Message> receives, const Stream &,
                 const CallName &call) override {
-    meeting_->refuse_if_aborted(rank(), call);
-    for (const Message &message : sends) meeting_->send(rank(), message);
-    for (const Message &message : receives) meeting_->receive(rank(), message, call);
-    for (const Message &message : sends) meeting_->finish_send(rank(), message.rank, call);
+    ThreadMessages(meeting_, rank(), {sends.begin(), sends.end()}, {receives.begin(), receives.end()}, nullptr, call)
+        .finish(call);
+  }
+  std::unique_ptr<MessagesUnderWay> start(std::vector<Message> sends, std::vector<Message> receives,
+                                          std::shared_ptr<const void> memory, const Stream &,
+                                          const CallName &call) override {
+    return std::make_unique<ThreadMessages>(meeting_, rank(), std::move(sends), std::move(receives), std::move(memory),
+                                            call);
   }
 
   void barrier(const Stream &, const CallName &call) override { meeting_->meet(rank(), call); }
@@ -250,15 +315,16 @@ class ThreadTransport : public Transport {
   // Returns when all ranks have said where their arrays are. UserError if they make different calls.
   void enter(const CallName &call, void *to, const void *from, std::size_t bytes) {
     Meeting::Place &own = meeting_->place(rank());
-    own.operation = call.operation, own.to = to, own.from = from, own.bytes = bytes;
+    own.call = call, own.to = to, own.from = from, own.bytes = bytes;
     meeting_->meet(rank(), call);
     for (int other = 0; other < size(); ++other) {
       const Meeting::Place &place = meeting_->place(other);
-      if (place.operation == own.operation && place.bytes == own.bytes) continue;
+      if (place.bytes == own.bytes && same_call(place.call, call)) continue;
       const std::string text = fmt::format(
-          "{} on rank {} of {} is met by {} of {} bytes on rank {}, where this one has {}: all ranks must "
-          "make the same calls in the same order",
-          call.to_string(), rank(), size(), place.operation, place.bytes, other, own.bytes);
+          "{} on rank {} of {} is met by {} on rank {}{}: all ranks must make the same calls in the same "
+          "order",
+          call.to_string(), rank(), size(), place.call.to_string(), other,
+          place.bytes == own.bytes ? "" : fmt::format(", of {} bytes where this one has {}", place.bytes, own.bytes));
       meeting_->abort(text);
       throw UserError(text);
     }

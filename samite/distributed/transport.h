@@ -15,13 +15,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace samite::distributed {
 
 // A collective call. Its text is made only for errors and announcements.
 struct CallName {
-  const char *operation;
-  SourceLocation where;
+  const char *operation = "";
+  SourceLocation where = {};
   std::int64_t count = -1;  // of the elements; -1: not known
   ScalarType type = ScalarType::Float32;
   std::optional<ReduceOp> reduction = {};
@@ -36,6 +37,18 @@ struct Message {
   void *data;
   std::size_t bytes;
   int rank;
+};
+
+// Messages that a transport has started. Those that are destroyed before they have finished abort the communicator.
+class MessagesUnderWay {
+ public:
+  MessagesUnderWay() = default;
+  MessagesUnderWay(const MessagesUnderWay &) = delete;
+  MessagesUnderWay &operator=(const MessagesUnderWay &) = delete;
+  virtual ~MessagesUnderWay() = default;
+
+  // Returns when all of them have been sent and received; on CUDA at once. Called once.
+  virtual void finish(const CallName &call) = 0;
 };
 
 class Transport {
@@ -66,6 +79,11 @@ class Transport {
   // All messages at a time, so that no order of ranks can deadlock.
   virtual void exchange(std::span<const Message> sends, std::span<const Message> receives, const Stream &stream,
                         const CallName &call) = 0;
+  // The same, which returns at once: `memory`, which owns what the messages read and write, must stay as it is until
+  // they have finished. Messages of other calls may be sent and received meanwhile.
+  virtual std::unique_ptr<MessagesUnderWay> start(std::vector<Message> sends, std::vector<Message> receives,
+                                                  std::shared_ptr<const void> memory, const Stream &stream,
+                                                  const CallName &call) = 0;
   // Returns when all ranks have called it; on CUDA it waits for the stream, too.
   virtual void barrier(const Stream &stream, const CallName &call) = 0;
   // Waits for the stream's work. On CUDA it ends with an error if another rank fails or is missing.

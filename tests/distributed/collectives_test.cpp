@@ -71,6 +71,48 @@ TEST(Collectives, ReduceEveryType) {
   }
 }
 
+// Each collective on every second element of an array.
+template <class T>
+void expect_collectives_of_views() {
+  for (const CollectiveCase &each : collective_cases())
+    EXPECT_THAT(errors_of_ranks(3,
+                                [&](const Communicator &ranks) {
+                                  const int size = ranks.size();
+                                  const auto own = static_cast<std::size_t>(ranks.rank());
+                                  ValuesOfRanks all(static_cast<std::size_t>(size));
+                                  for (int rank = 0; rank < size; ++rank)
+                                    for (std::int64_t i = 0; i < each.values(rank, size); ++i)
+                                      all[static_cast<std::size_t>(rank)].push_back(1.0 + 0.5 * ((rank + i) % 3));
+                                  const Values expected = each.expected(all)[own];
+                                  const auto view = [&](std::size_t count) {
+                                    return Buffer<T>{ranks.device(), {2 * count}}.slice(0, 0, 2 * count, 2);
+                                  };
+                                  Buffer<T> values = view(all[own].size()), result = view(expected.size());
+                                  std::vector<T> given;
+                                  for (const double value : all[own])
+                                    given.push_back(static_cast<T>(static_cast<float>(value)));
+                                  values.copy_from(given);
+                                  const auto unless_empty = [&](const Buffer<T> &buffer) {
+                                    const bool is_needed = each.name.starts_with("all_to_all");
+                                    return buffer.count() == 0 && !is_needed ? AnyBuffer() : AnyBuffer(buffer);
+                                  };
+                                  each.run(ranks, unless_empty(result), unless_empty(values));
+                                  const std::vector<T> found = result.to_vector();
+                                  for (std::size_t i = 0; i < expected.size(); ++i) {
+                                    const T rounded = static_cast<T>(static_cast<float>(expected[i]));
+                                    if (static_cast<float>(found[i]) != static_cast<float>(rounded))
+                                      throw std::runtime_error("at " + std::to_string(i));
+                                  }
+                                }),
+                Each(""))
+        << each.name << " of " << name(scalar_type_of<T>);
+}
+
+TEST(Collectives, OfNarrowTypesTakeViews) {
+  expect_collectives_of_views<f8e4m3>(), expect_collectives_of_views<f8e5m2>();
+  expect_collectives_of_views<half>(), expect_collectives_of_views<bfloat16>();
+}
+
 TEST(Collectives, WorkInPlaceAndOnNothing) {
   const auto errors = errors_of_ranks(3, [](const Communicator &ranks) {
     Buffer<float> values{ranks.device(), {4}, std::vector<float>(4, static_cast<float>(ranks.rank()))};
@@ -147,6 +189,25 @@ TEST(Collectives, ThatDifferBetweenRanksAreRefusedOnAllOfThem) {
       all_reduce(ranks, more);
   });
   EXPECT_THAT(errors, Each(AllOf(HasSubstr("all ranks must make the same calls"), HasSubstr("is met by all_reduce"))));
+}
+
+TEST(Collectives, ThatDifferInTheirRootOrReductionAreRefusedWithBothLines) {
+  const auto errors = errors_of_ranks(2, [](const Communicator &ranks) {
+    const Buffer<float> values{ranks.device(), {4}};
+    if (ranks.rank() == 0)
+      broadcast(ranks, values, 0);
+    else
+      broadcast(ranks, values, 1);
+  });
+  EXPECT_THAT(errors[0], AllOf(HasSubstr("broadcast of 4 f32, root 0 ("),
+                               HasSubstr("on rank 0 of 2 is met by broadcast of 4 f32, root 1 (")));
+  EXPECT_THAT(errors[1], HasSubstr("on rank 1 of 2 is met by broadcast of 4 f32, root 0 ("));
+  EXPECT_THAT(errors_of_ranks(2,
+                              [](const Communicator &ranks) {
+                                const Buffer<float> values{ranks.device(), {4}};
+                                all_reduce(ranks, values, ranks.rank() == 0 ? ReduceOp::min : ReduceOp::max);
+                              }),
+              Each(HasSubstr("all ranks must make the same calls")));
 }
 
 std::string error_on_one(const std::function<void(const Communicator &)> &work) { return errors_of_ranks(1, work)[0]; }

@@ -10,11 +10,13 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 
 namespace samite::distributed {
 
 struct NcclComm {
   std::shared_ptr<Transport> transport;
+  int device = 0;
 };
 
 }  // namespace samite::distributed
@@ -36,6 +38,7 @@ struct State {
   NcclResult reported = NcclResult::success;
   std::vector<std::string> mistakes;
   std::string last_error;
+  std::set<CUstream> message_streams;
 };
 State *state = nullptr;
 
@@ -112,13 +115,13 @@ NcclResult init_rank(NcclComm **comm, int ranks, NcclId id, int rank) {
     state->mistakes.push_back("ranks of one id that disagree");
     return NcclResult::invalid_argument;
   }
-  *comm = new NcclComm{meeting[static_cast<std::size_t>(rank)]};
+  *comm = new NcclComm{meeting[static_cast<std::size_t>(rank)], rank};
   ++state->alive;
   return NcclResult::success;
 }
 NcclResult split(NcclComm *comm, int colour, int key, NcclComm **part, void *) {
   return attempt(comm, [&](Transport &transport) {
-    *part = new NcclComm{transport.split(colour, key, named("CommSplit"))};
+    *part = new NcclComm{transport.split(colour, key, named("CommSplit")), comm->device};
     const std::lock_guard lock(state->mutex);
     ++state->alive;
   });
@@ -139,6 +142,10 @@ NcclResult abort_comm(NcclComm *comm) {
 }
 NcclResult get_async_error(NcclComm *, NcclResult *error) {
   *error = state->reported;
+  return NcclResult::success;
+}
+NcclResult device_of(const NcclComm *comm, int *device) {
+  *device = comm->device;
   return NcclResult::success;
 }
 NcclResult count(const NcclComm *comm, int *ranks) {
@@ -186,17 +193,21 @@ NcclResult run_group() {
     transport.exchange(ended.sends, ended.receives, host(), named("group"));
   });
 }
-NcclResult add(std::vector<Message> &messages, const Message &message, NcclComm *comm) {
+NcclResult add(std::vector<Message> &messages, const Message &message, NcclComm *comm, CUstream stream) {
   if (fails()) return NcclResult::system_error;
+  {
+    const std::lock_guard lock(state->mutex);
+    state->message_streams.insert(stream);
+  }
   messages.push_back(message);
   group.comm = comm;
   return group.depth == 0 ? run_group() : NcclResult::success;
 }
-NcclResult send(const void *from, std::size_t n, int type, int rank, NcclComm *comm, CUstream) {
-  return add(group.sends, {const_cast<void *>(from), n * size_of(type_of(type)), rank}, comm);
+NcclResult send(const void *from, std::size_t n, int type, int rank, NcclComm *comm, CUstream stream) {
+  return add(group.sends, {const_cast<void *>(from), n * size_of(type_of(type)), rank}, comm, stream);
 }
-NcclResult receive(void *to, std::size_t n, int type, int rank, NcclComm *comm, CUstream) {
-  return add(group.receives, {to, n * size_of(type_of(type)), rank}, comm);
+NcclResult receive(void *to, std::size_t n, int type, int rank, NcclComm *comm, CUstream stream) {
+  return add(group.receives, {to, n * size_of(type_of(type)), rank}, comm, stream);
 }
 NcclResult group_start() {
   ++group.depth;
@@ -222,7 +233,8 @@ FakeNccl::FakeNccl(int version, std::chrono::milliseconds patience) {
   NcclTable table;
   table.GetVersion = get_version, table.GetUniqueId = get_unique_id, table.CommInitRank = init_rank;
   table.CommSplit = split, table.CommDestroy = destroy, table.CommAbort = abort_comm;
-  table.CommGetAsyncError = get_async_error, table.CommCount = count, table.CommUserRank = user_rank;
+  table.CommGetAsyncError = get_async_error, table.CommCuDevice = device_of, table.CommCount = count,
+  table.CommUserRank = user_rank;
   table.AllReduce = test::all_reduce, table.Reduce = test::reduce, table.ReduceScatter = test::reduce_scatter;
   table.Broadcast = test::broadcast, table.AllGather = test::all_gather;
   table.Send = test::send, table.Recv = test::receive;
@@ -247,6 +259,7 @@ void FakeNccl::fail_call(int number) {
   state->calls = 0;
   state->failing = number;
 }
+std::set<driver::CUstream> FakeNccl::take_message_streams() { return std::exchange(state->message_streams, {}); }
 int FakeNccl::calls() const { return state->calls; }
 void FakeNccl::report(NcclResult error) { state->reported = error; }
 std::vector<std::string> FakeNccl::take_mistakes() { return std::exchange(state->mistakes, {}); }

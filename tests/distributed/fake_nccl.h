@@ -1,12 +1,13 @@
-// An NCCL without GPUs, for ranks that are threads: on the fake CUDA driver, whose device memory is host memory. It
-// holds programs to NCCL's rules: all ranks make the same calls, a stream belongs to the communicator's device, groups
-// are ended, and every communicator is destroyed or aborted.
+// An NCCL without GPUs, for ranks that are threads, rank r on device r: on the fake CUDA driver, whose device memory is
+// host memory. It holds programs to NCCL's rules: all ranks make the same calls, a stream belongs to the communicator's
+// device, groups are ended, and every communicator is destroyed or aborted.
 #pragma once
 
 #include "samite/distributed/nccl_library.h"
 
 #include <chrono>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ class FakeNccl {
   // The call of this number, counted from 0 over all ranks, fails with a system error.
   void fail_call(int number);
   int calls() const;
+  // The streams of messages since the last time.
+  std::set<driver::CUstream> take_message_streams();
   // From now on CommGetAsyncError reports this of every communicator.
   void report(distributed::NcclResult error);
   std::vector<std::string> take_mistakes();

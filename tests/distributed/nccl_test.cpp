@@ -1,6 +1,7 @@
 // Ranks over NCCL: on fakes of the driver and of NCCL everywhere, and on GPUs where there are any.
 #include "samite/distributed.h"
 #include "samite/distributed/rendezvous.h"
+#include "samite/samite.h"
 
 #include "tests/distributed/collective_cases.h"
 #include "tests/distributed/fake_nccl.h"
@@ -171,6 +172,30 @@ TEST_P(NcclRanks, AreMadeByAnId) {
   EXPECT_THROW(Communicator::of_devices({}), UserError);
 }
 
+// The program destroys it, after the last use.
+TEST_P(NcclRanks, AreThoseOfTheProgramsOwnCommunicator) {
+  const auto nccl = distributed::Nccl::system();
+  distributed::NcclId id{};
+  nccl->check(nccl->table().GetUniqueId(&id), "ncclGetUniqueId");
+  const driver::Context &context = CudaDevice::of(0)->context();
+  context.driver().table().CtxPushCurrent(context.raw());
+  distributed::NcclComm *own = nullptr;
+  nccl->check(nccl->table().CommInitRank(&own, 1, id, 0), "ncclCommInitRank");
+  {
+    const Communicator ranks = Communicator::from_nccl(own);
+    EXPECT_EQ(ranks.to_string(), "rank 0 of 1 by NCCL on cuda:0");
+    const Buffer<float> values{ranks.device(), {100}, std::vector<float>(100, 3)}, sums{ranks.device(), {100}};
+    all_reduce(ranks, sums, values);
+    ranks.split(0).barrier();
+    EXPECT_EQ(sums.to_vector(), values.to_vector());
+  }
+  EXPECT_EQ(Communicator::from_nccl(own).size(), 1) << "it is still there";
+  EXPECT_EQ(nccl->table().CommDestroy(own), distributed::NcclResult::success);
+  driver::CUcontext popped = nullptr;
+  context.driver().table().CtxPopCurrent(&popped);
+  EXPECT_THROW(Communicator::from_nccl(nullptr), UserError);
+}
+
 SAMITE_CUDA_SUITE(NcclRanks);
 
 class FakeNcclRanks : public NcclRanks {};
@@ -208,6 +233,40 @@ TEST_P(FakeNcclRanks, ReportWhatHappensToOtherRanks) {
     ranks.synchronize();
   });
   EXPECT_THAT(errors, Contains(HasSubstr("another rank or the network has failed")));
+}
+
+// A communicator that was aborted refuses calls, and another one of the same devices works.
+TEST_P(FakeNcclRanks, AreMadeAnewAfterAFailure) {
+  nccl_->report(distributed::NcclResult::remote_error);
+  const auto reduce = [](const Communicator &ranks) {
+    const Buffer<float> values{ranks.device(), {4}, {1, 1, 1, 1}}, sums{ranks.device(), {4}};
+    all_reduce(ranks, sums, values);
+    ranks.synchronize();
+    if (sums.to_vector() != std::vector<float>(4, 2)) throw std::runtime_error("the sums");
+  };
+  std::vector<Communicator> failed = Communicator::of_devices(devices(2));
+  EXPECT_THAT(errors_of(failed, reduce), Contains(HasSubstr("another rank or the network has failed")));
+  nccl_->report(distributed::NcclResult::success);
+  EXPECT_THAT(errors_of(failed, reduce), Each(HasSubstr("the communicator was aborted")));
+  failed.clear();
+  EXPECT_THAT(errors_of(Communicator::of_devices(devices(2)), reduce), Each(""));
+}
+
+TEST_P(FakeNcclRanks, FindCallsThatDiffer) {
+  const auto errors =
+      errors_of(Communicator::of_devices(devices(2), {.verified = true}), [](const Communicator &ranks) {
+        const Buffer<float> values{ranks.device(), {4}};
+        all_reduce(ranks, values);
+        if (ranks.rank() == 0)
+          all_reduce(ranks, values, ReduceOp::max);
+        else
+          broadcast(ranks, values, 1);
+      });
+  const auto line = HasSubstr("nccl_test.cpp:");
+  EXPECT_THAT(errors[0], AllOf(HasSubstr("all_reduce (max) of 4 f32"), line,
+                               HasSubstr("on rank 0 of 2 is met by broadcast of 4 f32, root 1 (")));
+  EXPECT_THAT(errors[1], AllOf(HasSubstr("broadcast of 4 f32, root 1"), line,
+                               HasSubstr("on rank 1 of 2 is met by all_reduce (max) of 4 f32 (")));
 }
 
 TEST_P(FakeNcclRanks, RefuseWhatNcclLacks) {

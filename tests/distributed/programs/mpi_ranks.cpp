@@ -1,10 +1,12 @@
 // A program for mpirun, whose ranks do what its argument says. Each rank prints one line: "rank 1 of 4: ok", or an
 // error.
 #include "samite/distributed.h"
+#include "samite/samite.h"
 
 #include "tests/distributed/collective_cases.h"
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
@@ -45,9 +47,66 @@ void reduce_types(const Communicator &ranks) {
   reduce_type<double>(ranks), reduce_type<half>(ranks), reduce_type<bfloat16>(ranks), reduce_type<f8e4m3>(ranks);
 }
 
+// Steps whose messages travel beside the interior are those of one rank.
+void overlap_steps(const Communicator &ranks) {
+  const Kernel step{"step", [](Array<double, 2> next, Array<const double, 2> now) {
+                      auto [y, x] = thread_index<2>();
+                      if_(interior(now, y, x),
+                          [&] { next(y, x) = now(y, x) * now(y + 1, x + 1) + now(y - 1, x) + 2 * now(y, x - 1); });
+                    }};
+  const auto steps = [&](const Communicator &of, bool overlapped) {
+    const Grid grid{of, {40, 30}, {.periodic = {true, false}}};
+    Buffer<double> first = grid.array<double>(Gradient::tracked), second = grid.array<double>(Gradient::tracked);
+    Buffer<double> third = grid.array<double>(Gradient::tracked), inside = grid.without_ghosts(first);
+    for (std::int64_t y = 0; y < grid.block()[0]; ++y)
+      for (std::int64_t x = 0; x < grid.block()[1]; ++x)
+        inside.set({y, x}, static_cast<double>((3 * (grid.begin()[0] + y) + 5 * (grid.begin()[1] + x)) % 7));
+    const auto advance = [&](const Buffer<double> &next, const Buffer<double> &now) {
+      if (overlapped)
+        return grid.exchange(now, [&](const GridPart &part) { step.launch(part.extents(), part(next), part(now)); });
+      grid.exchange(now);
+      step.launch(now.extents(), next, now);
+    };
+    Tape tape;
+    tape.record([&] { advance(second, first), advance(third, second); });
+    const Buffer<double> ones = grid.array<double>();
+    grid.without_ghosts(ones).fill(1);
+    tape.backward({{third, ones}});
+    const Buffer<double> whole{of.device(), grid.extents()}, gradient{of.device(), grid.extents()};
+    grid.gather(whole, third), grid.gather(gradient, first.gradient());
+    std::vector<double> both = whole.to_vector();
+    const std::vector<double> of_gradient = gradient.to_vector();
+    both.insert(both.end(), of_gradient.begin(), of_gradient.end());
+    return both;
+  };
+  const std::vector<double> expected = steps(Communicator::of_threads(1)[0], false);
+  const std::vector<double> plain = steps(ranks, false), overlapped = steps(ranks, true);
+  // Integers: every order of sums has the same bits.
+  if (ranks.rank() == 0 && plain != expected) throw std::runtime_error("steps with plain exchanges");
+  if (ranks.rank() == 0 && overlapped != expected) throw std::runtime_error("overlapped steps");
+}
+
+// A rank that comes late finds that the others have given up; all of them make another communicator.
+void make_anew(const Communicator &late) {
+  const Buffer<float> values{late.device(), {4}};
+  const int rank = late.rank();
+  if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  bool failed = false;
+  try {
+    all_reduce(late, values);
+  } catch (const DeviceError &) {
+    failed = true;
+  }
+  if (!failed && rank != 1) throw std::runtime_error("nobody was missing");
+  const Communicator again = Communicator::from_mpi({.timeout = std::chrono::seconds(20)});
+  const Buffer<float> one{again.device(), {1}, {1}}, sum{again.device(), {1}};
+  all_reduce(again, sum, one);
+  if (sum.at(0) != static_cast<float>(again.size())) throw std::runtime_error("the sum");
+}
+
 int run(const std::string &what) {
   CommunicatorOptions options;
-  if (what == "missing") options.timeout = std::chrono::milliseconds(500);
+  if (what == "missing" || what == "dies" || what == "anew") options.timeout = std::chrono::milliseconds(500);
   if (what == "timeout") options.timeout = std::chrono::seconds(20);
   options.verified = what == "different";
   options.deterministic = what == "deterministic";
@@ -57,6 +116,16 @@ int run(const std::string &what) {
     Buffer<float> values{ranks.device(), {4}};
     if (what == "missing") {
       if (ranks.rank() != 1) all_reduce(ranks, values);
+    } else if (what == "dies") {
+      all_reduce(ranks, values);
+      if (ranks.rank() == 1) std::raise(SIGKILL);
+      all_reduce(ranks, values);
+    } else if (what == "anew") {
+      make_anew(ranks);
+    } else if (what == "overlap") {
+      overlap_steps(ranks);
+    } else if (what == "types") {
+      reduce_types(ranks);
     } else if (what == "different") {
       if (ranks.rank() == 0)
         all_reduce(ranks, values);
@@ -70,7 +139,7 @@ int run(const std::string &what) {
     std::printf("%s%s\n", prefix.c_str(), error.what());
   }
   std::fflush(stdout);
-  if (what == "missing" || what == "different") {
+  if (what == "missing" || what == "different" || what == "dies" || what == "anew") {
     // MPI_Finalize would wait for calls that never complete, and mpirun ends all ranks with the first one.
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));
     std::_Exit(0);

@@ -1,0 +1,43 @@
+// A part of a rank's block, for a launch of its own: the interior, whose elements need no ghosts, or a part of the
+// border, whose elements do.
+//
+//   grid.exchange(now, [&](const GridPart &part) {
+//     diffuse.launch(part.extents(), part(next), part(now));     // leaves out a margin as wide as the ghosts
+//   });
+//
+// A part has a margin as wide as the grid's ghosts around the elements that it is for. So a kernel that leaves out such
+// a margin of a block's array computes the elements of one part from its views, without a change. Each element of a
+// block belongs to one part. An immutable value.
+#pragma once
+
+#include "samite/runtime/buffer.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace samite {
+
+class GridPart {
+ public:
+  // The box [begin, end) of an array of `padded` extents, its margin included.
+  GridPart(const Extents &padded, const std::vector<std::int64_t> &begin, const std::vector<std::int64_t> &end);
+
+  const Extents &extents() const noexcept { return extents_; }  // of its views
+  // The first element of its views, in the array of the block with its ghosts.
+  const std::vector<std::int64_t> &begin() const noexcept { return begin_; }
+
+  // The part's view of an array of the block. UserError for an array of other extents.
+  AnyBuffer operator()(const AnyBuffer &array, SourceLocation where = std::source_location::current()) const;
+  template <Scalar T>
+  Buffer<T> operator()(const Buffer<T> &array, SourceLocation where = std::source_location::current()) const {
+    return Buffer<T>((*this)(AnyBuffer(array), where));
+  }
+
+  std::string to_string() const;  // "(2, 2) to (10, 10) of (12, 12)"
+
+ private:
+  Extents padded_, extents_;
+  std::vector<std::int64_t> begin_;
+};
+
+}  // namespace samite
