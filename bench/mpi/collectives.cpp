@@ -1,5 +1,5 @@
-// Collectives and the exchange of halos over MPI, beside the same calls of MPI by hand: `mpirun -n 4 collectives`.
-// Every rank runs both in turn; rank 0 prints.
+// Collectives, messages and steps of a stencil with halos over MPI, beside the same calls of MPI by hand:
+// `mpirun -n 4 collectives`. Every rank runs both in turn; rank 0 prints.
 #include "bench/peers/halo_step.h"
 #include "bench/support/alternate.h"
 #include "bench/support/report.h"
@@ -12,10 +12,40 @@
 #include <cmath>
 #include <cstdlib>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 using namespace samite;
 
 namespace {
+
+// "MPI_Allreduce, Open MPI v4.1.4"
+std::string by_hand_with(const std::string &calls, const Communicator &world) {
+  const std::string library = world.transport().name();
+  return fmt::format("{}, {}", calls, library.substr(0, library.find(',')));
+}
+
+// Each rank sends a message to the next one, and receives one from the last.
+void messages(bench::Report *report, const Communicator &world) {
+  const int next = (world.rank() + 1) % world.size(), last = (world.rank() + world.size() - 1) % world.size();
+  for (const std::int64_t bytes : {8, 1 << 10, 1 << 16, 1 << 22}) {
+    const Buffer<float> sent{world.device(), {bytes / 4}}, received{world.device(), {bytes / 4}};
+    const int count = static_cast<int>(bytes / 4);
+    const bench::Outcome outcome = bench::alternate(
+        {.rounds = 21, .calls = bytes > 1 << 16 ? 5 : 100},
+        [&] { exchange(world, {{sent, next}}, {{received, last}}); },
+        [&] {
+          MPI_Request requests[2];
+          MPI_Irecv(received.data(), count, MPI_FLOAT, last, 0, MPI_COMM_WORLD, &requests[0]);
+          MPI_Isend(sent.data(), count, MPI_FLOAT, next, 0, MPI_COMM_WORLD, &requests[1]);
+          MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        });
+    if (report)
+      report->add({fmt::format("exchange in a ring, {} ranks, {} B", world.size(), bytes), "time", outcome.ours * 1e6,
+                   "µs", by_hand_with("MPI_Isend and MPI_Irecv", world), outcome.peer * 1e6},
+                  {.ratio_at_least = 0.97});
+  }
+}
 
 void all_reduces(bench::Report *report, const Communicator &world) {
   for (std::int64_t bytes = 1 << 10; bytes <= 256 << 20; bytes *= 16) {
@@ -30,7 +60,7 @@ void all_reduces(bench::Report *report, const Communicator &world) {
     if (result.at(n - 1) != expected || by_hand.at(n - 1) != expected) throw std::runtime_error("the sums differ");
     if (report)
       report->add({fmt::format("all_reduce, {} ranks, {} B of f32", world.size(), bytes), "time", outcome.ours * 1e6,
-                   "µs", "MPI_Allreduce", outcome.peer * 1e6},
+                   "µs", by_hand_with("MPI_Allreduce", world), outcome.peer * 1e6},
                   {.ratio_at_least = 0.97});
   }
 }
@@ -79,40 +109,92 @@ class HaloByHand {
   std::vector<float> sent_[2], received_[2];
 };
 
-void halos(bench::Report *report, const Communicator &world, std::int64_t extent) {
-  Kernel step{"step", [](Array<float, 2> next, Array<const float, 2> now) {
-                auto [y, x] = thread_index<2>();
-                if_(interior(now, y, x), [&] {
-                  next(y, x) = now(y, x) +
-                               0.1f * (now(y, x - 1) + now(y, x + 1) + now(y - 1, x) + now(y + 1, x) - 4 * now(y, x));
-                });
-              }};
-  const Grid grid{world, {extent, extent}};
-  Buffer<float> a = grid.array<float>(), b = grid.array<float>(), c = grid.array<float>(), d = grid.array<float>();
-  for (Buffer<float> each : {a, c}) {
-    Buffer<float> inside = grid.without_ghosts(each);
+const auto &step() {
+  static const Kernel kernel{"step", [](Array<float, 2> next, Array<const float, 2> now) {
+                               auto [y, x] = thread_index<2>();
+                               if_(interior(now, y, x), [&] {
+                                 next(y, x) = now(y, x) + 0.1f * (now(y, x - 1) + now(y, x + 1) + now(y - 1, x) +
+                                                                  now(y + 1, x) - 4 * now(y, x));
+                               });
+                             }};
+  return kernel;
+}
+
+// Two arrays of a grid between which steps go back and forth, from the same values on each call.
+struct Fields {
+  explicit Fields(const Grid &grid) : a(grid.array<float>()), b(grid.array<float>()) {
+    Buffer<float> inside = grid.without_ghosts(a);
     for (std::int64_t y = 0; y < grid.block()[0]; y += 3) inside.set({y, y % grid.block()[1]}, 1);
   }
-  Launch there = step.record(a.extents(), b, a), back = step.record(a.extents(), a, b);
+
+  Buffer<float> a, b;
+};
+
+// Steps of which the messages travel beside the interior: one recorded launch for each part.
+class PartedStep {
+ public:
+  PartedStep(const Grid &grid, const Buffer<float> &next, const Buffer<float> &now) : grid_(grid), now_(now) {
+    grid.exchange(
+        now, [&](const GridPart &part) { launches_.push_back(step().record(part.extents(), part(next), part(now))); });
+  }
+  void run() {
+    std::size_t part = 0;
+    grid_.exchange(now_, [&](const GridPart &) { launches_[part++].launch(); });
+  }
+
+ private:
+  const Grid &grid_;
+  Buffer<float> now_;
+  std::vector<Launch> launches_;
+};
+
+void require_equal(const Grid &grid, const Fields &ours, const Fields &theirs) {
+  const std::vector<float> values = grid.without_ghosts(ours.a).to_vector(),
+                           others = grid.without_ghosts(theirs.a).to_vector();
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (std::abs(values[i] - others[i]) > 1e-4F) throw std::runtime_error("the steps differ");
+}
+
+void halos(bench::Report *report, const Communicator &world, std::int64_t extent) {
+  const Grid grid{world, {extent, extent}};
+  Fields plain{grid}, parted{grid}, hand{grid}, alone{grid};
+  const Extents &extents = grid.padded();
+  Launch there = step().record(extents, plain.b, plain.a), back = step().record(extents, plain.a, plain.b);
+  Launch alone_there = step().record(extents, alone.b, alone.a), alone_back = step().record(extents, alone.a, alone.b);
+  PartedStep parts_there{grid, parted.b, parted.a}, parts_back{grid, parted.a, parted.b};
   HaloByHand halo{grid};
   const long rows = grid.padded()[0], columns = grid.padded()[1];
-  const bench::Outcome outcome = bench::alternate(
-      {.rounds = 21, .calls = 20},
-      [&] {
-        grid.exchange(a), there.launch();
-        grid.exchange(b), back.launch();
-      },
-      [&] {
-        halo.exchange(c.data()), peer_halo_step(d.data(), c.data(), rows, columns);
-        halo.exchange(d.data()), peer_halo_step(c.data(), d.data(), rows, columns);
-      });
-  const std::vector<float> ours = grid.without_ghosts(a).to_vector(), theirs = grid.without_ghosts(c).to_vector();
-  for (std::size_t i = 0; i < ours.size(); ++i)
-    if (std::abs(ours[i] - theirs[i]) > 1e-4F) throw std::runtime_error("the steps differ");
-  if (report)
-    report->add({fmt::format("two steps with their halos, {} ranks, {} x {} f32", world.size(), extent, extent), "time",
-                 outcome.ours * 1e6, "µs", "MPI_Isend and MPI_Irecv by hand", outcome.peer * 1e6},
-                {.ratio_at_least = 1.0});
+  const auto exchange_first = [&] {
+    grid.exchange(plain.a), there.launch();
+    grid.exchange(plain.b), back.launch();
+  };
+  const auto overlapped = [&] { parts_there.run(), parts_back.run(); };
+  const auto by_hand = [&] {
+    halo.exchange(hand.a.data()), peer_halo_step(hand.b.data(), hand.a.data(), rows, columns);
+    halo.exchange(hand.b.data()), peer_halo_step(hand.a.data(), hand.b.data(), rows, columns);
+  };
+  const auto without_exchange = [&] { alone_there.launch(), alone_back.launch(); };
+  const bench::Contest contest{.rounds = 21, .calls = 20};
+  const std::string size = fmt::format("{} ranks, {} x {} f32", world.size(), extent, extent);
+  const auto add = [&](const std::string &name, const std::string &peer, double least, const auto &ours,
+                       const auto &theirs) {
+    const bench::Outcome outcome = bench::alternate(contest, ours, theirs);
+    if (report)
+      report->add({fmt::format("{}, {}", name, size), "time", outcome.ours * 1e6, "µs", peer, outcome.peer * 1e6},
+                  {.ratio_at_least = least});
+  };
+  const std::string peer = by_hand_with("MPI_Isend and MPI_Irecv", world), none = "the same steps without an exchange";
+  add("two steps with their halos", peer, 1, exchange_first, by_hand);
+  require_equal(grid, plain, hand);
+  add("two steps with their halos", none, 0, exchange_first, without_exchange);
+  add("two steps with their halos, overlapped", none, 0, overlapped, without_exchange);
+  // A step in parts is the step of the whole block.
+  Fields in_parts{grid}, whole{grid};
+  PartedStep once{grid, in_parts.b, in_parts.a};
+  once.run();
+  grid.exchange(whole.a), step().launch(extents, whole.b, whole.a);
+  std::swap(in_parts.a, in_parts.b), std::swap(whole.a, whole.b);
+  require_equal(grid, in_parts, whole);
 }
 
 }  // namespace
@@ -124,6 +206,7 @@ int main(int count, char **arguments) {
     const Communicator world = Communicator::from_mpi(MPI_COMM_WORLD);
     bench::Report report{"collectives"};
     bench::Report *own = world.rank() == 0 ? &report : nullptr;
+    messages(own, world);
     all_reduces(own, world);
     for (const std::int64_t extent : {256, 1024, 4096}) halos(own, world, extent);
   }
