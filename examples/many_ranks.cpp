@@ -1,5 +1,6 @@
 // Finds the source of a wave from what sensors have seen, on several ranks: `mpirun -n 4 many_ranks`, or four threads.
-// The grid is cut into blocks; gradients pass the exchange of ghosts and the sum over ranks.
+// The grid is cut into blocks; gradients pass the exchange of ghosts and the sum over ranks. In the search, the
+// interior of each block is computed while ghosts travel.
 #include <samite/distributed.h>
 #include <samite/samite.h>
 
@@ -45,6 +46,13 @@ void find_source(const Communicator &world) {
       wave.launch(states[i].extents(), states[i + 1], states[i], states[i - 1]);
     }
   };
+  const auto run_overlapped = [&](const Buffer<float> &source) {
+    states[0].copy_from(source), states[1].copy_from(source);
+    for (std::size_t i = 1; i + 1 < states.size(); ++i)
+      grid.exchange(states[i], [&](const GridPart &part) {
+        wave.launch(part.extents(), part(states[i + 1]), part(states[i]), part(states[i - 1]));
+      });
+  };
 
   // What the sensors have seen of a wave that began at one place.
   Buffer<float> truth = grid.array<float>(), source = grid.array<float>(Gradient::tracked);
@@ -66,7 +74,7 @@ void find_source(const Communicator &world) {
     Tape tape;
     own.fill(0), source.zero_gradient();
     tape.record([&] {
-      run(source);
+      run_overlapped(source);
       misfit.launch(grid.block(), own, grid.without_ghosts(states.back()), seen);
       all_reduce(world, total, own);
     });
