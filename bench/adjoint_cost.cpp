@@ -1,5 +1,5 @@
-// What an adjoint costs beside its forward launch, which is the peer here: its ratio is the forward time over the
-// adjoint's.
+// The cost of an adjoint compared with its forward launch, which is the peer here: the ratio is the forward time over
+// the adjoint's.
 #include "bench/support/alternate.h"
 #include "bench/support/gravity.h"
 #include "bench/support/report.h"
@@ -61,7 +61,7 @@ void compare_fluid(bench::Report &report) {
   compare(report, "fluid step, 250 x 250", [] {}, [&] { fluid.mismatch(); }, [&] { fluid.add_gradient(); });
 }
 
-// A ring of blobs, beside the rays that meet it, those that pass it closely and those that go to the end.
+// A ring of blobs, with rays that hit it, rays that pass it closely and rays that go to the end.
 void compare_ray_marcher(bench::Report &report) {
   constexpr int blobs = 6;
   const ray_marcher::Camera camera{.width = 320, .height = 240};

@@ -1,4 +1,4 @@
-// y += a x over 64 M floats, which is as fast as memory is. Peer: the loop with OpenMP, on the same memory.
+// y += a x over 64 M floats, limited by memory bandwidth. Peer: the loop with OpenMP, on the same memory.
 #include "bench/peers/axpy.h"
 #include "bench/support/alternate.h"
 #include "bench/support/report.h"
@@ -20,7 +20,8 @@ int main() {
                 }};
 
     Buffer<float> y{Device::cpu(), {count}}, x{Device::cpu(), {count}};
-    // Whoever touches a page first decides where it lies; the peer's threads do that the way they go over it later.
+    // The first thread to touch a page determines its place; the peer's threads touch pages in the same pattern as
+    // later.
     peer_axpy(y.data(), x.data(), a, count);
     for (std::int64_t i = 0; i < count; ++i) x.data()[i] = static_cast<float>(i % 1000);
     Launch launch = axpy.record({count}, y, x, a);

@@ -1,5 +1,5 @@
-// Bundle adjustment of made pictures to the same cost, beside Ceres, with cameras of nine numbers. In seconds of
-// processors, set-up included, kernels from the cache. Arguments: cameras, points, pictures of each point.
+// Bundle adjustment of synthetic pictures to the same cost, compared with Ceres, with cameras of nine numbers. In
+// processor seconds, set-up included, kernels from the cache. Arguments: cameras, points, pictures of each point.
 #include "bench/ceres/bundle_adjustment.h"
 #include "bench/support/report.h"
 #include "samite/samite.h"
@@ -30,7 +30,7 @@ Vec2d projection(const Camera &camera, const Vec3d &point) {
   return Vec2d(scale * u, scale * v);
 }
 
-// What a camera sees, on the host.
+// A camera's picture of a point, on the host.
 std::array<double, 2> seen(const double *camera, const double *point) {
   const double angle = std::sqrt(camera[0] * camera[0] + camera[1] * camera[1] + camera[2] * camera[2]);
   const double sine = std::sin(angle) / angle, cosine = std::cos(angle), rest = (1 - cosine) / (angle * angle);

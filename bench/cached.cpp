@@ -1,4 +1,4 @@
-// How long a new process takes to get a kernel's code that an earlier process has compiled. Peer: the same process
+// How long a new process takes to get the code of a kernel that an earlier process has compiled. Peer: the same process
 // with an empty cache.
 //
 // The program runs itself as that process, with --child: it then prints the milliseconds from the construction of the
@@ -28,7 +28,7 @@ struct Times {
 
 int child() {
   bench::Scene scene(64, 5);
-  // The kernel is captured anew for the adjoint, so that each time is that of a process that asks for one of them.
+  // The kernel is captured again for the adjoint, so that each time is that of a process that requests one of them.
   double forward = bench::seconds([&] { scene.record(bench::shading(bench::usual_ambient), Direction::forward); });
   double adjoint = bench::seconds([&] { scene.record(bench::shading(bench::usual_ambient), Direction::adjoint); });
   fmt::print("{}\n",

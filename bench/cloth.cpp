@@ -1,5 +1,5 @@
-// A time step of a cloth of 200 × 200 particles with 12 springs each, and its adjoint. Peer: the same by hand with
-// OpenMP, its adjoint a gather; once as C++ writes 1 / √x, once where the compiler may estimate it.
+// A time step of a cloth of 200 × 200 particles with 12 springs each, and its adjoint. Peer: the same hand-written with
+// OpenMP, with a gathering adjoint; once with C++'s 1 / √x, once with the compiler allowed to estimate it.
 #include "bench/support/alternate.h"
 #include "bench/support/report.h"
 #include "bench/support/sheet.h"

@@ -1,6 +1,6 @@
-// How long a new kernel of about 20 lines takes from C++ to code that can be called: capture, derive, lower, emit,
-// compile, link, load. The cache knows nothing of it; the plug-in is loaded and the prelude precompiled, as in any
-// process that has compiled before. Peer: the compiler as a program, on the same function written by hand.
+// How long a new kernel of about 20 lines takes from C++ to callable code: capture, derive, lower, emit, compile, link,
+// load. The cache does not have it; the plug-in is loaded and the prelude precompiled, as in any process that has
+// compiled before. Peer: the compiler as a program, on the same hand-written function.
 #include "bench/peers/shading.h"
 #include "bench/support/alternate.h"
 #include "bench/support/cache_folder.h"
@@ -17,7 +17,7 @@ using namespace samite;
 
 namespace {
 
-// Both ways to shade give the same light and the same gradients, so what is compiled is the same.
+// Both ways to shade give the same light and the same gradients, so that the compiled work is the same.
 void verify(const bench::Scene &scene) {
   bench::Shading kernel = bench::shading(bench::usual_ambient);
   int points = static_cast<int>(scene.light.extent(0)), lamp_count = static_cast<int>(scene.lamp_x.extent(0));
@@ -48,7 +48,7 @@ void compile_by_hand(const char *source, float ambient, const std::filesystem::p
   if (std::system(command.c_str()) != 0) throw std::runtime_error("the peer does not compile: " + command);
 }
 
-// Where a compile's time went, over the rounds.
+// The parts of a compile's time, over the rounds.
 class Steps {
  public:
   void add(const jit::Variant &variant) {

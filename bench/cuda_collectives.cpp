@@ -1,5 +1,5 @@
-// Collectives over NCCL, beside the same calls of NCCL by hand: one rank for each GPU of this machine, in threads. With
-// one GPU only the host's cost is measured.
+// Collectives over NCCL, compared with the same direct calls of NCCL: one rank for each GPU of this machine, in
+// threads. With one GPU only the host's cost is measured.
 #include "bench/support/alternate.h"
 #include "bench/support/report.h"
 #include "samite/distributed.h"
@@ -15,7 +15,7 @@ using namespace samite;
 
 namespace {
 
-// A communicator by hand beside Samite's.
+// A direct communicator in addition to Samite's.
 struct ByHand {
   distributed::NcclComm *comm;
   driver::CUstream stream;

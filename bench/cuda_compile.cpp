@@ -1,6 +1,6 @@
-// How long a new kernel of about 20 lines takes from C++ to code that is loaded on the GPU: capture, derive, emit,
-// NVRTC, load. Empty cache, and from the cache in a new process. Peer: NVRTC on the same kernel by hand, in the same
-// process; for the cache, the same process with an empty one. Without a GPU there is nothing to measure.
+// How long a new kernel of about 20 lines takes from C++ to code loaded on the GPU: capture, derive, emit, NVRTC, load.
+// Empty cache, and from the cache in a new process. Peer: NVRTC on the same hand-written kernel, in the same process;
+// for the cache, the same process with an empty one. Without a GPU there is nothing to measure.
 //
 // The program runs itself as the new process, with --child.
 #include "bench/support/alternate.h"
@@ -137,7 +137,7 @@ void measure_compiles(bench::Report &report) {
   report.add(
       {"forward", "compile time, empty cache", outcome.ours * 1e3, "ms", "NVRTC, the same by hand", outcome.peer * 1e3},
       {.value_at_most = 120});
-  // As a program meets it that has launched the kernel forward.
+  // As in a program that has launched the kernel forward.
   std::optional<bench::Shading> kernel;
   const bench::Contest adjoint_contest{.rounds = 11, .prepare = [&] {
                                          ambient += 0.001f;

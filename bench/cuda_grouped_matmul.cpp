@@ -1,7 +1,7 @@
-// Products of groups of rows, each with a matrix of its own, and of groups of terms, as the gradients of those matrices
-// are, beside a loop of ordinary products, one for each group: on a GPU where there is one, and on the CPU. The loop
-// knows the heights on the host, which the product of groups does not. With --turns each is timed when
-// bench/peers/against_torch_grouped.py asks, in turn with torch's.
+// Products of groups of rows, each with its own matrix, and of groups of terms, like the gradients of those matrices,
+// compared with a loop of ordinary products, one for each group: on a GPU if there is one, and on the CPU. The loop
+// knows the heights on the host; the product of groups does not. With --turns each is timed when
+// bench/peers/against_torch_grouped.py requests it, in turn with torch's.
 #include "bench/support/alternate.h"
 #include "bench/support/alternate_on_device.h"
 #include "bench/support/report.h"
@@ -33,7 +33,7 @@ struct Shape {
   }
 };
 
-// Repeats a million numbers: a thousand million take the host longer than all products.
+// Repeats a million numbers, because generating a thousand million would take the host longer than all products.
 template <class T>
 Buffer<T> random_buffer(Device device, const Extents &extents, unsigned seed) {
   constexpr std::size_t period = 1'000'003;
@@ -66,7 +66,7 @@ std::vector<std::int32_t> uneven_offsets(const Shape &s) {
   return offsets;
 }
 
-// What both give for some elements. Sums of this many terms.
+// Both results for some elements. Sums of this many terms.
 template <class C>
 void require_same(const Buffer<C> &ours, const Buffer<C> &peer, std::int64_t inner, const char *what) {
   for (const std::int64_t row : {std::int64_t{0}, ours.extents()[0] / 3, ours.extents()[0] - 1})
@@ -75,7 +75,7 @@ void require_same(const Buffer<C> &ours, const Buffer<C> &peer, std::int64_t inn
                          0.02 * std::sqrt(static_cast<double>(inner)), what);
 }
 
-// Where products run, and what becomes of their times.
+// The device of the products, and the handling of their times.
 struct Setting {
   bench::Report &report;
   Device device;
@@ -130,7 +130,7 @@ void measure(const Setting &setting, const Shape &s, const char *type, bool b_tr
   time(setting, s, s.to_string(type), [&] { launch.launch(); }, peer);
 }
 
-// The gradients of the groups' matrices: of a transposed, and the cotangent.
+// The gradients of the groups' matrices: from the transposed a and the cotangent.
 template <class T>
 void measure_terms(const Setting &setting, const Shape &s, const char *type) {
   const Device device = setting.device;

@@ -1,5 +1,5 @@
-// Kernels and their adjoints on CUDA. Those that stream memory beside a copy of as many bytes on the device, measured
-// in the same process; N-body beside kernels written by hand, compiled by the same compiler. Without a GPU there is
+// Kernels and their adjoints on CUDA. Those that stream memory are compared with a copy of as many bytes on the device,
+// measured in the same process; N-body with hand-written kernels, compiled by the same compiler. Without a GPU there is
 // nothing to measure.
 #include "bench/support/alternate_on_device.h"
 #include "bench/support/gravity.h"
@@ -35,7 +35,7 @@ Buffer<float> random_buffer(const Extents &extents, unsigned seed) {
   return buffer;
 }
 
-// `bytes` is what the launch must move at least: each array read or written once.
+// `bytes` is the least that the launch must move: each array read or written once.
 void against_copy(bench::Report &report, const std::string &what, Launch launch, double bytes) {
   const auto half = static_cast<std::size_t>(bytes / 2);
   static Buffer<std::int8_t> from, to;
@@ -66,7 +66,7 @@ void axpy(bench::Report &report) {
   kernel.launch({n}, y, x, 3.0f);
   bench::require_close(y.at(12345), before + 3.0 * x.at(12345), 1e-6, "axpy");
   against_copy(report, "axpy, 256 M floats", kernel.record({n}, y, x, 1e-3f), 12.0 * n);
-  // The gradient of y stays as it is, that of x is added to.
+  // The gradient of y does not change, that of x is added to.
   against_copy(report, "adjoint of axpy", kernel.record({n}, {.direction = Direction::adjoint}, y, x, 1e-3f), 12.0 * n);
 }
 
@@ -95,8 +95,8 @@ void stencil(bench::Report &report) {
                kernel.record({n, n, n}, {.direction = Direction::adjoint}, next, now, 0.1f), 4 * bytes);
 }
 
-// All pairs, in tiles of shared memory, as is usual for CUDA; several bodies a thread, so that what a tile holds is
-// read once for all of them.
+// All pairs, in tiles of shared memory, as is usual for CUDA; several bodies per thread, so that a tile is read once
+// for all of them.
 constexpr const char *by_hand = R"(
 constexpr int width = 2, block = 128;
 extern "C" __global__ void __launch_bounds__(block) gravity(float *ax, float *ay, float *az, const float *x,

@@ -1,4 +1,4 @@
-// What a launch costs the host on CUDA. Peer: the driver's own call for the same kernel and the same parameters, in the
+// The host's cost of a launch on CUDA. Peer: the driver's own call for the same kernel and the same parameters, in the
 // same process. Without a GPU there is nothing to measure.
 #include "samite/codegen/cuda_launch.h"
 #include "bench/support/alternate.h"
@@ -38,8 +38,8 @@ LaunchKernel launch_kernel() {
 // The queue must not fill up: then a launch would wait for the device.
 constexpr int calls_in_queue = 400;
 
-// A peer whose call fails would be timed all the same: what takes the time is then the failure. Each is tried once
-// before it is measured.
+// A failing peer would be timed as well: the time would be that of the failure. Each call is tried once before it is
+// measured.
 void require_success(const char *call, driver::Result code) {
   if (code != driver::Result::success)
     throw std::runtime_error(
@@ -97,7 +97,7 @@ void measure(bench::Report &report, const std::string &what, Direction direction
   add("ordinary", 1 / 1.5, [&] { kernel.launch({1}, options, buffers...); });
 }
 
-// One block, whose loop of products has no iteration: the launch hands over two tensor maps.
+// One block, with a main loop without iterations: the launch passes two tensor maps.
 void measure_with_tensor_maps(bench::Report &report) {
   const TileKernel kernel{"product",
                           [](Array<const half, 2> a, Array<const half, 2> b, Array<float, 2> c, Int steps) {
@@ -196,7 +196,7 @@ void measure_tensor_map(bench::Report &report) {
     report.add({what, "time of an encoding", outcome.ours * 1e9, "ns", peer, outcome.peer * 1e9}, reach);
   };
 
-  // The driver's call fails where no context is current, and takes ten times as long to say so.
+  // The driver's call fails if no context is current, and takes ten times as long to report that.
   driver::CUcontext current = nullptr;
   require_success("cuCtxGetCurrent", cuda.CtxGetCurrent(&current));
   if (current != nullptr) throw std::runtime_error("a context is current before any was made so");

@@ -1,6 +1,6 @@
 // Scheduled pipelines on a GPU: the tensor product with gather and scatter (sparse convolution) under several
-// schedules, a 7-point stencil of 512³, a 3 x 3 box blur of 4096² and a product of 2048² matrices. The last three
-// beside the same work per thread or per tile, measured in the same process; the tensor product beside its
+// schedules, a 7-point stencil of 512³, a 3 x 3 box blur of 4096² and a product of 2048² matrices. The last three are
+// compared with the same work per thread or per tile, measured in the same process; the tensor product with its
 // multiplications at the device's rate of f32. Without a GPU there is nothing to measure.
 #include "bench/support/alternate_on_device.h"
 #include "bench/support/report.h"
@@ -48,7 +48,7 @@ auto tensor_product() {
 
         Var block{"block"}, rest{"rest"}, thread{"thread"}, own{"own"}, mb{"mb"}, mt{"mt"}, mi{"mi"}, c1{"c1"},
             c0{"c0"};
-        // As its user wrote it first: the weights of 16 terms in shared memory, 4 sums in each thread's registers.
+        // A user's first version: the weights of 16 terms in shared memory, 4 sums in each thread's registers.
         schedule("first", [&] {
           output.update().atomic().split(pair, block, rest, 128).split(rest, thread, own, 4).split(m, mb, mt, 32);
           output.update().reorder(own, mt, thread, mb, block, offset).gpu_blocks(mb, block, offset);
@@ -85,8 +85,8 @@ auto tensor_product() {
           tiled(64, 8, 4);
           product.update().reorder(c0, m, p, n, c1);
         });
-        // The weights stay, and 16 times 64 pairs go by: while they are multiplied, the next ones are copied. A
-        // warp has 4 pairs side by side by 8 times 4 channels, so that no two of its reads meet in a bank.
+        // The weights stay, and 16 times 64 pairs pass: while they are multiplied, the next ones are copied. A warp has
+        // 4 pairs side by side by 8 times 4 channels, so that its reads have no bank conflicts.
         Var tile{"tile"}, t0{"t0"}, t1{"t1"};
         const auto pipelined = [&](int tiles, int own_pairs, int channels, int stages) {
           output.bound(m, 0, 64);
@@ -103,7 +103,7 @@ auto tensor_product() {
           product.update().split(k, c1, c0, 4).unroll(c0).reorder(c0, m, p, n, c1);
         };
         schedule("pipelined", [&] { pipelined(16, 4, 8, 2); });
-        // One copy of the inputs takes less memory, so that five blocks wait in turn where there are four.
+        // One copy of the inputs takes less memory, so that five blocks fit instead of four.
         schedule("one tile at a time", [&] { pipelined(16, 4, 8, 1); });
       }};
 }
@@ -170,7 +170,7 @@ auto stencil_pipeline() {
         output(z, y, x) = a * now(z + 1, y + 1, x + 1) +
                           b * (now(z + 1, y + 1, x) + now(z + 1, y + 1, x + 2) + now(z + 1, y, x + 1) +
                                now(z + 1, y + 2, x + 1) + now(z, y + 1, x + 1) + now(z + 2, y + 1, x + 1));
-        // A thread has 8 x 2 x 2 cells along z, y and x: of what it loads, most is read by several of these.
+        // A thread has 8 x 2 x 2 cells along z, y and x: most of its loads are used by several of these.
         schedule_cuda([&] {
           output.bound(z, 0, n).bound(y, 0, n).bound(x, 0, n);
           output.split(z, zo, zi, 8)
@@ -281,9 +281,9 @@ auto product_pipeline() {
           right.compute_at(product, k1).store_in(Memory::shared);
         };
         schedule("8x8x8", [&] { tiled(8, 8, 8); });
-        // The next terms are copied while these are multiplied. A thread takes 4 terms of a row at a time.
-        // Two threads side by side along y share what they read of b, and a thread's columns are two pieces of 4,
-        // beside its neighbours' pieces: a warp's reads meet in fewer banks.
+        // The next terms are copied while these are multiplied. A thread takes 4 terms of a row together. Two
+        // neighbouring threads along y share their reads of b, and a thread's columns are two pieces of 4, next to its
+        // neighbours' pieces: a warp's reads have fewer bank conflicts.
         const auto pipelined = [&](int steps, int stages) {
           Var k2{"k2"}, k3{"k3"}, y0{"y0"}, y1{"y1"};
           output.bound(y, 0, n).bound(x, 0, n);

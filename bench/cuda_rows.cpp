@@ -1,6 +1,7 @@
-// The ready softmax, layer norm and RMS norm of rows, and adjoints, in widths that networks have; cross entropy, group
-// norm and rotary embedding: on a GPU where there is one, and on the CPU. Each beside a copy of as many bytes, measured
-// in the same process. With --turns each is timed when bench/peers/against_torch_rows.py asks, in turn with torch's.
+// Ready-made softmax, layer norm and RMS norm of rows, and their adjoints, in typical widths of networks; cross
+// entropy, group norm and rotary embedding: on a GPU if there is one, and on the CPU. Each is compared with a copy of
+// as many bytes, measured in the same process. With --turns each is timed when bench/peers/against_torch_rows.py
+// requests it, in turn with torch's.
 #include "bench/support/beside_a_copy.h"
 #include "bench/support/report.h"
 #include "bench/support/turns.h"

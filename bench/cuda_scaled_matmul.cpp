@@ -1,5 +1,6 @@
-// Products of matrices of 8-bit numbers with scales, beside the same products of bfloat16. Without a GPU there is
-// nothing to measure. With --turns each is timed when bench/peers/against_torch_scaled.py asks, in turn with torch's.
+// Products of matrices of 8-bit numbers with scales, compared with the same products of bfloat16. Without a GPU there
+// is nothing to measure. With --turns each is timed when bench/peers/against_torch_scaled.py requests it, in turn with
+// torch's.
 #include "bench/support/alternate_on_device.h"
 #include "bench/support/report.h"
 #include "bench/support/turns.h"
@@ -49,7 +50,7 @@ struct Shape {
   std::int64_t rows, columns, inner;
 };
 
-// b lies transposed, as the hardware takes it. Scales: of each row of a and column of b, or of 128 terms of a row of a
+// b is transposed, as the hardware takes it. Scales: of each row of a and column of b, or of 128 terms of a row of a
 // and of 128 by 128 of b.
 void measure(bench::Report &report, const Shape &s, bool by_blocks, bool in_turns) {
   const Factor a(s.rows, s.inner, {s.rows, by_blocks ? blocks(s.inner) : 1}, 1);

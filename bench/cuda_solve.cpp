@@ -1,6 +1,7 @@
-// Whole vectors, sparse products, conjugate gradients and an optimiser's step: on a GPU where there is one, and on the
-// CPU in smaller sizes. Each beside a copy of as many bytes as it must move, measured in the same process. With --turns
-// each is timed when bench/peers/against_cuda_solvers.py asks, in turn with CUB, cuSPARSE, cuBLAS and torch.
+// Whole vectors, sparse products, conjugate gradients and an optimiser's step: on a GPU if there is one, and on the CPU
+// in smaller sizes. Each is compared with a copy of as many bytes as it must move, measured in the same process. With
+// --turns each is timed when bench/peers/against_cuda_solvers.py requests it, in turn with CUB, cuSPARSE, cuBLAS and
+// torch.
 #include "bench/support/beside_a_copy.h"
 #include "bench/support/grid_matrices.h"
 #include "bench/support/report.h"
@@ -67,7 +68,7 @@ void product(const Setting &setting, const bench::GridMatrix &grid, const std::s
           a.rows() / a.block().rows * 4);
 }
 
-// A tolerance that is not reached, so that all iterations are made.
+// A tolerance that is not reached, so that all iterations run.
 template <class T>
 void conjugate_gradients(const Setting &setting, int extent, int iterations, const char *type) {
   const solvers::SparseMatrix a = bench::laplacian(extent).on<T>(setting.device);

@@ -1,6 +1,6 @@
 // Tile kernels that read each number once and do little with it: the sum of 2^28 floats, softmax and layer norm of rows
-// of 8192. Each beside a copy of as many bytes on the device, measured in the same process. Without a GPU there is
-// nothing to measure.
+// of 8192. Each is compared with a copy of as many bytes on the device, measured in the same process. Without a GPU
+// there is nothing to measure.
 #include "bench/support/alternate_on_device.h"
 #include "bench/support/report.h"
 #include "samite/driver/copy.h"
@@ -61,7 +61,7 @@ Buffer<float> random_buffer(const Extents &extents, unsigned seed) {
   return {Device::cuda(0), extents, values};
 }
 
-// A copy reads and writes half of `bytes`, which is what the launch must move: each array read or written once.
+// A copy reads and writes half of `bytes`, the amount that the launch must move: each array read or written once.
 void against_copy(bench::Report &report, const std::string &what, Launch launch, double bytes) {
   const auto half = static_cast<std::size_t>(bytes / 2);
   const Buffer<std::int8_t> from(Device::cuda(0), {static_cast<std::int64_t>(half)}),

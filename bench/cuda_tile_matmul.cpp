@@ -1,5 +1,5 @@
-// Products of matrices by tile kernels, beside cuBLAS's in the same process. Without a GPU, or without cuBLAS, there is
-// nothing to compare; a machine's own is found by the loader, or where SAMITE_CUBLAS says.
+// Products of matrices by tile kernels, compared with cuBLAS's in the same process. Without a GPU, or without cuBLAS,
+// there is nothing to compare; cuBLAS is found by the loader, or at the path in SAMITE_CUBLAS.
 #include "bench/support/alternate_on_device.h"
 #include "bench/support/report.h"
 #include "samite/base/dynamic_library.h"
@@ -21,7 +21,7 @@ using namespace samite;
 
 namespace {
 
-// Of cuBLAS's interface, which has been the same since its version 11.
+// cuBLAS's interface, which has been the same since its version 11.
 class Cublas {
  public:
   explicit Cublas(DynamicLibrary library) : library_(std::move(library)) {
@@ -39,7 +39,8 @@ class Cublas {
   enum Type { f32 = 0, f64 = 1, f16 = 2, bf16 = 14 };
   enum Compute { in_f32 = 68, in_f64 = 70, in_tf32 = 77 };
 
-  // C = A B, of n by n sums of this many terms, row by row: to cuBLAS, whose matrices lie column by column, Cᵀ = Bᵀ Aᵀ.
+  // C = A B, for n by n sums of this many terms, row by row: for cuBLAS, whose matrices are stored column by column, Cᵀ
+  // = Bᵀ Aᵀ.
   void multiply(int n, int terms, const void *a, const void *b, void *c, Type factors, Type sums, Compute compute) {
     const float one = 1, zero = 0;
     const double wide_one = 1, wide_zero = 0;
@@ -96,14 +97,14 @@ auto product(const Plan &plan) {
                     TileOptions{.threads = plan.threads}};
 }
 
-// As the library cuts a product of bfloat16.
+// The library's tiling of a product of bfloat16.
 Plan planned(int n, int terms) {
   const ops::MatmulPlan plan =
       ops::matmul_plan({1, n, n, terms}, {.type = ScalarType::BFloat16}, ops::plan_device(Device::cuda(0)));
   return {plan.rows, plan.columns, plan.inner, plan.threads, plan.stages};
 }
 
-// With all digits of the type: a product of numbers that have few takes less power, and a GPU's clock depends on it.
+// With all digits of the type: a product of numbers with few digits takes less power, which affects a GPU's clock.
 template <class T>
 Buffer<T> random_buffer(const Extents &extents, unsigned seed) {
   using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -144,7 +145,7 @@ void against_cublas(bench::Report &report, std::optional<Cublas> &cublas, const 
              {.ratio_at_least = cublas ? reach : 0});
 }
 
-// The adjoint of both factors beside the forward product: two products of the same size, so 2 is the ideal.
+// The adjoint of both factors compared with the forward product: two products of the same size, so 2 is the ideal.
 template <class T, class C>
 void adjoint_against_forward(bench::Report &report, const char *name, int n, const Plan &plan, double tolerance) {
   Buffer<T> a = random_buffer<T>({n, n}, 1), b = random_buffer<T>({n, n}, 2);
@@ -156,7 +157,7 @@ void adjoint_against_forward(bench::Report &report, const char *name, int n, con
                          {.direction = direction}, a, b, c);
   };
   Launch forward = record(Direction::forward), adjoint = record(Direction::adjoint);
-  const auto prepare = [&] { c.gradient().copy_from(cotangents); };  // which the adjoint takes out of the array
+  const auto prepare = [&] { c.gradient().copy_from(cotangents); };  // the adjoint takes them out of the array
   prepare();
   adjoint.launch();
   for (const int i : {0, 77, n - 1}) {
@@ -177,8 +178,8 @@ void adjoint_against_forward(bench::Report &report, const char *name, int n, con
              {.ratio_at_least = 1 / (2 * 1.15)});
 }
 
-// The adjoint of a layer c = swish(a b + bias) with respect to a, b and the bias, beside the layer: the sums again, and
-// two products of the same size, so 3 is the ideal.
+// The adjoint of a layer c = swish(a b + bias) with respect to a, b and the bias, compared with the layer: the sums
+// again, and two products of the same size, so 3 is the ideal.
 template <class T>
 void layer_adjoint_against_forward(bench::Report &report, const char *name, int n, double tolerance) {
   Buffer<T> a = random_buffer<T>({n, n}, 1), b = random_buffer<T>({n, n}, 2);
@@ -251,7 +252,7 @@ int main() {
       against_cublas<bfloat16, float>(report, cublas, "bf16", n, {128, 256, 64, 256, 4}, bf16, f32, in_f32, 1e-3, 0.95);
       against_cublas<double, double>(report, cublas, "f64", n, {64, 128, 16, 128, 3}, f64, f64, in_f64, 1e-10, 0.93);
     }
-    const Plan in_teams{128, 128, 64, 128, 6};  // as ops::matmul_plan has it for short sums, and many rounds of blocks
+    const Plan in_teams{128, 128, 64, 128, 6};  // ops::matmul_plan's for short sums, and many waves of blocks
     against_cublas<half, float>(report, cublas, "f16", 8192, in_teams, f16, f32, in_f32, 1e-3, 0.95);
     against_cublas<bfloat16, float>(report, cublas, "bf16", 8192, in_teams, bf16, f32, in_f32, 1e-3, 0.95);
     against_cublas<bfloat16, float>(report, cublas, "bf16", 4096, in_teams, bf16, f32, in_f32, 1e-3, 1.0, 1024);
@@ -260,7 +261,7 @@ int main() {
     for (const auto &[side, terms] : {std::array{512, 16384}, {256, 32768}, {512, 4096}, {1536, 1536}})
       against_cublas<bfloat16, float>(report, cublas, "bf16", side, planned(side, terms), bf16, f32, in_f32, 1e-2, 0.9,
                                       terms);
-    // Rows that end inside of tiles; that begin at odd addresses, so that bulk copies take copies of them.
+    // Rows that end inside tiles; and that begin at odd addresses, so that bulk copies read copies of them.
     against_cublas<bfloat16, float>(report, cublas, "bf16", 4000, {128, 256, 64, 256, 4}, bf16, f32, in_f32, 1e-3, 0.9);
     against_cublas<bfloat16, float>(report, cublas, "bf16", 4095, {128, 256, 64, 256, 4}, bf16, f32, in_f32, 1e-3, 0.6);
     const int n = 4096;

@@ -1,5 +1,5 @@
-// How long kernels with many checked accesses compile in debug mode, beside the same in release; and the inverse of
-// 12 × 12, the longest straight code of the library's functions. On the CPU, with an empty cache.
+// How long kernels with many checked accesses compile in debug mode, compared with release mode; and the inverse of 12
+// × 12, the longest straight-line code of the library's functions. On the CPU, with an empty cache.
 #include "bench/support/alternate.h"
 #include "bench/support/cache_folder.h"
 #include "bench/support/report.h"

@@ -1,5 +1,5 @@
 // How long a kernel of 500 lines takes from C++ to its adjoint as IR: capture, structure, derive. No peer does the
-// same; the one here is the capture alone.
+// same; the peer here is only the capture.
 #include "bench/support/alternate.h"
 #include "bench/support/report.h"
 #include "samite/ir/visit.h"

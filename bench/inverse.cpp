@@ -1,4 +1,4 @@
-// The inverse of small matrices, which scales those whose cofactors would overflow or underflow, beside plain
+// The inverse of small matrices, which scales those whose cofactors would overflow or underflow, compared with plain
 // cofactors. The matrices are well scaled. On the CPU, in cache.
 #include "bench/support/alternate.h"
 #include "bench/support/report.h"

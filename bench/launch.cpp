@@ -1,5 +1,5 @@
-// What a launch costs when the work is next to nothing: one instance. Peer: the same work in C++, called directly
-// through a function pointer.
+// The cost of a launch with next to no work: one instance. Peer: the same work in C++, called directly through a
+// function pointer.
 #include "bench/peers/launch.h"
 #include "bench/support/alternate.h"
 #include "bench/support/report.h"
@@ -17,7 +17,7 @@ using Input = Array<const float, 1>;
 
 const bench::Contest contest{.rounds = 101, .calls = 10'000};
 
-// Reads the pointer anew for each call, as a program does that cannot see the function.
+// Rereads the pointer for each call, like a program that cannot see the function.
 template <class F>
 class Opaque {
  public:

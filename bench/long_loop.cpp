@@ -1,6 +1,5 @@
-// The adjoint of a loop of 1,000 steps that carries 8 floats, beside its forward launch: a chain of four masses on
-// springs that stiffen, in memory without a limit, with checkpoints, and with a number of steps known only when it is
-// launched.
+// The adjoint of a loop of 1,000 steps that carries 8 floats, compared with its forward launch: a chain of four masses
+// on stiffening springs, with unlimited memory, with checkpoints, and with a number of steps known only at launch.
 #include "bench/support/alternate.h"
 #include "bench/support/report.h"
 #include "samite/samite.h"
@@ -49,7 +48,7 @@ double sum_of_states(const std::vector<double> &start) {
   return sum;
 }
 
-// The gradient of the sum of the states of some chains, beside central differences in double.
+// The gradient of the sum of the states of some chains, compared with central differences in double.
 void check(const std::vector<float> &start, const std::vector<float> &gradient) {
   for (std::int64_t i = 0; i < chains; i += chains / 7) {
     std::vector<double> state;

@@ -1,4 +1,4 @@
-// Pipelines of integers of 8 and 16 bits, which need full vectors of those.
+// Pipelines of 8- and 16-bit integers, which need full vectors of those.
 #pragma once
 
 #include "samite/samite.h"
@@ -83,7 +83,7 @@ inline auto stencils16() {
         const auto mixed = [&](auto &&of) {
           return ((of(0, 0) << UInt16(Word{2})) + of(-1, 0) + of(1, 0) + of(0, -1) + of(0, 1)) >> UInt16(Word{3});
         };
-        // The output begins `steps` elements inside of the input.
+        // The output begins `steps` elements inside the input.
         for (int step = 0; step < steps; ++step) {
           Func<Word> stage = step + 1 < steps ? Func<Word>("stage" + std::to_string(step)) : Func<Word>("result", out);
           if (step == 0)

@@ -1,5 +1,5 @@
-// Accelerations of 16 K bodies under gravity, all pairs. Peer: the same loops with OpenMP in several forms, of which
-// the fastest counts; once as C++ writes 1 / √x, once where the compiler may estimate it.
+// Accelerations of 16 K bodies under gravity, all pairs. Peer: the same loops with OpenMP in several forms, the fastest
+// of which counts; once with C++'s 1 / √x, once with the compiler allowed to estimate it.
 #include "bench/support/alternate.h"
 #include "bench/support/gravity.h"
 #include "bench/support/report.h"
@@ -16,7 +16,7 @@ using namespace samite;
 
 namespace {
 
-// Of one body, in double.
+// The acceleration of one body, in double.
 double acceleration_along_x(const bench::Galaxy &galaxy, int i) {
   const Bodies b = galaxy.bodies();
   double sum = 0;
@@ -45,7 +45,7 @@ void verify(const bench::Galaxy &galaxy) {
 
 using Peer = std::pair<const char *, void (*)(const Bodies &, const Vectors &)>;
 
-// The fastest of the peers, with what ours took beside it.
+// The fastest of the peers, with our time next to it.
 bench::Figure fastest(bench::Report &report, const std::string &what, const std::vector<Peer> &peers) {
   bench::Galaxy galaxy(16384);
   Launch launch = galaxy.record(bench::gravity(), Direction::forward);

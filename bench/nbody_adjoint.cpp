@@ -1,7 +1,7 @@
 // The gradient of 16 K bodies' accelerations with respect to positions and masses: the adjoint that Samite derives,
-// which adds to the gradients of both bodies of a pair. Peer: an adjoint by hand with OpenMP, in which each body
-// gathers its own gradient and nothing is atomic; of several forms the fastest counts,
-// once as C++ writes 1 / √x, once where the compiler may estimate it.
+// which adds to the gradients of both bodies of a pair. Peer: a hand-written adjoint with OpenMP, in which each body
+// gathers its own gradient without atomics; the fastest of several forms counts, once with C++'s 1 / √x, once with the
+// compiler allowed to estimate it.
 #include "bench/support/alternate.h"
 #include "bench/support/gravity.h"
 #include "bench/support/report.h"
@@ -58,11 +58,11 @@ void verify(const bench::Galaxy &galaxy, const Vectors &g) {
   }
 }
 
-// The fastest of the peers, with what ours took beside it.
+// The fastest of the peers, with our time next to it.
 bench::Figure fastest(bench::Report &report, const std::string &what, const std::vector<Peer> &peers) {
   bench::Galaxy galaxy(16384);
   Launch adjoint = galaxy.record(bench::gravity(), Direction::adjoint);
-  // The adjoint uses up the gradients of the accelerations; the accelerations' own memory keeps a copy of them.
+  // The adjoint consumes the gradients of the accelerations; the accelerations' own memory keeps a copy of them.
   Vectors g{galaxy.ax.data(), galaxy.ay.data(), galaxy.az.data()};
   auto prepare = [&] {
     for (auto *buffer : {&galaxy.x, &galaxy.y, &galaxy.z, &galaxy.mass}) buffer->zero_gradient();

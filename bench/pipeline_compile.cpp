@@ -1,6 +1,5 @@
-// How long large pipelines take to compile for the CPU, in seconds of a processor: lowering, emission, the compiler of
-// all kernels, link and load. Nothing is cached but the precompiled prelude, as in any process that has compiled
-// before.
+// How long large pipelines take to compile for the CPU, in processor seconds: lowering, emission, the compiler of all
+// kernels, link and load. Only the precompiled prelude is cached, as in any process that has compiled before.
 #include "examples/pipelines/bilateral_grid.h"
 #include "examples/pipelines/blur.h"
 #include "examples/pipelines/conv_layer.h"
@@ -32,7 +31,7 @@ namespace {
 
 enum class Where : std::uint8_t { unscheduled, root, tile };
 
-// Stencils, each of the one before.
+// Stencils, each of the previous one.
 auto chain(Where where, int funcs) {
   return Pipeline{"chain", {"out", "in"}, [=](Array<float, 2> out, Array<const float, 2> in) {
                     Var y{"y"}, x{"x"}, yo{"yo"}, xo{"xo"}, yi{"yi"}, xi{"xi"};
@@ -119,7 +118,7 @@ const std::vector<Case> examples_in_debug_mode{
     {"non-local means, debug mode", 1, [] { debug(pipelines::nl_means(), floats({3, 64, 64}), floats({3, 64, 64})); }},
 };
 
-// Of all threads of the process.
+// CPU time of all threads of the process.
 double processor_seconds() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);

@@ -1,9 +1,10 @@
-// Scheduled pipelines on the CPU beside the same algorithms in Halide (bench/halide/), in sizes that its README says.
+// Scheduled pipelines on the CPU compared with the same algorithms in Halide (bench/halide/), in the sizes that its
+// README lists.
 //
 //   pipelines [--python PYTHON] [names…]
 //
-// Where PYTHON has Halide 21, each pipeline is run there right before ours, and results are compared. Otherwise the
-// peer's times are those of bench/halide/README.md.
+// If PYTHON has Halide 21, each pipeline is run there right before ours, and results are compared. Otherwise the peer's
+// times are those of bench/halide/README.md.
 #include "examples/pipelines/bilateral_grid.h"
 #include "examples/pipelines/blur.h"
 #include "examples/pipelines/conv_layer.h"
@@ -60,7 +61,7 @@ Buffer<float> uniform(std::uint32_t seed, const Extents &extents) {
   return filled<float>(extents, [&](std::uint32_t i) { return float(mixed(seed, i) >> 8) * 0x1p-23f - 1; });
 }
 
-// Of channels, rows and columns: from 0 to 65486.
+// From channels, rows and columns: a number from 0 to 65486.
 int picture16(std::uint32_t i, int rows, int columns) {
   const int x = int(i) % columns, y = int(i) / columns % rows, c = int(i) / columns / rows;
   int wave = (3 * x + 2 * y + 341 * c) % 2048;
@@ -71,7 +72,7 @@ Buffer<float> picture(const Extents &extents, int rows, int columns) {
   return filled<float>(extents, [&](std::uint32_t i) { return float(picture16(i, rows, columns)) / 65536.0f; });
 }
 
-// By row another one: row n is those numbers that sort mixed(seed + n, …).
+// A different one for each row: row n contains the numbers that sort mixed(seed + n, …).
 Buffer<std::int32_t> permutations(std::uint32_t seed, int rows, int count) {
   Buffer<std::int32_t> buffer{Device::cpu(), {rows, count}};
   for (int n = 0; n < rows; ++n) {
@@ -120,12 +121,12 @@ Buffer<T> empty_of(const Extents &extents) {
   return Buffer<T>{Device::cpu(), extents};
 }
 
-constexpr int rows = 2560, columns = 1536;  // of pictures, where nothing else is said
+constexpr int rows = 2560, columns = 1536;  // of pictures, by default
 Buffer<float> colours() { return picture({3, rows, columns}, rows, columns); }
 
 struct Case {
   const char *name;
-  double halide_ms;  // as bench/halide/README.md has it; 0 where that says nothing
+  double halide_ms;  // from bench/halide/README.md; 0 if missing there
   std::function<Run()> make;
   double ratio = 0.9;  // to reach
 };
@@ -246,7 +247,7 @@ Times measured(const Run &run) {
   return times;
 }
 
-// Of Halide, and the elements that it computes; nothing where there is no Halide.
+// Halide's times, and the elements that it computes; empty without Halide.
 struct Peer {
   double ms = 0, processor_ms = 0;
   std::vector<float> result;

@@ -1,5 +1,5 @@
-// A stencil whose indices are clamped at the edges, as users write it, beside the same one on an array that is padded,
-// without clamps. On the CPU, in cache.
+// A stencil with indices clamped at the edges, as users write it, compared with the same one on a padded array, without
+// clamps. On the CPU, in cache.
 #include "bench/support/alternate.h"
 #include "bench/support/report.h"
 #include "samite/samite.h"

@@ -1,8 +1,8 @@
-// How long a kernel with a product of tiles takes from C++ to code that is ready to be loaded: forward alone; forward
-// and the adjoints of both factors, at the same time, as `record_with_adjoint` has them; and after an edit of the
-// kernel that leaves the product as it was. Every time is a new process's, which opens its compilers; on the CPU and
-// for CUDA, which takes NVRTC but no GPU. Peer: the other of two that a user may choose between, which is
-// named. The same of larger programs: products by groups of warps, attention, decompositions.
+// How long a kernel with a product of tiles takes from C++ to loadable code: forward alone; forward and the adjoints of
+// both factors, concurrently, as `record_with_adjoint` compiles them; and after an edit of the kernel that leaves the
+// product unchanged. Every time is a new process's, which opens its compilers; on the CPU and for CUDA, which takes
+// NVRTC but no GPU. Peer: a named alternative that a user may choose. The same for larger programs: products by warp
+// groups, attention, decompositions.
 //
 // The program runs itself as the new process, with --child.
 #include "bench/support/alternate.h"
@@ -66,8 +66,8 @@ auto product(const Shape &shape, float factor) {
 
 using Definition = std::shared_ptr<jit::KernelDefinition>;
 
-// A = L U in the place of A, for each block a matrix of 4 x 4 tiles, without exchanging rows: columns of a tile on the
-// diagonal one after another, then those right of it and below, and the rest less their products.
+// A = L U in place of A, for each block a matrix of 4 x 4 tiles, without row exchanges: columns of a tile on the
+// diagonal one after another, then those right of it and below, and the rest minus their products.
 constexpr int lu_tile = 32, lu_tiles = 4;
 
 // Both factors of a tile: below the diagonal those of L, whose diagonal is ones.
@@ -108,7 +108,7 @@ const TileKernel blocked_lu{
       }
     }};
 
-// Of a matrix that needs no exchange of rows.
+// For a matrix that needs no row exchanges.
 void require_factors() {
   constexpr int n = lu_tile * lu_tiles;
   std::vector<float> values;
@@ -140,7 +140,7 @@ const TileKernel cholesky_solve{
 constexpr ops::PlanDevice h200{90, 132};
 constexpr ops::MatmulShape cube{1, 8192, 8192, 8192};
 
-// Heads of 64. As anyone would write it, in tiles of 64 by 64; and as the library cuts it for that GPU.
+// Heads of 64. A user's version, in tiles of 64 by 64; and the library's version for that GPU.
 template <class T>
 Definition attention() {
   return ops::detail::AttentionKernels<T>::forward(
@@ -154,13 +154,13 @@ std::vector<Definition> attention_adjoint() {
   return {own.row_products.kernel, own.of_queries.kernel, own.of_keys.kernel};
 }
 
-// Programs of the library and the adjoints that are derived of them. Milliseconds; 0: no target, or not asked for.
+// Programs of the library and their derived adjoints. Milliseconds; 0: no target, or not requested.
 struct Program {
   const char *name;
   Definition (*make)();
   double forward, full;
   bool gathered = false;                           // the adjoint, in wide windows
-  std::vector<Definition> (*adjoint)() = nullptr;  // kernels instead of the one that is derived
+  std::vector<Definition> (*adjoint)() = nullptr;  // kernels instead of the derived one
 };
 const Program programs[] = {
     {"128x256x64 bf16 by groups of warps",
@@ -191,7 +191,7 @@ std::size_t peak_memory() {
   return static_cast<std::size_t>(usage.ru_maxrss) << 10;
 }
 
-// What the forward kernel of a program is compiled from, for `child_of_text`.
+// The file with the text that a program's forward kernel is compiled from, for `child_of_text`.
 std::filesystem::path text_file() { return std::filesystem::path(std::getenv("SAMITE_CACHE_DIR")) / "text.cu"; }
 
 void answer(double seconds, std::size_t bytes, std::size_t memory) {
@@ -202,7 +202,7 @@ void answer(double seconds, std::size_t bytes, std::size_t memory) {
                          .dump());
 }
 
-// The same text by NVRTC alone.
+// The same text compiled by NVRTC alone.
 int child_of_text(int cuda) {
   std::stringstream text;
   text << std::ifstream(text_file()).rdbuf();
@@ -215,7 +215,7 @@ int child_of_text(int cuda) {
   return 0;
 }
 
-// Of arrays as a launch has them mostly: aligned, without gaps and apart, with tensor maps.
+// For typical arrays of a launch: aligned, contiguous and disjoint, with tensor maps.
 jit::VariantKey key_of(const jit::KernelDefinition &definition, int cuda) {
   std::uint64_t arrays = 0;
   for (std::size_t i = 0; i < definition.parameters().size(); ++i)
@@ -261,8 +261,8 @@ void keep_text(const jit::Variant &forward) {
   text << forward.text.source;
 }
 
-// What a child is asked for, as its arguments: a shape or, after those, a program; a compute capability, or 0, which is
-// the CPU; 1 for the adjoints too, 2 for the text of a program that was compiled before; and a factor.
+// A child's arguments: a shape or, after those, a program; a compute capability, or 0, which is the CPU; 1 for the
+// adjoints too, 2 for the text of a program that was compiled before; and a factor.
 int child(char **argv) {
   const auto number = [&](int i) { return std::stoi(argv[i]); };
   const auto index = static_cast<std::size_t>(number(0));

@@ -1,6 +1,6 @@
-// Products of tiles on the CPU in one thread, beside OpenBLAS's in the same process: a chain of products that are added
-// up, each of two matrices that are loaded from arrays. Without OpenBLAS there is nothing to compare; a machine's own
-// is found by the loader, or where SAMITE_OPENBLAS says.
+// Products of tiles on the CPU in one thread, compared with OpenBLAS's in the same process: a chain of products that
+// are added up, each of two matrices loaded from arrays. Without OpenBLAS there is nothing to compare; it is found by
+// the loader, or at the path in SAMITE_OPENBLAS.
 #include "bench/support/alternate.h"
 #include "bench/support/report.h"
 #include "samite/base/dynamic_library.h"

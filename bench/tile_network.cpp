@@ -1,6 +1,6 @@
 // A network of two layers and its loss, as tile kernels: one step of training without the update, forward and adjoint,
-// on the CPU and, where there is one, on a GPU, there also as graphs. peers/against_warp.py and peers/against_torch.py
-// run it beside the same in Warp and in torch.
+// on the CPU and, if there is one, on a GPU, there also as graphs. peers/against_warp.py and peers/against_torch.py
+// compare it with the same in Warp and in torch.
 #include "bench/support/alternate_on_device.h"
 #include "bench/support/report.h"
 #include "samite/samite.h"
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int examples = 4096, inputs = 256, hidden = 256, outputs = 64;
 
-// Rows and columns of a block's part of a layer, and the terms that it takes at a time.
+// Rows and columns of a block's part of a layer, and the number of terms of an iteration.
 struct Tiling {
   int rows, columns, depth, threads, stages;
 };
@@ -26,7 +26,7 @@ struct Tilings {
   tile::Precision precision = tile::Precision::full;
 };
 
-// What a layer does with its sums.
+// A layer's epilogue.
 enum class Shape { curved, straight };
 
 auto layer(const char *name, const Tiling &tiling, tile::Precision precision, Shape shape) {
@@ -158,8 +158,8 @@ Expected expected(const Numbers &numbers) {
   return result;
 }
 
-// Times both directions, each as `forward` and `adjoint` put it into the network's stream.
-// `tolerance`: a part of what is right.
+// Times both directions, each put into the network's stream by `forward` and `adjoint`. `tolerance`: relative to the
+// right result.
 void compare(bench::Report &report, Network &network, const Expected &right, double tolerance, const std::string &where,
              const std::function<void()> &forward, const std::function<void()> &adjoint) {
   network.prepare();
@@ -209,7 +209,7 @@ int main() {
     Network on_gpu(Device::cuda(0), {tiling, tiling, tiling}, numbers);
     compare_launches(report, on_gpu, right, 1e-4, "CUDA");
     compare_graphs(report, on_gpu, right, 1e-4, "CUDA, as graphs");
-    // Factors of 10 bits behind the point.
+    // Factors with 10 bits after the point.
     Network in_tf32(Device::cuda(0),
                     {{128, 64, 64, 256, 2}, {32, 32, 64, 128, 3}, {16, outputs, 0, 128, 1}, tile::Precision::tf32},
                     numbers);

@@ -1,4 +1,4 @@
-// Every part of the algebra that docs/algebra.md describes, in small kernels that check what they computed.
+// Every part of the algebra that docs/algebra.md describes, in small kernels that check their results.
 #include <samite/samite.h>
 
 #include <cmath>

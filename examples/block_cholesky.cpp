@@ -1,6 +1,6 @@
-// Solves symmetric systems A x = b of 64 unknowns by blocks of 16: a factor L of A = L Lᵀ whose blocks are products,
-// Cholesky factors and triangular solutions of tiles (Golub, Van Loan, Matrix Computations, 4.2.9). Each block of the
-// launch solves a system of its own. The largest error is stated, and the gradient is checked against differences.
+// Solves symmetric systems A x = b of 64 unknowns by blocks of 16: a factor L of A = L Lᵀ with blocks that are
+// products, Cholesky factors and triangular solutions of tiles (Golub, Van Loan, Matrix Computations, 4.2.9). Each
+// block of the launch solves one system. Prints the largest error, and checks the gradient against differences.
 #include <samite/samite.h>
 
 #include <algorithm>

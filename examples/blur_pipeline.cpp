@@ -1,4 +1,4 @@
-// A pipeline apart from its schedules: the mean of 3 x 3 pixels, in tiles on the CPU and in blocks on a GPU.
+// A pipeline separate from its schedules: the mean of 3 x 3 pixels, in tiles on the CPU and in blocks on a GPU.
 #include <samite/samite.h>
 
 #include <algorithm>
@@ -9,13 +9,13 @@ using namespace samite;
 
 int main() {
   Pipeline blur{"blur", {"out", "in"}, [](Array<float, 2> out, Array<const float, 2> in) {
-                  // What is computed.
+                  // The algorithm.
                   Var y{"y"}, x{"x"};
                   Func image = repeat_edge(in), rows{"rows"}, result{"result", out};
                   rows(y, x) = (image(y, x - 1) + image(y, x) + image(y, x + 1)) / 3;
                   result(y, x) = (rows(y - 1, x) + rows(y, x) + rows(y + 1, x)) / 3;
 
-                  // How it is computed.
+                  // The schedules.
                   Var yo{"yo"}, yi{"yi"}, xo{"xo"}, xi{"xi"};
                   schedule_cpu([&] {
                     result.split(y, yo, yi, 32).parallel(yo).vectorize(x, 8);
@@ -47,7 +47,7 @@ int main() {
     }
   std::printf("largest error on %s: %.1e\n", device.to_string().c_str(), largest);
 
-  // Each pixel of the result is a mean: its gradient is shared among the pixels that it is made of.
+  // Each pixel of the result is a mean: its gradient is distributed to the pixels that it averages.
   out.gradient().fill(1);
   blur.launch({.direction = Direction::adjoint}, out, in);
   double sum = 0;

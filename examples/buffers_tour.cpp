@@ -1,4 +1,4 @@
-// Buffers, views, memory of others, pinned memory, and launches from several threads: the code of docs/buffers.md and
+// Buffers, views, borrowed memory, pinned memory, and launches from several threads: the code of docs/buffers.md and
 // docs/threads-and-streams.md.
 #include <samite/samite.h>
 
@@ -68,7 +68,7 @@ void gradients() {
   y.gradient().fill(1);
   doubled.launch({3}, {.direction = Direction::adjoint}, y, x);
   check(part.gradient().at(1) == 2, "gradients");
-  part.zero_gradient();  // of these two elements only
+  part.zero_gradient();  // only of these two elements
   check(x.gradient().at(1) == 0 && x.gradient().at(2) == 2, "gradients of views");
 }
 
@@ -100,7 +100,7 @@ void pinned_memory() {
 }
 
 void several_threads() {
-  // A Kernel is shared; each thread has buffers and a stream of its own.
+  // A Kernel is shared; each thread has its own buffers and stream.
   std::vector<std::thread> threads;
   std::vector<float> results(4);
   for (int t = 0; t < 4; ++t)

@@ -1,5 +1,5 @@
-// Bundle adjustment of a made city: where the cameras of a drone were, their lens, and the points of the walls, from
-// the pixels where the points were seen. One pixel in twenty is wrong altogether. Writes bundle_adjustment.png, the
+// Bundle adjustment of a synthetic city: finds the poses of a drone's cameras, their lens, and the points of the walls,
+// from the pixels at which the points were seen. One pixel in twenty is an outlier. Writes bundle_adjustment.png, the
 // city from above before and after, with errors in red, and the cameras in blue.
 //
 //   bundle_adjustment [cameras [points]]
@@ -33,7 +33,7 @@ struct Place {
   double x, y, z;
 };
 
-// Translation and rotation, as Transformd stores them: from the city to what the camera sees, z ahead.
+// Translation and rotation, as Transformd stores them: from the city's frame to the camera's, with z ahead.
 struct Pose {
   double numbers[7];
   Place seen(const Place &p) const {
@@ -109,7 +109,7 @@ Vec2d projection(const Transformd &camera, const Vec2d &lens, const Vec3d &point
   return flat * (lens[0] * (1.0 + lens[1] * dot(flat, flat)));
 }
 
-// Half of the points are closer to where they are.
+// Half of the points are closer to their true places.
 double error_of(const std::vector<double> &points, const City &city) {
   std::vector<double> errors;
   for (std::size_t i = 0; i < city.points.size(); ++i) {

@@ -1,5 +1,5 @@
-// Convolves signals with a filter by Fourier transforms of tiles, and compares with the sums that define a convolution.
-// The largest error is stated, and the gradient with respect to signals and filter is checked against differences.
+// Convolves signals with a filter by Fourier transforms of tiles, and compares with the defining sums of a convolution.
+// Prints the largest error, and checks the gradient with respect to signals and filter against differences.
 #include <samite/samite.h>
 
 #include <algorithm>
@@ -11,12 +11,12 @@ using namespace samite;
 
 namespace {
 
-// Room for the filter's end, so that nothing comes around: 60 = 4 * 3 * 5.
+// Room for the filter's end, so that nothing wraps around: 60 = 4 * 3 * 5.
 constexpr int signal = 48, filter = 13, room = 60;
 
 const TileKernel convolve{"convolve", [](Array<double, 2> y, Array<const double, 2> x, Array<const double, 1> h) {
                             Int row = block_index();
-                            // What is beyond a tile is zero.
+                            // Elements beyond a tile are zero.
                             const auto spectrum = [](const Tile<double> &values) {
                               Tile<double> padded = tile::slice(values, {0}, {room});
                               return tile::fft(tile::complex(padded, tile::zeros<double>({room})));

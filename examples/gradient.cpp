@@ -1,4 +1,4 @@
-// A kernel and its adjoint, both recorded: y = sin(x) exp(-x²), and dy/dx against the derivative by hand.
+// A kernel and its adjoint, both recorded: y = sin(x) exp(-x²), and dy/dx checked against the formula.
 #include <samite/samite.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Gradients checked, taken twice and written by hand: the code of docs/gradients.md.
+// Gradients checked, taken twice and hand-written: the code of docs/gradients.md.
 #include <samite/samite.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Every part of the language that docs/language.md describes, in small kernels that check what they computed.
+// Every part of the language that docs/language.md describes, in small kernels that check their results.
 #include <samite/samite.h>
 
 #include <cmath>
@@ -38,7 +38,7 @@ void values() {
                   Int i = thread_index();
                   Float grey = bytes(i) * scale;    // u8 promotes to Float
                   Double precise = grey + out(i);   // Float meets Double: Double
-                  Int level = cast<Int>(grey * 4);  // towards zero, asked for by name
+                  Int level = cast<Int>(grey * 4);  // towards zero, by an explicit cast
                   precise += select(level % 2 == 0, 0.5, precise);
                   out(i) = precise;
                 }};
@@ -191,7 +191,7 @@ void atomics() {
                                            Array<const float, 1> x) {
                          Int i = thread_index();
                          if_(x(i) > 0, [&] {
-                           Int place = atomic_add(count(0), 1);  // another one for each instance
+                           Int place = atomic_add(count(0), 1);  // a different one for each instance
                            kept(place) = x(i);
                            atomic_max(largest(0), x(i));
                          });
@@ -291,7 +291,7 @@ void a_gradient_is_right_or_refused() {
   Kernel again{"again", [](Array<float, 1> x) {
                  Int i = thread_index();
                  x(i) = x(i) * x(i);
-                 x(i) = x(i) * x(i);  // needs x as it was before the launch, which only a tape keeps
+                 x(i) = x(i) * x(i);  // needs x from before the launch, which only a tape keeps
                }};
   std::string message;
   try {

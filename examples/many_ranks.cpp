@@ -1,6 +1,6 @@
-// Finds the source of a wave from what sensors have seen, on several ranks: `mpirun -n 4 many_ranks`, or four threads.
-// The grid is cut into blocks; gradients pass the exchange of ghosts and the sum over ranks. In the search, the
-// interior of each block is computed while ghosts travel.
+// Finds the source of a wave from the readings of sensors, on several ranks: `mpirun -n 4 many_ranks`, or four threads.
+// The grid is cut into blocks; gradients pass through the exchange of ghosts and the sum over ranks. The search
+// computes the interior of each block while ghosts travel.
 #include <samite/distributed.h>
 #include <samite/samite.h>
 
@@ -54,7 +54,7 @@ void find_source(const Communicator &world) {
       });
   };
 
-  // What the sensors have seen of a wave that began at one place.
+  // The sensors' readings of a wave that began at one place.
   Buffer<float> truth = grid.array<float>(), source = grid.array<float>(Gradient::tracked);
   Buffer<float> inside = grid.without_ghosts(truth);
   for (std::int64_t z = 0; z < grid.block()[0]; ++z)

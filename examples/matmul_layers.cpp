@@ -34,13 +34,13 @@ const ops::Matmul swish{"swish", [](const ops::Sums<bfloat16> &s, Array<const fl
                           return tile::cast<bfloat16>(x / (1.0f + exp(-x)));
                         }};
 
-// The same of groups of rows, each with weights and a bias of its own.
+// The same for groups of rows, each with its own weights and bias.
 const ops::GroupedMatmul experts{"experts", [](const ops::Sums<bfloat16> &s, Array<const float, 2> bias) {
                                    Tile<float> x = s.values() + s.for_columns(bias);
                                    return tile::cast<bfloat16>(x / (1.0f + exp(-x)));
                                  }};
 
-// The same for factors of 8 bits.
+// The same for 8-bit factors.
 const ops::ScaledMatmul swish_of_8_bits{"swish_of_8_bits",
                                         [](const ops::ScaledSums<f8e4m3> &s, Array<const float, 1> bias) {
                                           Tile<float> x = s.values() + s.for_columns(bias);

@@ -1,5 +1,5 @@
-// Heat that flows through a plate whose right half conducts badly: a sparse system whose rows are cut among ranks, and
-// the gradient of the plate's mean temperature by its conductivities. `mpirun -n 4 poisson_on_ranks`, or four threads.
+// Heat flow through a plate with a badly conducting right half: a sparse system with rows cut among ranks, and the
+// gradient of the plate's mean temperature by its conductivities. `mpirun -n 4 poisson_on_ranks`, or four threads.
 #include <samite/distributed.h>
 #include <samite/samite.h>
 #include <samite/solve.h>

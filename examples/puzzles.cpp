@@ -103,7 +103,7 @@ const TileKernel attend{
       tile::store(y, {i, 0}, weighted / sum);
     }};
 
-// Numbers from -1 to 1, and what the puzzles are checked with.
+// Numbers from -1 to 1, and the checks of the puzzles.
 Vector some(std::int64_t count, int seed) {
   Vector values;
   for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>(std::sin(double((i + 1) * (seed + 2)))));

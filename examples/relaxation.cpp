@@ -1,5 +1,5 @@
 // Solves Laplace's equation on a square with one warm side: a graph repeats its sweeps on the device until they change
-// little, and the host looks once, at the end.
+// little, and the host reads the result once, at the end.
 #include <samite/samite.h>
 
 #include <array>

@@ -145,7 +145,7 @@ void own_function() {
   check(std::abs(x.gradient().at(0) - 0.4227843350984671) < 1e-8, "function on a tape");
 }
 
-// x^4 + loss x = 3: what a radiator emits and loses to the air is what it gets.
+// x^4 + loss x = 3: a radiator's radiation and its loss to the air equal its heat input.
 const Kernel balance{"balance", [](Array<double, 1> f, Array<const double, 1> x, Array<const double, 1> loss) {
                        Int i = thread_index();
                        f(i) = pow(x(i), 4.0) + loss(i) * x(i) - 3.0;

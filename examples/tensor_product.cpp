@@ -1,4 +1,4 @@
-// A sparse convolution under two schedules, whose loops are printed; both are checked against loops of the host.
+// A sparse convolution under two schedules, whose loops are printed; both are compared with loops of the host.
 #include "pipelines/tensor_product_steps.h"
 
 #include <algorithm>

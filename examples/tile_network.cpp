@@ -18,10 +18,10 @@ namespace {
 constexpr std::int64_t arms = 3, of_arm = 100, points = arms * of_arm, hidden = 64, rows = 32;
 constexpr double stated_loss = 0.05;
 
-// What a layer does with its sums.
+// A layer's epilogue.
 enum class Shape { curved, straight };
 
-// x W + b, of 32 rows of x in each block.
+// x W + b, for 32 rows of x in each block.
 template <class T>
 auto layer(const char *name, std::int64_t inputs, std::int64_t outputs, Shape shape) {
   return TileKernel{name,
@@ -136,7 +136,7 @@ std::vector<std::int32_t> best(const Buffer<float> &scores) {
   return arm;
 }
 
-// Which arm each place of the plane is taken for.
+// The arm that each place of the plane is assigned to.
 void draw(const Network<float> &network, Device device) {
   constexpr int width = 60, height = 28;
   std::vector<float> places;
@@ -154,7 +154,7 @@ void draw(const Network<float> &network, Device device) {
 
 bool gradient_is_right(const Data &data, Device device) {
   Network<double> network(device);
-  const int some = 40;  // of which the last block has a part
+  const int some = 40;  // the last block is partial
   std::vector<double> positions;
   std::vector<std::int32_t> arm;
   for (std::size_t k = 0; k < some; ++k) {

@@ -1,13 +1,13 @@
 // Samite: GPU and CPU kernels that come with their own gradients.
 //
-// This header is the whole of it for most programs: traced values and control flow (lang/), devices and buffers
-// (runtime/), kernels, launches and tapes (jit/).
+// This header alone suffices for most programs: traced values and control flow (lang/), devices and buffers (runtime/),
+// kernels, launches and tapes (jit/).
 #pragma once
 
 #include "samite/base/language_standard.h"
 
-// What kernels are written in comes first, innermost headers before others: a compiler's message about a header tells
-// the whole way to it.
+// The language of kernels comes first, innermost headers before others, because a compiler's message about a header
+// lists every header on the way to it.
 #include "samite/lang/array.h"
 #include "samite/lang/control.h"
 #include "samite/lang/math.h"

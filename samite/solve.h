@@ -1,5 +1,5 @@
-// Samite's solvers, beside samite/samite.h: sorting and scans of whole vectors, sparse matrices, linear systems and
-// their gradients, optimisers, nonlinear least squares.
+// Samite's solvers, in addition to samite/samite.h: sorting and scans of whole vectors, sparse matrices, linear systems
+// and their gradients, optimisers, nonlinear least squares.
 #pragma once
 
 #include "samite/solve/assembly.h"

@@ -1,4 +1,4 @@
-// The same bundle adjustment by Ceres.
+// The same bundle adjustment with Ceres.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct BundleResult {
   int iterations;
 };
 
-// Changes the cameras and points. By its Schur complement, dense, in two threads.
+// Changes the cameras and points. Uses the dense Schur complement, in two threads.
 BundleResult adjust_by_ceres(Bundle &bundle, int iterations);
 
 }  // namespace samite::bench

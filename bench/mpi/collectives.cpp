@@ -1,4 +1,4 @@
-// Collectives, messages and steps of a stencil with halos over MPI, beside the same calls of MPI by hand:
+// Collectives, messages and steps of a stencil with halos over MPI, compared with the same direct calls of MPI:
 // `mpirun -n 4 collectives`. Every rank runs both in turn; rank 0 prints.
 #include "bench/peers/halo_step.h"
 #include "bench/support/alternate.h"
@@ -65,7 +65,7 @@ void all_reduces(bench::Report *report, const Communicator &world) {
   }
 }
 
-// The halo of a block by hand: rows as they are, columns packed.
+// The halo of a block without Samite: rows directly, columns packed.
 class HaloByHand {
  public:
   HaloByHand(const Grid &grid) : grid_(grid), rows_(grid.padded()[0]), columns_(grid.padded()[1]) {

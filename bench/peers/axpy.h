@@ -1,4 +1,4 @@
-// y += a x, by hand.
+// y += a x, hand-written.
 #pragma once
 
 extern "C" void peer_axpy(float *y, const float *x, float a, long count);

@@ -1,10 +1,10 @@
-// One time step of a cloth of springs and masses and its gradient, by hand: examples/cloth/cloth_kernels.h in C++ with
-// OpenMP. Loops over a row are vectorised, springs outside of them, so that no bound is tested inside.
+// One time step of a cloth of springs and masses and its gradient, hand-written: examples/cloth/cloth_kernels.h in C++
+// with OpenMP. Loops over a row are vectorised, inside the loops over springs, so that they test no bounds.
 //
 // The adjoint, for g_x and g_v the gradients of x' and v', with h = Δt (g_v + Δt g_x) the gradient of the acceleration:
 //   x̄_i = g_x + Σ_j K_ij (h_j − h_i),  K_ij = k ((1 − L / |d|) I + L d dᵀ / |d|³),  d = x_j − x_i
 //   v̄_i = g_v + Δt g_x − drag h
-// A spring pulls both of its ends alike, so that particle i alone writes what belongs to it, and nothing is atomic.
+// A spring pulls equally at both of its ends, so that only particle i writes its own results, without atomics.
 #pragma once
 
 // Arrays (3, rows, columns), as the example's.

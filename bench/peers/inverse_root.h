@@ -1,5 +1,5 @@
-// 1 / √x as kernels may compute it, too: with a root and a division, each rounded, or from the processor's estimate and
-// a step of Newton's method, which Clang makes of the same expression where it may.
+// 1 / √x in the two ways that kernels may compute it: with a root and a division, each rounded, or from the processor's
+// estimate and a step of Newton's method, into which Clang compiles the same expression if allowed.
 #pragma once
 
 enum class Root { rounded, estimated };

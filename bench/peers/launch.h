@@ -1,4 +1,4 @@
-// The work of one instance of the kernels whose launch is timed, by hand.
+// The work of one instance of the kernels whose launch is timed, hand-written.
 #pragma once
 
 extern "C" {

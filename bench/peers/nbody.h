@@ -1,16 +1,16 @@
-// Gravity among bodies, all pairs, and its gradient, by hand. In several forms: which of them is fastest depends on
-// machine and compiler, and the benchmark's peer is the one that is.
+// Gravity among bodies, all pairs, and its gradient, hand-written. In several forms: the fastest one depends on machine
+// and compiler, and is the benchmark's peer.
 //
 // Accelerations, with d = x_j − x_i and r² = |d|² + softening²:
 //   a_i = Σ_j m_j d / r³
-// Their adjoint, for g the gradient of the accelerations. Each pair is seen from both of its ends, so that body i alone
-// writes what belongs to it, and nothing is atomic:
+// Their adjoint, for g the gradient of the accelerations. Each pair is seen from both of its ends, so that only body i
+// writes its own results, without atomics:
 //   x̄_i = Σ_j (h − 3 d (d·h) / r²) / r³,  h = m_i g_j − m_j g_i
 //   m̄_i = −Σ_j d·g_j / r³
 #pragma once
 
 struct Bodies {
-  int count;  // the forms in blocks want a multiple of 32
+  int count;  // the forms in blocks need a multiple of 32
   float softening;
   const float *x, *y, *z, *mass;
 };
@@ -19,8 +19,8 @@ struct Vectors {
   float *x, *y, *z;
 };
 
-// Body i's loop over j is a reduction, vectorised; or the bodies i are vectorised in blocks, inside of the loop over j.
-// 1 / r is rounded, or estimated and refined (peers/inverse_root.h).
+// Body i's loop over j is a reduction, vectorised; or the bodies i are vectorised in blocks, inside the loop over j. 1
+// / r is rounded, or estimated and refined (peers/inverse_root.h).
 extern "C" {
 void peer_nbody_reduction(const Bodies &bodies, const Vectors &acceleration);
 void peer_nbody_reduction_estimated(const Bodies &bodies, const Vectors &acceleration);

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-// Baked in; the benchmark of compile times gives it other values, so that no compile repeats another.
+// Compiled in; the benchmark of compile times sets other values, so that no compile repeats another.
 #ifndef AMBIENT
 #define AMBIENT 0.125f
 #endif

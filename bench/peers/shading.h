@@ -1,5 +1,5 @@
-// Light that lamps throw on points of a rough surface, and its gradient, by hand: a kernel of about 20 lines whose
-// compile time is measured. Each function does points [begin, end).
+// Light from lamps at points of a rough surface, and its gradient, hand-written: a kernel of about 20 lines whose
+// compile time is measured. Each function handles points [begin, end).
 #pragma once
 
 struct Lamps {

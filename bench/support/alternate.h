@@ -1,5 +1,4 @@
-// Times two ways to do one thing, in turn: ours, peer, ours, peer, …, so that whatever else the machine does meets
-// both.
+// Times two ways to do one thing, in turn: ours, peer, ours, peer, …, so that other work on the machine affects both.
 #pragma once
 
 #include <chrono>
@@ -8,12 +7,12 @@
 
 namespace samite::bench {
 
-// Of an even number of values, the mean of the middle two. At least one value.
+// For an even number of values, the mean of the middle two. At least one value.
 double median(std::vector<double> values);
 
 struct Contest {
   int rounds = 11;
-  int calls = 1;                          // timed together, for what a clock is too coarse for
+  int calls = 1;                          // timed together, if a clock is too coarse for one
   std::function<void()> prepare = [] {};  // before each timed run of either, not timed
 };
 
@@ -21,7 +20,7 @@ struct Outcome {
   double ours, peer;  // seconds of one call, medians over the rounds
 };
 
-// Seconds that all calls took together.
+// Total seconds of all calls.
 template <class Work>
 double seconds(const Work &work, int calls = 1) {
   auto start = std::chrono::steady_clock::now();

@@ -1,4 +1,4 @@
-// As alternate, on the clock of the device that the work runs on.
+// Like alternate, by the clock of the device that runs the work.
 #pragma once
 
 #include "bench/support/alternate.h"
@@ -6,8 +6,8 @@
 
 namespace samite::bench {
 
-// Of `work` that is put into `stream`. The calls of a round follow each other, so that the host's part of one shows
-// only where it takes longer than the device's.
+// Times `work` that is put into `stream`. The calls of a round follow each other, so that the host's part of one shows
+// only if it takes longer than the device's.
 template <class Work>
 double seconds_on_device(const Stream &stream, const Work &work, int calls) {
   Event begin, end;
@@ -17,8 +17,8 @@ double seconds_on_device(const Stream &stream, const Work &work, int calls) {
   return end.milliseconds_since(begin) * 1e-3;
 }
 
-// Where another process has had the device since the last ones: the first call, which finds nothing in the caches that
-// it shares, is not counted.
+// If another process has used the device since the last calls, the first call, which finds the shared caches cold, is
+// not counted.
 template <class Work>
 double milliseconds_of_a_turn(const Stream &stream, const Work &work, int calls) {
   work();

@@ -1,4 +1,4 @@
-// Work that moves this many bytes, beside a copy of as many: on a GPU or on the CPU.
+// Work that moves this many bytes, compared with a copy of as many: on a GPU or on the CPU.
 #pragma once
 
 #include "bench/support/report.h"
@@ -20,11 +20,11 @@ struct Setting {
 
 struct CopyContest {
   int rounds = 15, calls = 1;
-  int copies = 1;  // in one call, which moves as many times `bytes`
+  int copies = 1;  // in one call, which moves `bytes` this many times
   std::string metric = "time of a launch";
 };
 
-// A copy reads and writes half of `bytes`, which is what the work must move.
+// A copy reads and writes half of `bytes`, the amount that the work must move.
 void measure_beside_a_copy(const Setting &setting, const std::string &what, const std::function<void()> &ours,
                            std::int64_t bytes, const CopyContest &contest);
 

@@ -12,7 +12,7 @@ Gravity gravity();
 
 inline constexpr float softening = 0.05f;
 
-// Bodies at random in a unit cube, and what is computed of them. The peer writes into memory of its own.
+// Bodies at random in a unit cube, and their accelerations. The peer writes into memory of its own.
 struct Galaxy {
   explicit Galaxy(int count);
 

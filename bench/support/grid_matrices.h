@@ -16,7 +16,7 @@ struct GridMatrix {
   std::vector<std::int32_t> offsets = {0}, indices = {};
   std::vector<double> values = {};  // of each block by rows
 
-  // Of row `i` of numbers.
+  // For row `i` of numbers.
   double sum_of_row(std::int64_t i) const;
 
   template <class T>

@@ -46,7 +46,7 @@ void publish(const Json &line) {
   file << line.dump() << '\n';
 }
 
-// As many digits as a median is good for.
+// As many digits as a median justifies.
 double rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return value;
   double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - 3);
@@ -94,7 +94,7 @@ void Report::print_table() const {
 int run(const std::string &bench, const std::function<void(Report &)> &body) {
   Report report(bench);
   try {
-    // Idle OpenMP threads would spin on the cores that the next run of ours needs.
+    // Idle OpenMP threads would spin on the cores that our next run needs.
     let_peer_threads_sleep();
     body(report);
     report.print_table();
@@ -107,7 +107,7 @@ int run(const std::string &bench, const std::function<void(Report &)> &body) {
 }
 
 void require_close(double value, double expected, double tolerance, const std::string &what) {
-  // Also where one of them is NaN.
+  // Also throws if one of them is NaN.
   if (std::abs(value - expected) <= tolerance) return;
   throw std::runtime_error(fmt::format("{}: {} instead of {}", what, value, expected));
 }

@@ -1,7 +1,7 @@
-// What a benchmark found: JSON lines for programs on standard output, a table for people on standard error.
+// The results of a benchmark: JSON lines for programs on standard output, a table for people on standard error.
 //
-// Where the environment names a file in SAMITE_BENCH_RESULTS the lines are appended to it as well; a new file begins
-// with a line about the machine.
+// If the environment names a file in SAMITE_BENCH_RESULTS, the lines are appended to it as well; a new file begins with
+// a line about the machine.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,11 @@ namespace samite::bench {
 
 // All figures are times, ours and the peer's in the same unit: less is better.
 struct Figure {
-  std::string name;    // the case: what was done, in which size
+  std::string name;    // the case: the work and its size
   std::string metric;  // "time of a launch"
   double value = 0;
   std::string unit;
-  std::string peer;  // who else did it
+  std::string peer;  // the name of the peer
   double peer_value = 0;
   std::string rate = {};  // ours in other words: "41.3 TFLOP/s"
 
@@ -24,7 +24,7 @@ struct Figure {
   double ratio() const { return peer_value / value; }
 };
 
-// What a figure should reach; 0 where nothing is asked.
+// The target of a figure; 0 if there is none.
 struct Reach {
   double value_at_most = 0, ratio_at_least = 0;
 
@@ -52,7 +52,7 @@ class Report {
   std::vector<std::string> notes_;
 };
 
-// What main() returns: runs `body`, prints the table. 1 where `body` throws; a target missed is no failure.
+// The result of main(): runs `body`, prints the table. 1 if `body` throws; a missed target is no failure.
 int run(const std::string &bench, const std::function<void(Report &)> &body);
 
 // Throws std::runtime_error unless the two agree within `tolerance`. A time for a wrong result is worth nothing.

@@ -1,4 +1,4 @@
-// The kernel of about 20 lines whose compile time is measured; by hand it is in bench/peers/shading.h.
+// The kernel of about 20 lines whose compile time is measured; bench/peers/shading.h has the hand-written one.
 #pragma once
 
 #include "samite/samite.h"
@@ -8,9 +8,9 @@ namespace samite::bench {
 using Shading = Kernel<void(Array<float, 1>, Array<const float, 1>, Array<const float, 1>, Array<const float, 1>,
                             Array<const float, 1>, Array<const float, 1>, Float, Float)>;
 
-inline constexpr float usual_ambient = 0.125f;  // as bench/peers/shading.cpp has it where nothing else is said
+inline constexpr float usual_ambient = 0.125f;  // the default of bench/peers/shading.cpp
 
-// `ambient` is baked in: another value is another kernel, whose code no cache has.
+// `ambient` is compiled in: another value is another kernel, whose code no cache has.
 Shading shading(float ambient);
 
 // Points and lamps; all arrays track gradients.

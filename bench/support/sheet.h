@@ -13,7 +13,7 @@ struct Sheet {
   int side;
   float spacing, stiffness = 4000, drag = 0.2f, dt = 0.0025f;
   Buffer<float> x, v, next_x, next_v;  // all track gradients
-  Buffer<float> peer_x, peer_v;        // what the peer computes: next_x and next_v, or the gradients of x and v
+  Buffer<float> peer_x, peer_v;        // the peer's results: next_x and next_v, or the gradients of x and v
   Buffer<float> cotangent_x, cotangent_v, peer_cotangent_x, peer_cotangent_v;
 
   Launch record(Direction direction) const;

@@ -1,5 +1,5 @@
-// The kernels of chains of rigid rods that are thrown onto a floor, for float (what runs) and for double (what checks
-// the gradient).
+// The kernels of chains of rigid rods that are thrown onto a floor, for float (in the run) and for double (to check the
+// gradient).
 //
 // A rod is a capsule along its own x axis, with a position p and a rotation q of its middle, a velocity v and a spin ω.
 // Its ends are joined to those of its neighbours by stiff, damped springs, and rest on the floor z = 0 by a force that
@@ -34,7 +34,7 @@ struct Model {
   double inertia_across() const { return half_length * half_length / 3 + radius * radius / 4; }
 };
 
-// What a state array holds in its first dimension: (quantity, link, chain).
+// The quantities in a state array's first dimension: (quantity, link, chain).
 inline constexpr int position_at = 0, rotation_at = 3, velocity_at = 7, spin_at = 10, state_size = 13;
 
 template <class T>
@@ -67,7 +67,7 @@ struct Rod {
   }
 };
 
-// Force and torque on a rod, summed up.
+// The total force and torque on a rod.
 template <class T>
 struct Wrench {
   Vector<Traced<T>, 3> force, torque;
@@ -114,7 +114,7 @@ Rod<T> moved(const Rod<T> &rod, const Wrench<T> &wrench, const Model &model) {
   return next;
 }
 
-// One time step of the rod `link` of a chain; the neighbours are read as they were before the step.
+// One time step of the rod `link` of a chain; the neighbours' states are those before the step.
 template <class T>
 auto step(const Model &model) {
   return Kernel{"step", {"next", "now"}, [=](Array<T, 3> next, Array<const T, 3> now) {

@@ -1,5 +1,5 @@
-// Rigid chains on a floor: finds the throws that make 64 chains land where they were seen to lie, by descent along the
-// gradient that the adjoint of all time steps gives, through joints, impacts and friction.
+// Rigid chains on a floor: finds the throws that make 64 chains land at given places, by descent along the gradient
+// that the adjoint of all time steps gives, through joints, impacts and friction.
 //
 // Exit code 0: the chains land there, and the gradient is right; 1: one of them failed; 2: the program could not run.
 #include "shared/adam.h"
@@ -49,7 +49,7 @@ std::vector<T> first_guess(int chains) {
   return throws;
 }
 
-// Throws the hidden throws, keeps where the chains land as the target, and puts the first guess in their place.
+// Throws the hidden throws, keeps the landed chains as the target, and replaces the throws by the first guess.
 template <class T>
 void set_out(Simulation<T> &simulation, const Model &model) {
   simulation.throws().copy_from(hidden_throws<T>(model.chains));
@@ -60,7 +60,7 @@ void set_out(Simulation<T> &simulation, const Model &model) {
   simulation.throws().copy_from(first_guess<T>(model.chains));
 }
 
-// Chains that are thrown onto the floor right away, so that the contacts count.
+// Chains that are thrown onto the floor immediately, so that the contacts matter.
 examples::GradientCheck check(Device device) {
   const Model model{.links = 3, .chains = 5, .steps = 150, .height = 0.08};
   Simulation<double> simulation(device, model);
@@ -70,7 +70,7 @@ examples::GradientCheck check(Device device) {
   return examples::check_gradient([&] { return simulation.miss(); }, {simulation.throws()}, 1e-6);
 }
 
-// Some of the chains from the side, in rows: pale where they should land, blue in flight and where they have landed.
+// Some of the chains from the side, in rows: pale at their targets, blue in flight and after landing.
 class Picture {
  public:
   explicit Picture(const Model &model) : model_(model) {}

@@ -1,4 +1,4 @@
-// All chains over all time steps as one chain of recorded launches, and how far they end from where they should.
+// All chains over all time steps as one chain of recorded launches, and their distance from the target at the end.
 #pragma once
 
 #include "chain_kernels.h"
@@ -26,7 +26,7 @@ class Simulation {
       chain.add(advance, rods_, states_[states_.size() - 1], states_[states_.size() - 2]);
     }
     chain.add(chains::miss<T>(), rods_, total_, states_.back(), target_);
-    total_.gradient().fill(1);  // of the miss by itself; the adjoint of a sum reads it and leaves it
+    total_.gradient().fill(1);  // d(miss) / d(miss); the adjoint of a sum only reads it
   }
 
   // Σ |p - target|² at the end, in m².
@@ -36,7 +36,7 @@ class Simulation {
     return total_.at(0);
   }
 
-  // Adds the miss's derivatives to the gradient of the throws, for what the last miss() has left.
+  // Adds the miss's derivatives to the gradient of the throws, for the states of the last miss().
   void add_gradient() { chain.run_adjoint(); }
 
   Buffer<T> &throws() { return throws_; }

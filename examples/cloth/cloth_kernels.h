@@ -1,9 +1,9 @@
-// The kernels of a cloth of springs and masses, for float (what runs) and for double (what checks the gradient).
+// The kernels of a cloth of springs and masses, for float (in the run) and for double (to check the gradient).
 //
 // Particles lie on a grid and are joined to their neighbours along rows and columns, across the diagonals, and to the
-// second neighbours along rows and columns, which keeps the cloth from creasing. Of a spring with rest length L to a
-// neighbour at distance d (a vector, metres), a particle feels the acceleration k (1 - L / |d|) d. A time step is that
-// of the symplectic Euler scheme:
+// second neighbours along rows and columns, which keeps the cloth from creasing. A spring with rest length L to a
+// neighbour at distance d (a vector, metres) accelerates a particle by k (1 - L / |d|) d. A time step is that of the
+// symplectic Euler scheme:
 //
 //   v' = v + Δt (gravity - drag v + Σ k (1 - L / |d|) d),  x' = x + Δt v'
 //

@@ -1,5 +1,5 @@
-// A cloth thrown through the air: all its time steps as one chain of recorded launches, and how far it ends from a
-// target.
+// A cloth thrown through the air: all its time steps as one chain of recorded launches, and its distance from a target
+// at the end.
 #pragma once
 
 #include "cloth_kernels.h"
@@ -19,7 +19,7 @@ struct Cloth {
   double spacing() const { return 1.0 / (side - 1); }
 };
 
-// Where each particle is, in metres; y points upwards. As arrays (3, side, side).
+// The position of each particle, in metres; y points upwards. As arrays (3, side, side).
 std::vector<double> held(const Cloth &cloth);    // upright, in the plane z = 0
 std::vector<double> target(const Cloth &cloth);  // upright, three metres along x, turned to face the thrower
 
@@ -40,7 +40,7 @@ class Throw {
       v = next_v;
     }
     chain.add(cloth::mismatch<T>(), grid, total_, positions_.back(), target_);
-    total_.gradient().fill(1);  // of the mismatch by itself; the adjoint of a sum reads it and leaves it
+    total_.gradient().fill(1);  // d(mismatch) / d(mismatch); the adjoint of a sum only reads it
     put(positions_.front(), held(cloth));
     put(target_, cloth::target(cloth));
   }
@@ -52,7 +52,7 @@ class Throw {
     return total_.at(0);
   }
 
-  // Adds the mismatch's derivatives to the gradients of the initial velocity, for what the last mismatch() has left.
+  // Adds the mismatch's derivatives to the gradients of the initial velocity, for the states of the last mismatch().
   void add_gradient() { chain.run_adjoint(); }
 
   Buffer<T> &initial_velocity() { return velocity_; }

@@ -7,7 +7,7 @@
 
 namespace fluid {
 
-// The mismatch before each iteration, and after the last. `progress` hears of each iteration and its mismatch.
+// The mismatch before each iteration, and after the last. `progress` is called for each iteration with its mismatch.
 std::vector<double> fit(Simulation<float> &simulation, int iterations,
                         const std::function<void(int iteration, double mismatch)> &progress);
 

@@ -1,12 +1,12 @@
-// The kernels of a fluid in a closed box, for float (what runs) and for double (what checks the gradient).
+// The kernels of a fluid in a closed box, for float (in the run) and for double (to check the gradient).
 //
 // One time step moves the velocity v along itself, makes it free of divergence, and moves the smoke s along it:
 //
 //   v*(x) = v(x - Δt v(x)),  Δp = ∇·v*,  v' = v* - ∇p,  s'(x) = s(x - Δt v'(x))
 //
 // on a grid of unit spacing with central differences; the pressure p, in units of density / Δt, is found by Jacobi
-// iterations that begin with that of the step before. Between cells, values are interpolated linearly in each
-// direction. Beyond a wall is what is at the wall, but the velocity of the outermost cells is zero. Source: J. Stam,
+// iterations that start from the previous step's. Between cells, values are interpolated linearly in each direction.
+// Values beyond a wall are those at the wall, except that the velocity of the outermost cells is zero. Source: J. Stam,
 // Stable Fluids, SIGGRAPH 1999, sections 2.2 and 2.3.
 #pragma once
 

@@ -1,5 +1,5 @@
-// A fluid in a box: finds the velocity at the beginning that makes a round cloud of smoke into the letter S, by descent
-// along the gradient that the adjoint of all time steps gives, pressure iterations included.
+// A fluid in a box: finds the initial velocity that turns a round cloud of smoke into the letter S, by descent along
+// the gradient that the adjoint of all time steps gives, pressure iterations included.
 //
 // Exit code 0: the smoke takes the shape, and the gradient is right; 1: one of them failed; 2: the program could not
 // run.
@@ -28,7 +28,7 @@ struct Options {
   bool quick = false;
 };
 
-// A small box with a swirl, so that no derivative vanishes for want of motion.
+// A small box with a swirl, so that no derivative vanishes for lack of motion.
 examples::GradientCheck check(Device device) {
   const Box box{.size = 16, .steps = 6, .pressure_iterations = 8};
   Simulation<double> simulation(device, box);
@@ -49,7 +49,7 @@ examples::GradientCheck check(Device device) {
                                   {simulation.initial_v_y(), simulation.initial_v_x(), simulation.smoke(0)}, 1e-5);
 }
 
-// The smoke at the beginning, with the velocity that was found; on its way; at the end; the target.
+// The smoke at the beginning, with the found velocity; on its way; at the end; the target.
 void draw(Simulation<float> &simulation, const Box &box, const Image &target, const fs::path &path) {
   constexpr int frames = 5, scale = 4, gap = 8;
   constexpr examples::Colour paper{1, 1, 1}, smoke{0.12f, 0.16f, 0.32f}, goal{0.55f, 0.13f, 0.13f},

@@ -8,7 +8,7 @@ namespace {
 
 using examples::Image;
 
-// A soft edge, three cells wide: inside of it the distance is negative.
+// A soft edge, three cells wide: inside, the distance is negative.
 float soft(double distance) { return static_cast<float>(std::clamp(0.5 - distance / 3, 0.0, 1.0)); }
 
 // `distance` in cells, of a point in cells from the middle.

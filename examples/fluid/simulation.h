@@ -1,4 +1,4 @@
-// The fluid over all of its time steps as one chain of recorded launches, and how far its smoke ends from a target.
+// The fluid over all its time steps as one chain of recorded launches, and its smoke's final distance from a target.
 #pragma once
 
 #include "fluid_kernels.h"
@@ -43,7 +43,7 @@ class Simulation {
       chain.add(move_smoke, extents_, smoke_[step + 1], smoke_[step], v_y, v_x, dt);
     }
     chain.add(fluid::mismatch<T>(), extents_, total_, smoke_.back(), target_);
-    total_.gradient().fill(1);  // of the mismatch by itself; the adjoint of a sum reads it and leaves it
+    total_.gradient().fill(1);  // d(mismatch) / d(mismatch); the adjoint of a sum only reads it
   }
 
   // Σ (smoke - target)² at the end.
@@ -53,7 +53,7 @@ class Simulation {
     return total_.at(0);
   }
 
-  // Adds the mismatch's derivatives to the gradients of the initial fields, for what the last mismatch() has left.
+  // Adds the mismatch's derivatives to the gradients of the initial fields, for the states of the last mismatch().
   void add_gradient() { chain.run_adjoint(); }
 
   Buffer<T> &initial_v_y() { return v_y_; }

@@ -1,4 +1,4 @@
-// Kernels for programs in C: the build runs this program, which launches what the archive is to have.
+// Kernels for programs in C: the build runs this program, which launches the kernels for the archive.
 #include <samite/samite.h>
 
 using namespace samite;

@@ -16,7 +16,7 @@ int main(int argc, char **argv) {
     tape.backward();
     for (std::size_t i = 0; i < x.size(); ++i) std::printf("x %g: z %g, dz/dx %g\n", x[i], z[i], x_gradient[i]);
 
-    // y would carry a gradient from x to z, and has no memory for it.
+    // y would carry a gradient from x to z, but has no memory for it.
     tape.clear();
     tape.launch("scale", {n}, {{y.data(), {n}, y_gradient.data()}, {x.data(), {n}, x_gradient.data()}, {3.0f}});
     tape.launch("scale", {n}, {{z.data(), {n}, z_gradient.data()}, {y.data(), {n}}, {3.0f}});

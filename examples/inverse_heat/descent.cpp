@@ -4,7 +4,7 @@ namespace inverse_heat {
 
 Descent descend(InverseProblem<float> &problem, int iterations,
                 const std::function<void(int iteration, double loss)> &progress) {
-  // A diffusion step is symmetric with eigenvalues in [-1, 1] where it is stable, so the gradient of f has a Lipschitz
+  // A stable diffusion step is symmetric with eigenvalues in [-1, 1], so that the gradient of f has a Lipschitz
   // constant of at most 2.
   constexpr float rate = 0.5f;
 

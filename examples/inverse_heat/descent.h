@@ -13,8 +13,8 @@ struct Descent {
   std::vector<double> losses;  // before each iteration
 };
 
-// Minimises problem's f from the diffused image as a first guess, with one launch for each step and each adjoint step.
-// `progress` hears of each iteration and its loss.
+// Minimises the problem's f, starting from the diffused image, with one launch for each step and each adjoint step.
+// `progress` is called for each iteration with its loss.
 Descent descend(InverseProblem<float> &problem, int iterations,
                 const std::function<void(int iteration, double loss)> &progress);
 

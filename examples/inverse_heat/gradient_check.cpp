@@ -10,7 +10,7 @@ GradientCheck check_gradient(Device device, const Image &image, Diffusion diffus
   problem.initial().copy_from(std::vector<double>(image.pixels.begin(), image.pixels.end()));
   problem.diffuse();
   problem.target().copy_from(problem.diffused());
-  problem.initial().copy_from(problem.target());  // where the descent begins
+  problem.initial().copy_from(problem.target());  // the start of the descent
 
   problem.misfit();
   problem.add_gradient();

@@ -1,4 +1,4 @@
-// The kernels of the inverse heat problem, for float (what runs) and for double (what checks the gradient).
+// The kernels of the inverse heat problem, for float (in the run) and for double (to check the gradient).
 //
 // Forward model: the heat equation ∂u/∂t = κ Δu with insulated edges, by the explicit scheme that is forward in time
 // and central in space, on a grid of unit spacing with r = κ Δt:
@@ -43,7 +43,7 @@ auto squared_error() {
                 }};
 }
 
-// One step of Nesterov's accelerated descent with projection to [0, 1], the grey values that there are:
+// One step of Nesterov's accelerated descent with projection to [0, 1], the range of grey values:
 //
 //   x' = clamp(z - rate ∇f(z)),  z' = x' + momentum (x' - x)
 //

@@ -32,7 +32,7 @@ class InverseProblem {
     }
     misfit_.push_back(error.record(extents, total_, states_.back(), target_));
     misfit_.push_back(error.record(extents, adjoint, total_, states_.back(), target_));
-    total_.gradient().fill(1);  // df/df; the adjoint of a sum reads it and leaves it
+    total_.gradient().fill(1);  // df/df; the adjoint of a sum only reads it
   }
 
   Buffer<T> &initial() { return states_.front(); }
@@ -51,8 +51,8 @@ class InverseProblem {
     return total_.at(0);
   }
 
-  // Adds ∇f to the gradient of initial(), for the states that the last misfit() left. The gradients in between are
-  // handed on from step to step and end as the zeros that they began as.
+  // Adds ∇f to the gradient of initial(), for the states of the last misfit(). The gradients in between are passed on
+  // from step to step and end as zeros again.
   void add_gradient() {
     misfit_[1].launch();
     for (auto adjoint = step_adjoints_.rbegin(); adjoint != step_adjoints_.rend(); ++adjoint) adjoint->launch();

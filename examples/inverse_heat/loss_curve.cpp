@@ -10,7 +10,7 @@
 namespace inverse_heat {
 namespace {
 
-// As gnuplot writes a text in single quotes.
+// As gnuplot quotes a text in single quotes.
 std::string quoted(const std::string &text) {
   std::string result = "'";
   for (char c : text) result += c == '\'' ? "''" : std::string(1, c);

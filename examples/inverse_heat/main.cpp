@@ -1,5 +1,5 @@
-// The inverse heat problem: diffuses a photograph, then recovers it from the diffused image alone, by descent along the
-// gradient that the adjoint of the whole diffusion gives. No noise is added: what limits the recovery is that diffusion
+// The inverse heat problem: diffuses a photograph, then recovers it from only the diffused image, by descent along the
+// gradient that the adjoint of the whole diffusion gives. No noise is added: the recovery is limited because diffusion
 // leaves next to nothing of the finest detail.
 //
 // Exit code 0: the picture came back, and the gradient is right; 1: one of them failed; 2: the program could not run.

@@ -9,7 +9,7 @@
 namespace inverse_heat {
 namespace {
 
-// Median, since a machine has other things to do now and then.
+// Median, because other work on a machine disturbs single times.
 double microseconds(Launch launch) {
   constexpr int repeats = 101;
   std::vector<double> times;

@@ -1,4 +1,4 @@
-// What the run has cost and what came of it, as tables.
+// The cost and the results of the run, as tables.
 #pragma once
 
 #include "gradient_check.h"

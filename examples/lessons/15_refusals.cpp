@@ -45,7 +45,7 @@ int main() {
                          y(i) = atomic_add(sum(0), x(i));
                        }},
                 y, sum, x);
-  // Repair: a sum in the order of the elements, by each instance for itself.
+  // Repair: each instance sums in the order of the elements.
   differentiate(Kernel{"prefix",
                        {"y", "x"},
                        [](Array<double, 1> y, Array<const double, 1> x) {

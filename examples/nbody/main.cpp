@@ -1,5 +1,5 @@
-// Weighs bodies by watching them: finds the masses of bodies that attract one another from where they were seen now
-// and then, by descent along the gradient that the adjoint of all time steps gives.
+// Weighs bodies by watching them: finds the masses of bodies that attract one another from occasional sightings, by
+// descent along the gradient that the adjoint of all time steps gives.
 //
 // Exit code 0: the masses come out, and the gradient is right; 1: one of them failed; 2: the program could not run.
 #include "orbits.h"
@@ -29,14 +29,14 @@ struct Options {
   bool quick = false;
 };
 
-// The one in the middle is lighter than it is in truth, and all others are alike.
+// The one in the middle is lighter than the true one, and all others are equal.
 Bodies guess(Bodies bodies) {
   std::fill(bodies.mass.begin(), bodies.mass.end(), 0.018);
   bodies.mass[0] = 1.9;
   return bodies;
 }
 
-// The relative error of the masses, as a root of the mean of squares.
+// The root mean square of the masses' relative errors.
 double error(const std::vector<float> &masses, const Bodies &truth) {
   double sum = 0;
   for (std::size_t i = 0; i < masses.size(); ++i) sum += std::pow(masses[i] / truth.mass[i] - 1, 2);
@@ -96,7 +96,7 @@ void draw_sights(Drawing &drawing, Orbits<float> &orbits, const Span &span) {
   }
 }
 
-// A row for each body but the heavy one: its mass in truth, as a guess, as found.
+// A row for each body but the heavy one: its true mass, the guess, and the found one.
 void draw_masses(Drawing &drawing, const Bodies &truth, const std::vector<float> &found) {
   constexpr double left = 740, width = 8000;
   const double row = 680.0 / static_cast<double>(found.size() - 1);

@@ -1,7 +1,7 @@
-// The kernels of bodies that attract one another, for float (what runs) and for double (what checks the gradient).
+// The kernels of bodies that attract one another, for float (in the run) and for double (to check the gradient).
 //
-// Each body feels the gravity of all others, softened so that close ones do not fling each other away; a time step is
-// that of the symplectic Euler scheme:
+// Each body feels the gravity of all others, softened so that close ones do not fling each other away; the time steps
+// use the symplectic Euler scheme:
 //
 //   a_i = Σ_j m_j (x_j - x_i) / (|x_j - x_i|² + ε²)^(3/2),  v' = v + Δt a,  x' = x + Δt v'
 //
@@ -47,7 +47,7 @@ auto gravity_step() {
                 }};
 }
 
-// total(0) += sum of squared distances from where the bodies were seen.
+// total(0) += sum of squared distances from the places where the bodies were seen.
 template <class T>
 auto mismatch() {
   return Kernel{

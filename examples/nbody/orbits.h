@@ -1,5 +1,4 @@
-// Bodies on their orbits: all time steps as one chain of recorded launches, and how far they are, now and then, from
-// where bodies were seen.
+// Bodies on their orbits: all time steps as one chain of recorded launches, and their distances from the sightings.
 #pragma once
 
 #include "nbody_kernels.h"
@@ -16,7 +15,7 @@ struct Span {
   double softening = 0.15;
 };
 
-// Of `count` bodies, in arrays (3, count) and (count).
+// The state of `count` bodies, in arrays (3, count) and (count).
 struct Bodies {
   std::vector<double> x, v, mass;
 
@@ -52,7 +51,7 @@ class Orbits {
       seen_.push_back(Buffer<T>(device, extents_));
       chain.add(compare, count, total_, positions_[i], seen_.back());
     }
-    total_.gradient().fill(1);  // of the mismatch by itself; the adjoint of a sum reads it and leaves it
+    total_.gradient().fill(1);  // d(mismatch) / d(mismatch); the adjoint of a sum only reads it
   }
 
   // Σ |x - seen|² over all bodies and sights.
@@ -62,11 +61,11 @@ class Orbits {
     return total_.at(0);
   }
 
-  // Adds the mismatch's derivatives to the gradients of masses, initial positions and initial velocities, for what the
-  // last mismatch() has left.
+  // Adds the mismatch's derivatives to the gradients of masses, initial positions and initial velocities, for the
+  // states of the last mismatch().
   void add_gradient() { chain.run_adjoint(); }
 
-  // Takes the positions of `others`, which ran before, as what was seen.
+  // Takes the positions of `others`, which ran before, as sightings.
   void see(const Orbits &others) {
     for (std::size_t k = 0; k < seen_.size(); ++k) seen_[k].copy_from(others.positions_[(k + 1) * interval_]);
   }

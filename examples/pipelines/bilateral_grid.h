@@ -1,4 +1,4 @@
-// Smooths a picture but for its edges: in a coarse grid of places and brightness, which is blurred and read again.
+// Smooths a picture except at its edges: in a coarse grid of places and brightness, which is blurred and read again.
 #pragma once
 
 #include "samite/samite.h"
@@ -14,7 +14,7 @@ inline auto bilateral_grid() {
         Reduction r{"r", {{0, cell}, {0, cell}}};
         auto [j, i] = r;
         Func image = repeat_edge(in), result{"result", out};
-        // Of each cell the sum of the brightness of its pixels, and how many they are.
+        // For each cell, the sum of the brightness of its pixels, and their number.
         using Sums = Func<float, float>;
         Sums grid{"grid"}, along_z{"along_z"}, along_x{"along_x"}, along_y{"along_y"};
         Float value = clamp(image(gy * cell + j - cell / 2, gx * cell + i - cell / 2), 0.0f, 1.0f);

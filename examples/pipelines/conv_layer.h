@@ -1,4 +1,4 @@
-// A layer of a network: a convolution of 3 x 3 from 128 channels to 128, and no less than 0.
+// A layer of a network: a convolution of 3 x 3 from 128 channels to 128, clamped below at 0.
 #pragma once
 
 #include "samite/samite.h"
@@ -21,8 +21,7 @@ inline auto conv_layer() {
         result(n, y, x, o) = max(sums(n, y, x, o), 0);
 
         Var oo{"oo"}, oi{"oi"}, xo{"xo"}, xi{"xi"}, ot{"ot"}, xt{"xt"};
-        // 5 pixels of four vectors of channels in the registers of a thread, or of two where there are but 16
-        // registers.
+        // 5 pixels of four vectors of channels in the registers of a thread, or of two if there are only 16 registers.
         const int lanes = cpu_vector_lanes(), at_once = lanes == 16 ? 4 * lanes : 2 * lanes;
         schedule_cpu([&] {
           result.bound(o, 0, channels).split(o, oo, oi, at_once).split(x, xo, xi, 5).reorder(oi, xi, xo, y, n, oo);

@@ -27,8 +27,8 @@ inline auto depthwise_separable() {
         result(n, y, x, o) = max(sums(n, y, x, o), 0);
 
         Var yo{"yo"}, yi{"yi"}, xo{"xo"}, xi{"xi"}, k1{"k1"}, k0{"k0"};
-        // Blocks of 4 x 4 pixels, in the registers of a thread: 16 channels of `depth`, then of the result.
-        // Where there are but 16 registers, 4 x 2 pixels, and 8 channels of `depth`.
+        // Blocks of 4 x 4 pixels, in the registers of a thread: 16 channels of `depth`, then of the result. If there
+        // are only 16 registers, 4 x 2 pixels, and 8 channels of `depth`.
         const bool wide = cpu_vector_lanes() == 16;
         schedule_cpu([&] {
           result.bound(o, 0, mixed).tile(x, y, xo, yo, xi, yi, 4, wide ? 4 : 2).reorder(o, xi, yi, xo, yo, n);

@@ -1,4 +1,4 @@
-// Where a picture has corners (Harris): how much brightness changes along two directions at once.
+// The corners of a picture (Harris): how much brightness changes along two directions at once.
 #pragma once
 
 #include "samite/samite.h"
@@ -16,7 +16,7 @@ inline auto harris() {
         constexpr float one = 1 / 12.0f, two = 2 / 12.0f;
         across(y, x) = one * (g(-1, 1) - g(-1, -1)) + two * (g(0, 1) - g(0, -1)) + one * (g(1, 1) - g(1, -1));
         down(y, x) = one * (g(1, -1) - g(-1, -1)) + two * (g(1, 0) - g(-1, 0)) + one * (g(1, 1) - g(-1, 1));
-        // The output begins three pixels inside of the picture.
+        // The output begins three pixels inside the picture.
         const auto around = [&](const Func<float> &f, const Func<float> &g) {
           Float sum = 0;
           for (int j = 2; j <= 4; ++j)

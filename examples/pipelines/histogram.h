@@ -1,4 +1,4 @@
-// Evens out how often each brightness occurs in a picture: by the histogram of brightness, summed up.
+// Equalises the brightness of a picture: by the cumulative histogram of brightness.
 #pragma once
 
 #include "samite/samite.h"
@@ -35,7 +35,7 @@ inline auto histogram() {
                                  select(c == 1, byte(even - 0.343f * blue - 0.711f * red), byte(even + 1.765f * blue)));
 
         Var yo{"yo"}, yi{"yi"}, xo{"xo"}, xi{"xi"};
-        // The histogram of each row by itself; the bins of a row in vectors before they are counted.
+        // The histogram of each row separately; the bins of a row in vectors before they are counted.
         schedule_cpu([&] {
           result.bound(c, 0, 3).split(y, yo, yi, 8).reorder(c, x, yi, yo).unroll(c).vectorize(x).parallel(yo);
           of_row.compute_root().parallel(y).vectorize(v);

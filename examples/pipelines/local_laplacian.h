@@ -1,4 +1,4 @@
-// Makes the details of a picture stronger at each scale (local Laplacian filter): pyramids of remapped brightness.
+// Strengthens the details of a picture at each scale (local Laplacian filter): pyramids of remapped brightness.
 #pragma once
 
 #include "samite/samite.h"
@@ -65,9 +65,9 @@ inline auto local_laplacian() {
           mixed[j](y, x) = last ? mix : doubled(mixed[j + 1], j + 1) + mix;
         }
         result(c, y, x) = clamp(in(c, y, x) * (mixed[0](y, x) + 0.01f) / (gray(y, x) + 0.01f), 0.0f, 1.0f);
-        // Strips of 64 rows, in which the scales that are large are mixed row by row, in rings.
-        // What goes through the largest scale for all levels, `wider` and `shorter`, computes each row once. What the
-        // table would say is computed again: that is faster than to gather it.
+        // Strips of 64 rows, in which the large scales are mixed row by row, in rings. Funcs that pass the largest
+        // scale for all levels, `wider` and `shorter`, compute each row once. The table's values are recomputed, which
+        // is faster than gathering them.
         schedule_cpu([&] {
           result.bound(c, 0, 3).split(y, yo, yi, 64).reorder(c, x, yi, yo).unroll(c).parallel(yo).vectorize(x);
           for (const Func<float> &f : {larger[0], mixed[0]}) f.compute_at(result, yi).vectorize(x);

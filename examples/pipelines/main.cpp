@@ -1,4 +1,4 @@
-// The image pipelines of this folder on one photograph: draws a sheet of what each makes of it.
+// The image pipelines of this folder on one photograph: draws a sheet of their results.
 //
 // Exit code 0: noise went down and contrast went up as they should; 1: they did not; 2: the program could not run.
 #include "bilateral_grid.h"
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 using namespace samite;
 using examples::Drawing, examples::Image, examples::psnr;
 
-// Of a grey picture; three channels are three times the same.
+// A grey picture, also as three equal channels.
 class Pictures {
  public:
   Pictures(Device device, const Image &of) : device_(device), height_(of.height), width_(of.width) {}
@@ -134,7 +134,7 @@ int run(const fs::path &photograph, const fs::path &output) {
       for (const auto &[y, x] : corners(response.to_vector(), height - 6, width - 6))
         sheet.disc(left + x + 3, top + y + 3, 2, {1, 0.55f, 0.1f});
   }
-  // What went into the last one, in its left third.
+  // The input of the last one, in its left third.
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width / 3; ++x) {
       const int left = 3 * (width + gap), top = height + gap;

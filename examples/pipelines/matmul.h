@@ -17,8 +17,8 @@ inline auto matmul() {
         result(y, x) = sums(y, x);
 
         Var yo{"yo"}, xo{"xo"}, yi{"yi"}, xi{"xi"}, yt{"yt"}, xt{"xt"};
-        // 4 rows of four vectors in the registers of a thread, or of two where there are but 16 registers. The columns
-        // of b that a task reads again and again are put side by side first: as rows of b they would meet in the cache.
+        // 4 rows of four vectors in the registers of a thread, or of two if there are only 16 registers. The columns of
+        // b that a task reads repeatedly are copied side by side first: as rows of b they would conflict in the cache.
         const int lanes = cpu_vector_lanes(), columns = lanes == 16 ? 4 * lanes : 2 * lanes;
         schedule_cpu([&] {
           result.tile(x, y, xo, yo, xi, yi, columns, 256).parallel(yo).parallel(xo).vectorize(xi);

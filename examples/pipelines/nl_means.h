@@ -1,4 +1,4 @@
-// Takes noise out of a picture: each pixel becomes a mean of those nearby whose surroundings are like its own.
+// Removes noise from a picture: each pixel becomes a mean of nearby ones with similar surroundings.
 #pragma once
 
 #include "samite/samite.h"
@@ -26,7 +26,7 @@ inline auto nl_means() {
         };
         down(dy, dx, y, x) = total([&](int i) { return differ(dy, dx, y + i, x); });
         across(dy, dx, y, x) = total([&](int i) { return down(dy, dx, y, x + i); });
-        // Of each pixel the sums of three channels, and of weights.
+        // For each pixel, the sums of three channels, and of weights.
         Reduction r{"r", {{-(search / 2), search}, {-(search / 2), search}}};
         auto [ry, rx] = r;
         Func<float, float, float, float> sums{"sums"};

@@ -1,4 +1,4 @@
-// Smooths a picture with filters that go on for ever: down and up each column, then forth and back along each row.
+// Smooths a picture with infinite filters: down and up each column, then forth and back along each row.
 #pragma once
 
 #include "samite/samite.h"
@@ -25,7 +25,7 @@ inline auto recursive_filter() {
         result(c, y, x) = along(c, y, x);
 
         Var xo{"xo"}, xi{"xi"}, yo{"yo"}, yi{"yi"};
-        // Strips of columns, in vectors; then strips of rows, of which 8 go along side by side, so that none waits.
+        // Strips of columns, in vectors; then strips of rows, 8 of them side by side, so that none waits.
         schedule_cpu([&] {
           smooth.compute_root().split(x, xo, xi, 64).reorder(xi, y, xo, c).parallel(c).parallel(xo).vectorize(xi);
           down.compute_at(smooth, xo);

@@ -30,7 +30,7 @@ inline auto stencil_chain() {
                       for (const Func<float> &step : {step1, step2, step3})
                         step.store_at(result, yo).compute_at(result, z).fold_storage(z, 8).vectorize(x);
                     });
-                    // Two steps at a time: the first one of each for a box in shared memory.
+                    // Two steps together: the first one of each for a box in shared memory.
                     schedule_cuda([&] {
                       for (const Func<float> &step : {step2, result}) {
                         step.compute_root().split(z, zo, zi, 8).split(y, yo, yi, 8).split(x, xo, xi, 32);

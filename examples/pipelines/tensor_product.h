@@ -1,5 +1,5 @@
 // A sparse convolution: for each of 27 offsets, points are gathered by one map, multiplied by the offset's weights, and
-// added to where another map says, which names no point twice.
+// added at the places in another map, which names no point twice.
 #pragma once
 
 #include "samite/samite.h"
@@ -30,8 +30,8 @@ inline auto tensor_product() {
             k1{"k1"}, k0{"k0"};
         // Blocks of points are tasks: a map names each point once, so that no two of them add to one element. Chunks of
         // 100 points are gathered, multiplied, and then added, row after row, so that the processor waits for many rows
-        // of the result at a time. Of 5 points at a time the sums are in registers: those of all channels, or of two
-        // vectors where there are but 16 registers.
+        // of the result together. The sums of 5 points are in registers: those of all channels, or of two vectors if
+        // there are only 16 registers.
         const int lanes = cpu_vector_lanes(), at_once = lanes == 16 ? channels : 2 * lanes;
         schedule_cpu([&] {
           result.bound(m, 0, channels).vectorize(m).split(p, block, pi, 1000).parallel(block);

@@ -1,5 +1,4 @@
-// A sparse convolution under two schedules for a GPU: the first that one writes, and what becomes of it
-// (docs/pipelines.md).
+// A sparse convolution under two schedules for a GPU: the first version, and its improvement (docs/pipelines.md).
 #pragma once
 
 // clang-format off: docs/pipelines.md shows these lines as they stand.

@@ -1,4 +1,4 @@
-// Sharpens a picture: what a blur of its brightness takes away is added.
+// Sharpens a picture: adds what a blur of its brightness removes.
 #pragma once
 
 #include "samite/samite.h"

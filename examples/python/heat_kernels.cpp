@@ -4,7 +4,7 @@
 
 using namespace samite;
 
-// A field's edge has no neighbours outside: it is as if the field went on there.
+// A field's edge has no neighbours outside: the field continues there with its edge values.
 Kernel diffuse{"diffuse", {"next", "now", "rate"}, [](Array<float, 2> next, Array<const float, 2> now, Float rate) {
                  auto [y, x] = thread_index<2>();
                  auto at = [&](const Int &row, const Int &column) {

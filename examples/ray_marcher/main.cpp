@@ -1,5 +1,5 @@
 // Finds a scene from one picture of it: positions, sizes and colours of soft blobs, by descent along the gradient that
-// the adjoint of a ray marcher gives. Each ray takes a number of steps of its own, and the adjoint goes back over them.
+// the adjoint of a ray marcher gives. Each ray takes its own number of steps, and the adjoint goes back over them.
 //
 // Exit code 0: the picture is met, and the gradient is right; 1: one of them failed; 2: the program could not run.
 #include "renderer.h"
@@ -33,7 +33,7 @@ std::vector<T> as(const std::vector<double> &values) {
   return {values.begin(), values.end()};
 }
 
-// Renders the hidden scene, keeps that as the target, and puts the first guess in its place.
+// Renders the hidden scene, keeps the picture as the target, and replaces the scene by the first guess.
 template <class T>
 void set_out(Renderer<T> &renderer) {
   renderer.scene().copy_from(as<T>(hidden_scene()));
@@ -42,7 +42,7 @@ void set_out(Renderer<T> &renderer) {
   renderer.scene().copy_from(as<T>(first_guess()));
 }
 
-// With a tolerance so small that it does not show where a ray takes one step more or less.
+// With a tolerance so small that one step more or less of a ray does not show.
 examples::GradientCheck check(Device device) {
   Renderer<double> renderer(device, {.width = 16, .height = 12, .steps = 400, .tolerance = 1e-12}, blobs);
   set_out(renderer);
@@ -51,7 +51,7 @@ examples::GradientCheck check(Device device) {
   return examples::check_gradient([&] { return renderer.mismatch(); }, {renderer.scene()}, 1e-6);
 }
 
-// The picture of each scene that was met on the way, and the target, from left to right.
+// The picture of each scene on the way, and the target, from left to right.
 void draw(const std::vector<std::vector<float>> &pictures, const Camera &camera, const fs::path &path) {
   constexpr int scale = 3, gap = 6;
   const int width = camera.width * scale + gap;

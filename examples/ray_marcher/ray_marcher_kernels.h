@@ -1,8 +1,8 @@
-// The kernels of a renderer of soft blobs, for float (what runs) and for double (what checks the gradient).
+// The kernels of a renderer of soft blobs, for float (in the run) and for double (to check the gradient).
 //
 // The scene is a surface without triangles: the zero set of a signed distance, here of spheres that melt into each
-// other. A ray goes forward by the distance to the surface until it is there (J. C. Hart, Sphere Tracing, The Visual
-// Computer 12, 1996), so that each pixel takes a number of steps of its own. The union is I. Quilez's quadratic smooth
+// other. A ray advances by the distance to the surface until it arrives (J. C. Hart, Sphere Tracing, The Visual
+// Computer 12, 1996), so that each pixel takes its own number of steps. The union is I. Quilez's quadratic smooth
 // minimum, of radius k: lerp(a, b, h) - k h (1 - h) with h = clamp((1 + (a - b) / k) / 2, 0, 1).
 //
 // A hard silhouette has no derivative. Here the cover of a pixel falls off with the angle by which its ray misses the
@@ -17,7 +17,7 @@ namespace ray_marcher {
 
 using namespace samite;
 
-// Of a blob: centre, radius, colour.
+// The quantities of a blob: centre, radius, colour.
 inline constexpr int blob_size = 7;
 
 struct Camera {
@@ -69,7 +69,7 @@ Traced<T> signed_distance(const std::vector<Blob<T>> &blobs, const Vec3<T> &poin
   return nearest;
 }
 
-// Light that is stronger than black even behind: Valve's half Lambert, ((1 + n · l) / 2)².
+// Light that is brighter than black even on the far side: Valve's half Lambert, ((1 + n · l) / 2)².
 template <class T>
 Vec3<T> shaded(const std::vector<Blob<T>> &blobs, const Vec3<T> &point) {
   Vec3<T> colour = blobs[0].colour, normal = normalize(point - blobs[0].centre);

@@ -1,4 +1,4 @@
-// A scene, the picture of it, and how far that is from a target: a chain of two recorded launches.
+// A scene, its picture, and the distance from a target: a chain of two recorded launches.
 #pragma once
 
 #include "ray_marcher_kernels.h"
@@ -17,17 +17,17 @@ class Renderer {
     const Extents pixels{camera.height, camera.width};
     chain.add(render<T>(blobs, camera), pixels, picture_, scene_);
     chain.add(ray_marcher::mismatch<T>(), pixels, total_, picture_, target_);
-    total_.gradient().fill(1);  // of the mismatch by itself; the adjoint of a sum reads it and leaves it
+    total_.gradient().fill(1);  // d(mismatch) / d(mismatch); the adjoint of a sum only reads it
   }
 
-  // Σ (picture - target)² of the scene as it is.
+  // Σ (picture - target)² of the current scene.
   double mismatch() {
     total_.fill(0);
     chain.run();
     return total_.at(0);
   }
 
-  // Adds the mismatch's derivatives to the gradient of the scene, for what the last mismatch() has left.
+  // Adds the mismatch's derivatives to the gradient of the scene, for the picture of the last mismatch().
   void add_gradient() { chain.run_adjoint(); }
 
   Buffer<T> &scene() { return scene_; }

@@ -14,7 +14,7 @@ std::vector<double> hidden_scene() {
 }
 
 std::vector<double> first_guess() {
-  // Each is near the blob that it will become: which is which is not what is sought.
+  // Each is near its blob, because the search does not look for the assignment.
   constexpr double balls[blobs][3] = {{0, 0.1, 0.5},    {0, -0.7, 0.3},   {-0.7, 0, 0.2},
                                       {0.7, -0.3, 0.2}, {-0.3, 0.6, 0.2}, {0.3, 0.6, 0.2}};
   std::vector<double> scene;

@@ -1,4 +1,4 @@
-// The scene that is to be found, and the one that the search begins with.
+// The scene to be found, and the initial scene of the search.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@ namespace ray_marcher {
 
 inline constexpr int blobs = 6;
 
-// Of each blob: centre, radius, colour. Lengths are in units of about the scene's radius.
+// For each blob: centre, radius, colour. Lengths are in units of about the scene's radius.
 std::vector<double> hidden_scene();
 
 // Grey balls.

@@ -1,7 +1,7 @@
 // Launches one after another, and the adjoints of all of them in reverse.
 //
-// Each launch writes to buffers that no other launch of the chain writes to or has read before, so that going back is
-// launching the recorded adjoints in reverse order: no step looks anything up, allocates or copies.
+// Each launch writes to buffers that no other launch of the chain writes to or has read before, so that going back
+// means launching the recorded adjoints in reverse order: no step looks anything up, allocates or copies.
 #pragma once
 
 #include <samite/samite.h>

@@ -9,7 +9,7 @@
 namespace examples {
 namespace {
 
-// How much of a pixel lies inside of an edge, by the distance of its middle: inside is negative.
+// The part of a pixel inside an edge, by the distance of its middle: inside is negative.
 float coverage(double distance) { return static_cast<float>(std::clamp(0.5 - distance, 0.0, 1.0)); }
 
 }  // namespace

@@ -20,7 +20,7 @@ class Drawing {
   int width() const { return width_; }
   int height() const { return height_; }
 
-  // Lays `ink` over the pixel, which it covers by `share`, from 0 to 1.
+  // Blends `ink` into the pixel; it covers the fraction `share`, from 0 to 1.
   void blend(int x, int y, Colour ink, float share);
 
   void disc(double x, double y, double radius, Colour ink);
@@ -29,7 +29,7 @@ class Drawing {
   // Each pixel as a square of `scale` × `scale`, its top left at (x, y), from `low` at 0 to `high` at 1.
   void image(int x, int y, const Image &image, int scale, Colour low, Colour high);
 
-  // A PNG; std::runtime_error where it cannot be written.
+  // A PNG; std::runtime_error if it cannot be written.
   void write(const std::filesystem::path &path) const;
 
  private:

@@ -1,4 +1,4 @@
-// Whether a gradient is the derivative: component by component, against central differences.
+// Whether a gradient is the derivative: component by component, compared with central differences.
 #pragma once
 
 #include <samite/samite.h>
@@ -10,14 +10,14 @@ namespace examples {
 
 struct GradientCheck {
   int components = 0;
-  // Of |gradient - difference| / |difference|; a difference below a hundredth of the largest counts as that hundredth,
-  // since what it is made of cancels.
+  // The largest |gradient - difference| / |difference|; a difference below a hundredth of the largest counts as that
+  // hundredth, because it suffers from cancellation.
   double largest_error = 0;
 };
 
-// `objective` computes a number from `inputs`, whose gradients hold its derivative; both in double, since differences
-// of floats leave half of the digits at most. Each component is moved by `width` up and down. Where there are more than
-// `components` of an input, that many are checked, spread evenly. The inputs are as before when it returns.
+// `objective` computes a number from `inputs`, whose gradients hold its derivative; both in double, because differences
+// of floats keep at most half of the digits. Each component is moved by `width` up and down. If an input has more than
+// `components`, this many are checked, evenly spread. The inputs are unchanged when it returns.
 GradientCheck check_gradient(const std::function<double()> &objective, std::vector<samite::Buffer<double>> inputs,
                              double width, int components = 1024);
 

@@ -14,7 +14,7 @@ void ProgressBar::update(int done, std::string_view text) {
   constexpr int cells = 30, lines = 4;
   const bool last = done == total_;
   if (terminal_) {
-    // A terminal that is written to faster than it is read would slow the loop down.
+    // Writing to a terminal faster than it reads would slow the loop down.
     const auto now = std::chrono::steady_clock::now();
     if (!last && now - drawn_ < std::chrono::milliseconds(50)) return;
     drawn_ = now;

@@ -1,4 +1,4 @@
-// How far a long loop has come: a bar that is redrawn on a terminal, a line at each quarter elsewhere.
+// The progress of a long loop: a bar that is redrawn on a terminal, a line at each quarter elsewhere.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@ class ProgressBar {
  public:
   ProgressBar(std::string title, int total);
 
-  // Call after each round, with the number of rounds that are done.
+  // Call after each round, with the number of finished rounds.
   void update(int done, std::string_view text);
 
  private:

@@ -10,7 +10,7 @@
 namespace examples {
 namespace {
 
-// Median, since a machine has other things to do now and then.
+// Median, because other work on a machine disturbs single times.
 template <class Work>
 double microseconds(const Work &work, int repeats) {
   std::vector<double> times;

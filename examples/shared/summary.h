@@ -1,4 +1,4 @@
-// What a fit has cost and what came of it, as tables; and whether that is good enough.
+// The cost and the results of a fit, as tables; and whether they are good enough.
 #pragma once
 
 #include "shared/chain.h"
@@ -11,7 +11,7 @@ namespace examples {
 struct Summary {
   std::string objective;         // "mismatch with the target"
   double before = 0, after = 0;  // of the objective
-  double fall = 2;               // by which factor it is to fall at least
+  double fall = 2;               // the least factor by which it must fall
   GradientCheck gradient;
   double allowed_error = 1e-6;  // of the gradient
   double fit_seconds = 0, total_seconds = 0;
@@ -19,8 +19,8 @@ struct Summary {
   bool good() const { return after * fall <= before && gradient.largest_error <= allowed_error; }
 };
 
-// Prints both, after timing each kernel of the chain some more times. What main() returns: 0, or 1 with the reason on
-// standard error where the fit or the gradient is not good.
+// Prints both, after timing each kernel of the chain some more times. The result of main(): 0, or 1 with the reason on
+// standard error if the fit or the gradient is not good.
 int report(Chain &chain, const Summary &summary);
 
 }  // namespace examples

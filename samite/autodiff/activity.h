@@ -21,7 +21,7 @@ struct Activity {
   std::vector<bool> read_for_output;
 };
 
-// `active_array` is by parameter: arrays of floating values whose gradients are wanted.
+// `active_array` is by parameter: floating arrays whose gradients are wanted.
 Activity find_activity(const ir::Kernel &structured, const std::vector<bool> &active_array);
 
 }  // namespace samite::autodiff

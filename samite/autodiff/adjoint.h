@@ -23,7 +23,7 @@
 // runs a chunk again, storing its iterations, before reversing it. A loop whose length is not a constant decides this
 // at run time. `kept` and `loops` list the decisions.
 //
-// A local array changes in place. A branch or an iteration that runs again may read elements that were overwritten
+// A local array changes in place. A branch or an iteration that runs again may read elements that have been overwritten
 // since. Then the reverse sweep undoes the writes: by a log of the stores (each with the index and the previous
 // element), or by a copy of the array from before the branch or the iteration, if that is smaller or if an inner loop
 // stores.
@@ -81,7 +81,7 @@ inline constexpr std::int64_t usual_memory_limit = 64 << 10;
 Adjoint derive_noting_adjoint(const ir::Kernel &structured, const std::vector<bool> &active, bool may_alias,
                               Notes &notes);
 
-// The name of `parameter` with `suffix`, and with a number where another parameter has that name already, as in an
+// The name of `parameter` with `suffix`, and with a number if another parameter has that name already, as in an
 // adjoint's adjoint.
 std::string derived_name(const std::vector<ir::Parameter> &parameters, const ir::Parameter &parameter,
                          const std::string &suffix);

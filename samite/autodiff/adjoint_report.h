@@ -1,4 +1,4 @@
-// What an adjoint stores and recomputes, for its user (autodiff/adjoint.h).
+// The values that an adjoint stores and recomputes, for its user (autodiff/adjoint.h).
 #pragma once
 
 #include "samite/base/source_location.h"

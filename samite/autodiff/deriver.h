@@ -243,7 +243,7 @@ class Deriver {
   struct ReversedRange {
     ir::For loop;                         // its index is a new local
     ir::Value index;                      // of the primal loop, in the body
-    std::vector<ir::Stmt> defines_index;  // what the body begins with
+    std::vector<ir::Stmt> defines_index;  // the first statements of the body
   };
   ReversedRange reversed_range(const ir::For &loop);
   std::int64_t least(const ir::Value &primal) const;
@@ -255,7 +255,7 @@ class Deriver {
   void start_iteration(const Iterations &loop, Value number_in_tapes, Value number);
   static std::optional<Value> counter_step(const ir::Carried &c, const Block &body);
 
-  // What the adjoint notes (autodiff/notes.h).
+  // The notes that the adjoint takes (autodiff/notes.h).
   struct Noting {
     Notes *notes;                                          // null if it takes none
     LocalId site = 0;                                      // a variable: the first site noted, or -1
@@ -276,10 +276,10 @@ class Deriver {
   struct Parameters {
     std::vector<ir::Parameter> all;
     std::vector<bool> written;            // an array that the kernel writes
-    std::vector<std::uint32_t> gradient;  // primal parameter -> its gradient parameter, where active
+    std::vector<std::uint32_t> gradient;  // primal parameter -> its gradient parameter, if active
     std::vector<std::uint32_t> gradient_of;
   };
-  // By the loops' carried values, whose addresses are stable.
+  // Keyed by the loops' carried values, whose addresses are stable.
   struct Loops {
     std::unordered_map<const std::vector<ir::Carried> *, Tapes> tapes;
     std::unordered_map<const std::vector<ir::Carried> *, Checkpoints> checkpoints;

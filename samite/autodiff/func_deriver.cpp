@@ -103,7 +103,7 @@ FuncDeriver::Box FuncDeriver::box_of_array(std::uint32_t f) {
   return box;
 }
 
-// The gradient of what fills an array is that of the array, and zero elsewhere.
+// The gradient of a Func that fills an array is the array's, and zero elsewhere.
 void FuncDeriver::add_seed(std::uint32_t f, std::size_t value, Target &target) {
   const std::uint32_t array = *function(f).output + static_cast<std::uint32_t>(value);
   const std::uint32_t gradient = gradient_[array];
@@ -161,7 +161,7 @@ void FuncDeriver::finish_arrays() {
     throw UserError(algorithm_.where, fmt::format("the gradient of pipeline '{}': none reaches an array that tracks "
                                                   "its gradient and that the pipeline reads",
                                                   algorithm_.name));
-  // What is filled is overwritten: the elements from before have no influence. This is the last Func that runs.
+  // The array is overwritten: its earlier elements have no influence. This is the last Func that runs.
   for (std::uint32_t f = 0; f < algorithm_.functions.size(); ++f)
     for (std::size_t v = 0; function(f).output && v < function(f).types.size(); ++v) {
       const auto array = *function(f).output + static_cast<std::uint32_t>(v);

@@ -32,7 +32,7 @@ class FuncDeriver {
   };
   // The value of a definition's own Func that it reads: the read, and its indices now.
   using OwnValue = std::function<Value(const Computed &, const ir::Operation &, const std::vector<Value> &)>;
-  // The gradients of a definition's values, where they have one.
+  // The gradients of a definition's values, if they have one.
   using Cotangents = std::vector<std::optional<Value>>;
 
   // A definition through which gradients go.
@@ -59,7 +59,7 @@ class FuncDeriver {
     ScalarType type;
     std::vector<Term> terms;
   };
-  // Where a read's contribution goes: empty if it is lost.
+  // The target of a read's contribution: empty if it is lost.
   using TargetOf = std::function<Target *(const ir::Operation &load)>;
 
   // Gradients of a Func's values, before or after one of its updates.
@@ -80,7 +80,7 @@ class FuncDeriver {
   void distribute(const Step &step, const TargetOf &target_of);
   void add_terms(const Step &step, const ir::Let &load, Target &target, SourceLocation where);
   enum class Part : std::uint8_t { inside, below, above };
-  // A way to add a read's contributions: which part of each clamped index it is about.
+  // A way to add a read's contributions: for which part of each clamped index.
   struct Way {
     const Step &step;
     const ir::Let &load;
@@ -120,17 +120,17 @@ class FuncDeriver {
   // func_undo.cpp
   State undo(std::uint32_t f, std::size_t n, State after);
   Step step_of(std::uint32_t f, std::size_t n, const State &after, OwnValue own);
-  // What an update does with the gradient of its Func.
+  // An update's effect on the gradient of its Func.
   struct Effect {
-    bool accumulates = false;   // nothing: its value is what was before, and something else
-    bool reads_itself = false;  // gradients go to values of the Func from before, or need these
+    bool accumulates = false;   // no effect: its value is the previous value plus something else
+    bool reads_itself = false;  // gradients go to earlier values of the Func, or need them
   };
   Effect effect_of(const Step &step, const State &after);
   bool stores_once(const Step &step, std::vector<std::optional<Inverse>> &by_dimension) const;
-  // Whether the element is one that the update stores;
-  // nothing if it stores all. Without `restricted`, whatever the condition of its Reduction is.
+  // Whether the element is one that the update stores; nothing if it stores all. Without `restricted`, the condition of
+  // its Reduction is ignored.
   std::optional<Value> is_stored(const Step &step, const std::vector<Value> &point, bool restricted);
-  // What is left of the gradients from after the update, if it takes those of what it stores.
+  // The gradients from after the update that remain when the update has taken those of the elements it stores.
   std::vector<Target> untouched(const Step &step, const State &after, bool restricted);
   State made(const Step &step, std::vector<Target> targets);
   State undo_each(std::uint32_t f, std::size_t n, const State &after);
@@ -153,7 +153,7 @@ class FuncDeriver {
     std::vector<std::int64_t> distance;
     SourceLocation where;
   };
-  // What an iteration of the backwards loop of a scan updates.
+  // The element that an iteration of a scan's backwards loop updates.
   struct ScanElement {
     std::vector<Value> indices, at, rest;  // `at` and `rest`: for each variable of the Reduction
   };
@@ -167,7 +167,7 @@ class FuncDeriver {
     std::vector<PipelineWriter::Range> ranges;
     Value count;
     std::vector<Value> own_variables, variables;  // of the Func, and of those that keep its values
-    std::vector<std::size_t> dimensions;          // of the Func that have variables
+    std::vector<std::size_t> dimensions;          // dimensions of the Func that have variables
   };
   Iterations iterations_of(std::uint32_t f, const schedules::Definition &definition);
   static std::vector<Value> kept_at(const Iterations &of, const Value &number, const std::vector<Value> &indices);
@@ -204,7 +204,7 @@ class FuncDeriver {
   PipelineWriter write_;
   PipelineAdjoint made_;
   std::vector<std::uint32_t> gradient_;                              // by own parameter that is active
-  std::set<std::uint32_t> adjoint_arrays_;                           // that stand for gradients
+  std::set<std::uint32_t> adjoint_arrays_;                           // that represent gradients
   std::map<std::pair<std::uint32_t, std::size_t>, Handle> forward_;  // by function and number of definitions
   std::set<std::uint32_t> varied_;                                   // arrays of Funcs that depend on an active one
   std::map<std::uint32_t, Target> targets_;                          // by array of the forward pipeline

@@ -1,4 +1,4 @@
-// The forward Funcs of an adjoint: their definitions once more, and what depends on active arrays.
+// The forward Funcs of an adjoint: their definitions once more, and the arrays of Funcs that depend on active ones.
 #include "samite/autodiff/func_deriver.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ FuncDeriver::Computed FuncDeriver::compute(const Definition &definition, Variabl
   return computed;
 }
 
-// Of variables that cover dimensions.
+// Variables that cover dimensions.
 FuncDeriver::Variables FuncDeriver::variables_in_place(const Definition &definition, const std::vector<Value> &pure) {
   Variables variables;
   for (std::size_t d = 0; d < definition.pure.size(); ++d)

@@ -54,7 +54,7 @@ class Inversion {
   }
   bool is_free(ir::LocalId variable) const { return !solved_.contains(variable) && !kept_.contains(variable); }
 
-  // Takes limits off, the outermost first.
+  // Removes limits, the outermost first.
   void peel(Inverse &inverse) const {
     for (;;) {
       const auto &terms = inverse.rest.terms();

@@ -1,4 +1,4 @@
-// The terms of gradients: what each read of a definition adds to the gradient of what it reads.
+// The terms of gradients: the contribution of each read in a definition to the gradient of the element that it reads.
 #include "samite/autodiff/func_deriver.h"
 #include "samite/autodiff/rules.h"
 #include "samite/base/error.h"
@@ -16,7 +16,7 @@ using passes::Interval;
 using passes::Symbol;
 using schedules::Definition;
 
-// By the local of a read: what its value gets.
+// By the local of a read: the gradient that its value gets.
 std::map<LocalId, Value> FuncDeriver::pull_back(const Step &step, const Computed &computed) {
   const Definition &definition = step.definition;
   passes::Builder &build = write_.build();
@@ -51,7 +51,7 @@ std::map<LocalId, Value> FuncDeriver::pull_back(const Step &step, const Computed
 }
 
 void FuncDeriver::distribute(const Step &step, const TargetOf &target_of) {
-  // Only reads that get something; which do is the same for all values of the variables.
+  // Only reads with a gradient, which are the same for all values of the variables.
   Variables variables;
   for (const auto &[variable, range] : step.box)
     variables.insert_or_assign(variable, Value::local(ScalarType::Int32, write_.build().new_local()));
@@ -167,7 +167,7 @@ Value FuncDeriver::solved(const Way &way, const Inverse &inverse, const Variable
     conditions.push_back(build(Op::Equal, {build(Op::Mul, {quotient, by}), value}));
     value = quotient;
   }
-  // Gradients are zero beyond what is computed of a first definition.
+  // Gradients are zero beyond the computed region of a first definition.
   if (way.step.number == 0 && !way.clamped) return value;
   const Interval range = range_of(way.step, inverse.variable, way.where);
   const Value low = write_.value_of(range.lower), high = write_.value_of(range.upper);
@@ -232,7 +232,7 @@ void FuncDeriver::add_term(const Way &way, Target &target) {
   target.terms.push_back(std::move(term));
 }
 
-// Whether it is zero where the gradients are that it is made of, and reads nothing else.
+// Whether it is zero if the gradients in it are zero, and reads nothing else.
 bool FuncDeriver::is_linear(const Value &value) {
   const Operation *operation = write_.operation(value);
   if (!operation) return false;
@@ -261,7 +261,7 @@ bool FuncDeriver::is_linear(const Operation &of) {
   }
 }
 
-// Whether the value is made of such a local or operation.
+// Whether the value contains such a local or operation.
 bool FuncDeriver::is_made_of(const Value &value, const std::function<bool(LocalId, const Operation *)> &what) {
   std::set<LocalId> seen;
   std::vector<Value> open{value};

@@ -1,4 +1,4 @@
-// Updates whose iterations read what others store: their gradients run through the same iterations backwards.
+// Updates whose iterations read elements that others store: their gradients run through the same iterations backwards.
 #include "samite/autodiff/func_deriver.h"
 #include "samite/autodiff/rules.h"
 #include "samite/base/error.h"
@@ -20,7 +20,7 @@ using schedules::Function;
 
 namespace {
 
-// The distances of a read from what is stored, by the order of the Reduction's variables; nothing if they are no
+// The distances of a read from the stored element, in the order of the Reduction's variables; empty if they are not
 // numbers, or other dimensions differ.
 std::optional<std::vector<std::int64_t>> distances(const Definition &definition, const Forms &forms,
                                                    const std::vector<std::optional<Inverse>> &stored,
@@ -46,7 +46,7 @@ bool is_before(const std::vector<std::int64_t> &distance) {
 
 }  // namespace
 
-// Whether each iteration stores an element of its own, and reads such as earlier ones have stored.
+// Whether each iteration stores an element of its own and reads only elements stored by earlier iterations.
 bool FuncDeriver::is_scan(const Step &step, const std::vector<std::optional<Inverse>> &stored) const {
   const Forms forms(step.definition.body, algorithm_.promises);
   for (std::size_t d = 0; d < stored.size(); ++d) {
@@ -158,7 +158,7 @@ FuncDeriver::State FuncDeriver::undo_scan(std::uint32_t f, std::size_t n, const 
   const Function &of = function(f);
   const Definition &definition = of.definitions[n];
   const Forms forms(definition.body, algorithm_.promises);
-  // An element is stored once: what an iteration reads of earlier ones is what the update leaves.
+  // An element is stored once: an iteration reads earlier iterations' elements as the update leaves them.
   const OwnValue own = [&](const Computed &, const Operation &load, const std::vector<Value> &indices) {
     const bool is_earlier = is_before(*distances(definition, forms, stored, load));
     return write_.call(forward(f, is_earlier ? n + 1 : n), number_in(f, load), indices);

@@ -49,7 +49,7 @@ std::uint32_t PipelineWriter::promises() {
   return *pipeline_.promises;
 }
 
-// Moves what was built to the trace.
+// Moves the built statements to the trace.
 void PipelineWriter::follow() {
   for (Stmt &stmt : build_.take()) {
     if (const auto *let = stmt.as<Let>()) made_.emplace(let->local, let->value);

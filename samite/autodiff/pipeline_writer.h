@@ -31,11 +31,11 @@ class PipelineWriter {
   std::uint32_t add_parameter(ir::Parameter parameter);
   void add_origin(std::uint32_t array, std::vector<ir::Value> indices, SourceLocation where);
   const std::vector<ir::Parameter> &parameters() const { return pipeline_.algorithm.parameters; }
-  // The array that stands for promises, made on first use.
+  // The array that represents promises, made on first use.
   std::uint32_t promises();
 
   passes::Builder &build() { return build_; }
-  // What a local is made of; null for a variable.
+  // The operation that defines a local; null for a variable.
   const ir::Operation *operation(const ir::Value &value);
 
   // The Var of this name.
@@ -44,7 +44,7 @@ class PipelineWriter {
     std::string name;
     ir::Value begin, extent;
   };
-  // The variables of a Reduction, whose names may change to be different from those of other variables.
+  // The variables of a Reduction; they may be renamed to differ from other variables.
   std::vector<ir::Value> reduction(const std::vector<Range> &ranges, SourceLocation where);
   // The number of the last Reduction, and a condition for one of them.
   std::size_t last_reduction() const { return pipeline_.domains.size() - 1; }

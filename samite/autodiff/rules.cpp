@@ -96,7 +96,7 @@ Value inverse_root(const Context &c, Value square) {
   return c.inverse(root);
 }
 
-// 1 / cosh(x)² = 4 e / (1 + e)² with e = exp(-2 |x|): 1 - tanh(x)² has no digits where tanh(x) is close to 1.
+// 1 / cosh(x)² = 4 e / (1 + e)² with e = exp(-2 |x|): 1 - tanh(x)² loses all digits if tanh(x) is close to 1.
 Value square_of_secant(const Context &c) {
   const Value e = c.call(Op::Exp, c.mul(c.call(Op::Abs, c.x), c.number(-2)));
   return c.div(c.mul(e, c.number(4)), c.square(c.add(c.number(1), e)));
@@ -130,7 +130,7 @@ Partials directions(const Context &c) {
   return all;
 }
 
-// The derivative of the zeroth power is zero, also at zero, where x⁻¹ is not finite: x⁻¹ is not computed there.
+// The derivative of the zeroth power is zero, also at zero, where x⁻¹ is not finite and is not computed.
 Partial power_derivative(const Context &c) {
   if (c.y.is_constant(0)) return zero();
   if (c.y.is_constant(1)) return one();
@@ -310,7 +310,7 @@ Value apply(passes::Builder &builder, const Partial &partial, Value x, Type type
 }
 
 Value zero_of_zero_tangent(passes::Builder &builder, Value tangent, Value product) {
-  // Selects the product itself, so that its derivative is correct where the tangent is zero.
+  // Selects the product itself, so that its derivative is correct if the tangent is zero.
   const Value counts = builder(Op::NotEqual, {tangent, Value::zero(tangent.type())});
   const Value is_number = builder(Op::Equal, {product, product});
   return builder.select(builder(Op::Or, {counts, is_number}), product, Value::zero(product.type()));

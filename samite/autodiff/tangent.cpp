@@ -181,7 +181,7 @@ class TangentDeriver {
       if (is_active(result)) tangent_[result.local] = transposed(flat, result);
   }
 
-  // Whether all that the adjoint does is to compute gradients of 32 or 64 bits.
+  // Whether the adjoint does nothing but compute gradients of 32 or 64 bits.
   bool is_reversible(const CustomAdjoint &custom) const {
     bool adds = false;
     for_each_statement(custom.adjoint, [&](const Stmt &stmt) { adds = adds || stmt.as<Accumulate>(); });
@@ -192,8 +192,8 @@ class TangentDeriver {
            });
   }
 
-  // A linear adjoint multiplies the cotangents of the results with a matrix, and its own adjoint multiplies with the
-  // transpose: of the tangents of the operands it makes those of all results at once.
+  // A linear adjoint multiplies the cotangents of the results by a matrix; its own adjoint multiplies by the transpose:
+  // it turns the tangents of the operands into those of all results at once.
   void reverse_adjoint(const CustomAdjoint &custom, SourceLocation where) {
     AdjointCall call;
     for (const CustomResult &result : custom.results) {
@@ -224,7 +224,7 @@ class TangentDeriver {
                                             [&](LocalArrayId array) { return arrays.at(array); }, statement});
   }
 
-  // A linear adjoint multiplies the cotangent of a result with a row of a matrix, which gives the gradients of the
+  // A linear adjoint multiplies the cotangent of a result by a row of a matrix, which gives the gradients of the
   // operands. With a cotangent of one it gives the row itself. The row times the tangents of the operands is the
   // tangent of the result.
   Value transposed(const CustomAdjoint &custom, const CustomResult &result) {
@@ -369,7 +369,7 @@ class TangentDeriver {
   const std::vector<bool> &active_array_;
   Activity activity_;
   bool calls_adjoints_ = false;
-  std::vector<std::uint32_t> tangent_parameter_;  // primal parameter -> its tangents, where active
+  std::vector<std::uint32_t> tangent_parameter_;  // primal parameter -> its tangents, if active
   std::vector<std::optional<Value>> primal_value_, tangent_;
   std::vector<std::optional<LocalArrayId>> primal_array_, tangent_array_;
   passes::Builder build_;

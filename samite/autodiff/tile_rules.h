@@ -2,8 +2,8 @@
 //
 // A minimum or maximum passes its gradient to the first such element. The derivative of a product of elements is the
 // product of the others, even if some are zero. The cotangent of a matrix product is rounded to the type of the factors
-// before it is multiplied with a factor. The gradient of each factor is a separate product, omitted if the factor has
-// no gradient. autodiff/tile_scan_rules.h has scans, autodiff/tile_algebra_rules.h Cholesky factors and triangular
+// before it is multiplied by a factor. The gradient of each factor is a separate product, omitted if the factor has no
+// gradient. autodiff/tile_scan_rules.h has scans, autodiff/tile_algebra_rules.h Cholesky factors and triangular
 // systems.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Files that are read and written whole.
 //
 // `write_file_atomically` leaves either the old file or all of the new one, also after a crash: it writes a temporary
-// beside `path`, forces it to the disk and renames it. Thread- and process-safe; of several writers the last wins.
+// next to `path`, forces it to the disk and renames it. Thread- and process-safe; of several writers the last wins.
 //
 // All throw std::system_error with the path and the system's reason, so that a caller can tell a missing file from
 // a full disk by the code. A failed write leaves no temporary behind.

@@ -1,4 +1,4 @@
-// Writes the result of each step of a kernel's compilation to files, for people.
+// Writes the result of each step of a kernel's compilation to files, to be read by people.
 //
 // If the environment variable SAMITE_DUMP names a folder, which is made if needed, each step writes a file
 // `<number>-<kernel>-<step>.<extension>` into it. The numbers increase throughout the process, so that sorting the

@@ -2,7 +2,7 @@
 //
 // Samite links none of the drivers and compilers that it uses; it opens them here. Symbols stay local to the handle,
 // and every reference is bound at once: a library that cannot work fails when it is opened, with the loader's own
-// message, and never in the middle of a launch.
+// message, not in the middle of a launch.
 //
 // The object owns the handle. Pointers from `symbol` are valid as long as it lives, or for the rest of the process if
 // the library is never unloaded. Thread-safe once constructed.

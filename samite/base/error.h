@@ -1,6 +1,6 @@
 // The three ways in which Samite can fail, all exceptions.
 //
-//   UserError      the program is wrong: names the user's line, what was expected, what was given, how to mend it
+//   UserError      the program is wrong: names the user's line, what was expected, what was given, how to fix it
 //   DeviceError    a driver, compiler, file system or device failed: the call and its own words
 //   InternalError  Samite is wrong: asks for a report
 #pragma once
@@ -19,8 +19,8 @@ class Error : public std::runtime_error {
 
   const char *what() const noexcept override { return text_ ? text_->c_str() : std::runtime_error::what(); }
 
-  // Adds a second line that says where in the user's program the failed call was made, as "launched at file:line". Only
-  // the innermost of nested calls is added, and nothing if the message has that line already.
+  // Adds a second line that says where in the user's program the failed call was made, such as "launched at file:line".
+  // Only the innermost of nested calls is added, and nothing if the message has that line already.
   void add_call(const char *what, SourceLocation where);
 
  private:

@@ -1,4 +1,4 @@
-// The range of a floating type, and whether a number lies outside of it.
+// The range of a floating type, and whether a number is outside of it.
 #pragma once
 
 #include "samite/base/scalar_type.h"
@@ -7,8 +7,8 @@ namespace samite {
 
 struct FloatingRange {
   double largest;   // finite
-  double infinite;  // what is as large as this, or larger, rounds to infinity, where the type has one
-  double least;     // above zero: of the numbers that are not normal, too
+  double infinite;  // numbers of at least this size round to infinity, if the type has one
+  double least;     // the least above zero, including subnormal numbers
 };
 
 // The range of a floating type.

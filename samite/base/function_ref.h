@@ -1,5 +1,5 @@
 // A reference to a function that is called only before the callee returns, so nothing is copied. For each lambda, of
-// which a kernel has several, the compiler generates a tenth of the code that std::function takes. As C++26's
+// which a kernel has several, the compiler generates a tenth of the code that std::function takes. Like C++26's
 // std::function_ref (P0792R14), without pointers to members.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Ends the compilation of a program that is compiled as an older C++ with one line. Included before anything else.
+// Stops the compilation of a program as an older C++ with a one-line error. Included before anything else.
 #pragma once
 
 #if __cplusplus < 202002L

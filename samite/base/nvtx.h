@@ -1,5 +1,5 @@
-// Ranges for NVIDIA's profilers: if SAMITE_NVTX is set to anything but 0, Nsight Systems shows what a trace shows of
-// the host (base/trace.h) above the device's work: captures, compiles, launches, copies, graphs and tapes, by name.
+// Ranges for NVIDIA's profilers: if SAMITE_NVTX is set to anything but 0, Nsight Systems shows the host's spans of a
+// trace (base/trace.h) above the device's work: captures, compiles, launches, copies, graphs and tapes, by name.
 //
 // libnvToolsExt is opened when the program starts, and never linked; without it a warning says so. A profiler that runs
 // the program reads the ranges; without one they cost a call each. Thread-safe.
@@ -14,7 +14,7 @@ bool has_nvtx();
 void begin_nvtx_range(const char *name) noexcept;
 void end_nvtx_range() noexcept;
 
-// Whether spans are ranges alone, and no trace records them.
+// Whether spans are only ranges, and no trace records them.
 bool only_nvtx() noexcept;
 
 }  // namespace samite

@@ -83,7 +83,7 @@ concept Scalar = requires { ScalarTypeOf<std::remove_const_t<T>>::value; };
 template <class T>
 concept FloatingScalar = Scalar<T> && ScalarTypeOf<std::remove_const_t<T>>::kind == ScalarClass::Floating;
 
-// Floating types that arithmetic has. The 8-bit floating types are for storage only: kernels convert them first.
+// The floating types of arithmetic. The 8-bit floating types are for storage only: kernels convert them first.
 template <class T>
 concept ArithmeticScalar =
     Scalar<T> && !std::is_same_v<std::remove_const_t<T>, bool> && !(FloatingScalar<T> && sizeof(T) == 1);

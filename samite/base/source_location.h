@@ -1,4 +1,4 @@
-// Where in the user's program something was written.
+// A place in the user's program.
 //
 // Every IR node carries one, and every error that blames the user's program prints it. File names are the
 // compiler's own string literals (or strings kept for the process by `intern_file`), so that a location is two

@@ -17,7 +17,7 @@ inline void begin(ThreadMode mode) noexcept { internal::thread_modes |= static_c
 inline void end(ThreadMode mode) noexcept { internal::thread_modes &= ~static_cast<unsigned>(mode); }
 inline bool is_in(ThreadMode mode) noexcept { return (internal::thread_modes & static_cast<unsigned>(mode)) != 0; }
 inline bool is_in_any_mode() noexcept { return internal::thread_modes != 0; }
-// The same for libraries beside this one, which do not see the word.
+// The same for other libraries, which do not see the word.
 bool calling_thread_is_in_any_mode() noexcept;
 
 }  // namespace samite

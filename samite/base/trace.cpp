@@ -161,7 +161,7 @@ class TraceRecorder {
   std::vector<void (*)() noexcept> resolvers_;
 };
 
-// Begins and ends the trace that SAMITE_TRACE asks for.
+// Begins and ends the trace that SAMITE_TRACE requests.
 class TraceOfTheEnvironment {
  public:
   TraceOfTheEnvironment() {

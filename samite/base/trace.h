@@ -8,8 +8,8 @@
 // is each stream of a CUDA device, whose times are those of events around the work. trace_summary() is a table of the
 // kernels: calls, time and bytes. With SAMITE_TRACE it is printed to standard error at the end.
 //
-// A launch that is traced on CUDA records two events, so small kernels take longer. Without a trace a launch loads one
-// flag. Thread-safe.
+// A traced launch on CUDA records two events, so small kernels take longer. Without a trace a launch loads one flag.
+// Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -19,14 +19,14 @@
 
 namespace samite {
 
-// Begins a trace; one that runs is ended first. UserError if the file cannot be written, from here or from end_trace().
+// Begins a trace; a running one is ended first. UserError if the file cannot be written, from here or from end_trace().
 void trace(const std::string &path);
 
-// Waits for traced work on devices and writes the file. Nothing without a trace.
+// Waits for traced work on devices and writes the file. Does nothing without a trace.
 void end_trace();
 
-// A line for each kernel of the trace that runs, or ran last: "kernel (direction) on device", calls, total and mean
-// time, the bytes of its arrays over time, and that rate beside the device's bandwidth if it is known.
+// A line for each kernel of the current or last trace: "kernel (direction) on device", calls, total and mean time, the
+// bytes of its arrays over time, and that rate next to the device's bandwidth if known.
 std::string trace_summary();
 
 // For the library.
@@ -41,7 +41,7 @@ struct TracedWork {
   std::string name;
   std::string track = {};           // a device's stream; empty: the thread that adds it
   double begin_us = 0, end_us = 0;  // since the trace began
-  std::uint64_t bytes = 0;          // that it reads and writes; 0: unknown
+  std::uint64_t bytes = 0;          // bytes read and written; 0: unknown
   double bandwidth = 0;             // of its device's memory, in bytes a second; 0: unknown
 };
 void add_to_trace(TracedWork work);

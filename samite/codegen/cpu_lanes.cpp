@@ -25,7 +25,7 @@ std::optional<std::int64_t> iterations_of(const For &loop) {
   return std::abs(loop.end.as_int() - loop.begin.as_int());
 }
 
-// What the thread loops of a kernel do in vectors, by the bytes of a lane.
+// The vector work of a kernel's thread loops, by the bytes of a lane.
 class VectorWork {
  public:
   VectorWork(const Kernel &kernel, const passes::Uniformity &uniformity) : uniformity_(uniformity) {

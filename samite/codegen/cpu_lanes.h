@@ -10,7 +10,7 @@ namespace samite::codegen {
 // floating-point operations (loads included) are f64, else one for each 4 bytes.
 int cpu_lanes(const ir::Kernel &kernel, int vector_bytes);
 
-// The same, but one for each 2 bytes or each byte where most of the work in thread loops is on such narrow numbers, so
+// The same, but one for each 2 bytes or each byte if most of the work in thread loops is on such narrow numbers, so
 // that these fill registers; wider ones take several. Loops of a constant number of iterations are whole vectors then,
 // too.
 int cpu_lanes(const ir::Kernel &lowered, const passes::Uniformity &uniformity, int vector_bytes);

@@ -1,5 +1,5 @@
-// What debug mode's checks of the CPU call on the host, where it is compiled once instead of with each kernel: the
-// host's side of `DebugSteps` in samite/device/cpu/failure.h. Any worker may call these functions.
+// The host's functions that debug mode's checks on the CPU call; they are compiled once instead of with each kernel:
+// the host's side of `DebugSteps` in samite/device/cpu/failure.h. Any worker may call these functions.
 #pragma once
 
 #include "samite/codegen/failure.h"
@@ -18,7 +18,7 @@ struct FirstInstance {
 };
 static_assert(sizeof(FirstInstance) == sizeof(FailedInstance));
 
-// An access of lanes of which some are outside of an array. `indices` has those of all lanes for each dimension.
+// An access by lanes, some of them outside of an array. `indices` has the indices of all lanes for each dimension.
 struct Outside {
   const std::int64_t *indices, *extent;
   std::uint64_t active;  // bit k for lane k
@@ -36,7 +36,7 @@ struct LaneClaims {
   std::int64_t *words;                   // for each lane, the word that it finds
   std::uint64_t active, looking;
   std::int64_t access;
-  std::uint32_t lanes, instance_rank, rank, site, claims;  // `claims`: stores the own word, unless there is one
+  std::uint32_t lanes, instance_rank, rank, site, claims;  // `claims`: stores the own word if there is none
 };
 static_assert(sizeof(Outside) == 56 && sizeof(LaneClaims) == 96);
 

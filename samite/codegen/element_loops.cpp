@@ -65,7 +65,7 @@ void ElementLoops::loop_of_launch(const For &loop) {
 }
 
 // For a loop that rotates a thread's registers: the elements per iteration, after which all registers move. With few,
-// each register moves many times: two at a time, the 128 sums of a thread cost 8000 moves, where the whole product of a
+// each register moves many times: two at a time, the 128 sums of a thread cost 8000 moves, while the whole product of a
 // tile takes 50 microseconds. With many, there are as many branches, which take the compiler long. So each register
 // moves at most eight times, if 16 elements suffice for that.
 std::int64_t ElementLoops::front_of_rotation(const FragmentLayout &layout) {
@@ -105,7 +105,7 @@ void ElementLoops::compute_rows(LocalArrayId tile) {
   out.close();
 }
 
-// Whether the loop computes a value that every thread holds; each thread then computes it by itself.
+// Whether the loop computes a value that every thread holds; each thread then computes it on its own.
 bool ElementLoops::makes_values_of_every_thread(const For &loop) const {
   return std::ranges::any_of(loop.body, [&](const Stmt &stmt) {
     const auto *store = stmt.as<LocalStore>();
@@ -125,7 +125,7 @@ std::set<LocalArrayId> ElementLoops::tiles_in_registers(const For &loop) const {
   return found.empty() ? of_rows : found;
 }
 
-// What stores and adds for all of a thread's elements.
+// Declares the objects that store and add all of a thread's elements.
 void ElementLoops::declare_for_thread(LocalArrayId tile, std::int64_t count) {
   SourceWriter &out = emission_.out;
   for (const auto &own : stores_)
@@ -143,7 +143,7 @@ void ElementLoops::declare_for_thread(LocalArrayId tile, std::int64_t count) {
   }
 }
 
-// What loads and stores the group of elements from `first` on.
+// Declares the objects that load and store the group of elements from `first` on.
 void ElementLoops::declare_for_group(const For &loop, LocalArrayId tile, std::int64_t count) {
   SourceWriter &out = emission_.out;
   const std::string_view together = grouped_.in_packs ? "true" : "everywhere";

@@ -1,4 +1,4 @@
-// State that all parts of the emitter share for one kernel: the text so far, the records beside the text, and facts
+// State that all parts of the emitter share for one kernel: the text so far, the records next to the text, and facts
 // about the whole kernel.
 #pragma once
 

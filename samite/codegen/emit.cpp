@@ -25,8 +25,8 @@ std::string entry_name(std::string_view kernel) {
   return entry;
 }
 
-// Kernels of a schedule often differ in names only, and then share their code (schedule/share_code.h): the function of
-// each has this name. That of the kernel is a second name, which debuggers and profilers show.
+// Kernels of a schedule often differ only in names, and then share their code (schedule/share_code.h): the function of
+// each has this name. The kernel's name is a second name, which debuggers and profilers show.
 constexpr const char *shared_entry = "samite_entry";
 
 void add_names(EmittedSource &source, const ir::Kernel &kernel) {

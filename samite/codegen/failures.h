@@ -18,7 +18,7 @@ class Failures {
   struct Question {
     std::string_view type, function;  // the type of its result, and its name
     std::string mask = {};            // the lanes to check; empty outside of lanes
-    std::string_view arrays = "p";    // what the names of arrays begin with, whose extents it is given
+    std::string_view arrays = "p";    // prefix of the names of arrays whose extents it is given
   };
   // Emits the check in debug mode, and returns the name of the result. A check is not repeated while an earlier result
   // is in scope, for the same or for more lanes.

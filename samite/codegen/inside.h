@@ -22,7 +22,7 @@
 namespace samite::codegen {
 
 struct Inside {
-  std::vector<const ir::If *> branches;  // that all lanes of a vector inside take
+  std::vector<const ir::If *> branches;  // taken by all lanes of a vector inside
 
   // `first` + the loop's index is at least, or less than, `bound`; `first` may be empty. All are values from before the
   // loop.
@@ -37,7 +37,7 @@ struct Inside {
   std::string count(std::int64_t count, const std::function<std::string(const ir::Value &)> &scalar) const;
 };
 
-// Has no branches if there are no such checks, or if the loop does not begin with 0.
+// Has no branches if there are no such checks, or if the loop does not begin at 0.
 Inside inside_of(const ir::For &loop);
 
 }  // namespace samite::codegen

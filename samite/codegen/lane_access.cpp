@@ -76,7 +76,7 @@ LaneElements LaneAccess::elements(std::uint32_t array, std::span<const Value> in
   return result;
 }
 
-// A common index is passed as it is, and an index of neighbours as that of the first lane.
+// A uniform index is passed unchanged, and a consecutive one as that of the first lane.
 void LaneAccess::check_bounds(LaneElements &elements, std::uint32_t array, std::span<const Value> indices,
                               SourceLocation where) {
   std::vector<std::string> texts;

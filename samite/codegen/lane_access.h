@@ -17,7 +17,7 @@ struct LaneElements {
   bool every_second =
       false;  // Varying: the lanes' elements have a stride of two, and the same form in registers and memory
   bool each_twice = false;        // Varying: two consecutive lanes share each such element
-  std::string unclamped;          // Varying: the first lane's offset before it was clamped, where lanes' are neighbours
+  std::string unclamped;          // Varying: the first lane's offset before clamping, if lanes are neighbours there
   std::string mask;               // the lanes that may access memory
   std::string in_bounds;          // Uniform in debug mode: a bool
   std::string load() const;       // of a vector

@@ -66,7 +66,7 @@ void LanesEmitter::check(const Check &check, SourceLocation where) {
   out_.close();
 }
 
-// The name of what the prelude's functions for races know about the lanes' instances.
+// The name of the lanes' instances for the prelude's race functions.
 std::string LanesEmitter::racing_instances(const RaceStep &step) {
   const auto wide = [&](const Value &value) {
     if (values_.shape(value) == Shape::Uniform) return fmt::format("I64(i64({}))", values_.scalar(value));
@@ -84,8 +84,8 @@ std::string LanesEmitter::racing_instances(const RaceStep &step) {
   return name;
 }
 
-// An atomic step on a shadow, with the check of the word that it finds. False if the statement is none, or all lanes
-// share the element.
+// An atomic step on a shadow, with the check of the word that it finds. False if the statement is not such a step, or
+// all lanes share the element.
 bool LanesEmitter::race_step(const Let &let, SourceLocation where) {
   const RaceStep *step = race_steps_.find(let.local);
   if (!step || !values_.in_lanes()) return false;

@@ -33,7 +33,7 @@ void LaunchSums::close() {
   }
 }
 
-// Here and not beside the shapes, which the run-time library has without passes.
+// Here and not with the shapes, because the run-time library has those without passes.
 bool wants_grid_stride(const Kernel &planned) {
   return passes::uses_workspace(planned) || passes::sums_over_launch(planned);
 }

@@ -1,11 +1,11 @@
 // The branches of a thread loop whose second side is a fallback that lanes rarely need: the inverse of a small matrix
-// is by cofactors unless these overflow.
+// uses cofactors unless these overflow.
 //
 // A full vector runs code that has only the likely sides. It leaves this code at a branch that a lane takes the other
-// way, and begins again in code that has both sides, masked. In one code, both sides would share registers, which takes
-// up to twice as long even if no lane needs the second one.
+// way, and restarts in code that has both sides, masked. In a single version, both sides would share registers, which
+// takes up to twice as long even if no lane needs the second one.
 //
-// Nothing says how often a side runs. A fallback is a large block that only computes values; all that comes before the
+// No statistics say how often a side runs. A fallback is a large block that only computes values; the code before the
 // branch is much shorter, so that little runs twice if the fallback turns out to be the usual side.
 #pragma once
 

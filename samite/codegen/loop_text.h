@@ -13,10 +13,10 @@ class LoopText {
   LoopText(Emission &emission, const Values &values, bool rotated)
       : emission_(emission), values_(values), rotated_(rotated) {}
 
-  // Whether loops ask at their end whether to continue, and once before they begin (LoopHead). LLVM would otherwise
-  // rotate them so, one after another, and forget each time all that it knows about the loops around: in a kernel of
-  // many loops that takes half of its compile time. LLVM neither unrolls nor interleaves such loops, unless they are
-  // short: each would get three bodies to compile.
+  // Whether loops test for their end after the body, and once before they begin (LoopHead). LLVM would otherwise rotate
+  // them into this form one after another, and each time forget all that it knows about the enclosing loops: in a
+  // kernel of many loops that takes half of its compile time. LLVM neither unrolls nor interleaves such loops, unless
+  // they are short: each would get three bodies to compile.
   bool rotated() const { return rotated_; }
 
   // Returns the line that closes the loop.
@@ -43,7 +43,7 @@ class LoopText {
 struct LoopHead {
   std::string open, close;
 
-  // `wish`: what the compiler is asked to do with a rotated loop.
+  // `wish`: the request to the compiler for a rotated loop.
   LoopHead(bool rotated, const std::string &begin, const std::string &condition, const std::string &step,
            std::string_view wish = "");
 };

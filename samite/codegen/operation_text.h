@@ -17,7 +17,7 @@ struct OperandText {
 std::string operation_text(const ir::Operation &operation, const OperandText &text);
 
 // The result of a 16-bit operation, rounded if it may have more digits than its operands. Casts and memory accesses
-// round by themselves.
+// already round.
 std::string rounded(const ir::Operation &operation, std::string text);
 
 // A scalar of another type.

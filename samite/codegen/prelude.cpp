@@ -81,7 +81,7 @@ constexpr std::string_view of_cuda_tiles[] = {
     "cuda_scan",    "cuda_matmul",      "cuda_multiply",     "cuda_cholesky", "cuda_triangular_solve", "cuda_sort",
     "cuda_fourier", "cuda_store_quads", "sm90_product_loop", "sm90_parts",    "sm90_prefetch"};
 
-// What the CPU's prelude is made of, in this order, which replaces the headers' own #include lines: some headers are
+// The parts of the CPU's prelude, in this order, which replaces the headers' own #include lines: some headers are
 // included once for each lane count.
 template <class Header, class Line>
 void for_each_part(int vector_bytes, bool with_tiles, int lanes, const Header &header, const Line &line) {

@@ -13,9 +13,9 @@
 
 namespace samite::codegen {
 
-// `vector_bytes` is the width of the machine's registers: 16, 32 or 64. Vectors come in two lane counts, so that
-// either 4-byte or 8-byte elements fill a register. Where `lanes` is another one, of which elements of one or two bytes
-// fill a register, they come in that one alone.
+// `vector_bytes` is the width of the machine's registers: 16, 32 or 64. Vectors come in two lane counts, so that either
+// 4-byte or 8-byte elements fill a register. If elements of one or two bytes fill a register with yet another number of
+// lanes, `lanes` is that number, and vectors come only in it.
 std::string cpu_prelude(int vector_bytes, bool with_tiles = true, int lanes = 0);
 
 // Whether the CPU's text of a kernel, in the form that is emitted, or one of its objects calls functions of the headers
@@ -34,7 +34,7 @@ std::string cuda_prelude(std::string_view text);
 const Declarations &cuda_declarations();
 
 // The whole CUDA prelude with another text in place of the headers that are not C++: samite/device/cuda/intrinsics.h
-// and sm90_*.h beside it. So emitted kernels and their objects can run without a GPU. An empty text keeps these
+// and sm90_*.h next to it. So emitted kernels and their objects can run without a GPU. An empty text keeps these
 // headers.
 std::string cuda_prelude_with(std::string_view intrinsics);
 

@@ -17,7 +17,7 @@ struct RaceStep {
   const ir::Check *check;
   std::int64_t access;                 // its number
   ir::Value instance;                  // the number of the instance
-  std::vector<ir::LocalId> condition;  // computed for the check alone
+  std::vector<ir::LocalId> condition;  // computed only for the check
 };
 
 class RaceSteps {
@@ -25,10 +25,10 @@ class RaceSteps {
   // Keeps references to the kernel.
   explicit RaceSteps(const ir::Kernel &kernel);
 
-  // The step whose word this local is, if the check follows in the same block.
+  // The step that defines the word `word`, if its check follows in the same block.
   const RaceStep *find(ir::LocalId word) const;
 
-  // From here on the step's check and condition are written already.
+  // From here on the step's check and condition have already been written.
   void write(const RaceStep &step);
   bool is_written(const ir::Check &check) const { return checks_.contains(&check); }
   bool is_written(ir::LocalId local) const { return conditions_.contains(local); }

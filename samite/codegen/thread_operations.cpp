@@ -19,7 +19,7 @@ void ThreadsEmitter::let(const Let &let, SourceLocation where) {
   out_.line("const {} {} = {};", type, name(let.local), text);
 }
 
-// Integer arithmetic whose overflow is undefined in C++. Empty where C++'s own operator is right.
+// Integer arithmetic with overflow that is undefined in C++. Empty if C++'s own operator is right.
 std::string ThreadsEmitter::wrapping(const Operation &operation) {
   if (class_of(operation.type) != ScalarClass::Signed && operation.type != ScalarType::UInt16) return "";
   const auto operand = [&](std::size_t i) { return scalar_text(operation.operands[i]); };

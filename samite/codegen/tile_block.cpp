@@ -122,7 +122,7 @@ void ThreadsEmitter::indices_in_strips(const For &rows, const For &columns, cons
 }
 
 void ThreadsEmitter::nest_body(const std::vector<const For *> &nest) {
-  // A block that gets no memory ends alone.
+  // If a block gets no memory, only that block ends.
   if (emission_.uses_workspace) out_.open("const auto instance = [&]() __attribute__((always_inline)) {{");
   for (const For *loop : nest) failures_.enter(Value::local(loop->type, loop->index), 0);
   if (of_team()) tile_calls_.begin_index_of_team();

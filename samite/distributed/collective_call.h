@@ -1,4 +1,4 @@
-// What the collective operations share: their entry on tapes and in graphs, checks of arrays, and gradients.
+// Common code of the collective operations: their entry on tapes and in graphs, checks of arrays, and gradients.
 #pragma once
 
 #include "samite/distributed/array_memory.h"
@@ -20,7 +20,7 @@ inline bool is_recorded() { return jit::TapeAccess::recording() != nullptr; }
 // long as NCCL's own call.
 inline bool runs_alone() { return !is_recorded() && jit::GraphCapture::current() == nullptr; }
 
-// A collective call: the arrays that this rank has, and what runs forward and backward.
+// A collective call: this rank's arrays, and the forward and backward operations.
 template <class Forward, class Backward>
 struct Collective {
   const Communicator &ranks;
@@ -50,7 +50,7 @@ void run(const Collective<Forward, Backward> &collective) {
                collective.call.where);
 }
 
-// Not on tapes, but in graphs.
+// Recorded in graphs, but not on tapes.
 template <class Work>
 void run_in_place(const Communicator &ranks, const CallName &call, const AnyBuffer &values, const Work &work) {
   if (jit::GraphCapture::current() == nullptr) return work();
@@ -63,22 +63,22 @@ void run_in_place(const Communicator &ranks, const CallName &call, const AnyBuff
 void check_array(const Communicator &ranks, const CallName &call, const char *role, const AnyBuffer &array);
 void check_result(const Communicator &ranks, const CallName &call, const AnyBuffer &result);
 void check_root(const Communicator &ranks, const CallName &call, int root);
-// result_times elements of the result for values_times of the values.
+// For `result_times` elements of the result, there must be `values_times` elements of the values.
 void check_pair(const CallName &call, const AnyBuffer &result, const AnyBuffer &values, std::int64_t result_times,
                 std::int64_t values_times);
 void check_reduction(const CallName &call, ScalarType type, ReduceOp reduction);
 void check_in_place(const CallName &call, const AnyBuffer &values);
 
-// A UserError on all ranks if one of them has a message: this on that rank, and elsewhere which rank it is.
+// A UserError on all ranks if one of them has a message: that rank throws the message, the others name the rank.
 void refuse_together(const Communicator &ranks, const std::string &operation, const std::string &message,
                      SourceLocation where);
 
-// Adds what the text of a call tells of its arguments.
+// Adds the arguments to the text of a call.
 void describe(CallName &call, const AnyBuffer &array, std::optional<ReduceOp> reduction = {}, int root = -1);
 CallName adjoint_of(CallName call, const char *name);
 
 inline std::size_t elements(const AnyBuffer &array) { return static_cast<std::size_t>(array.count()); }
-// A vector of zeros with as many elements.
+// A vector of zeros with equally many elements.
 inline AnyBuffer like(const AnyBuffer &array) { return {array.device(), array.type(), {array.count()}}; }
 
 // The gradient of result `index`, contiguous; zeros if it has none.

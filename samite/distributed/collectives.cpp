@@ -95,7 +95,7 @@ AnyBuffer gathered(const Communicator &ranks, const AnyBuffer &part, const CallN
   return all;
 }
 
-// A copy of the root's array, which has as many elements as `as_many`; elsewhere `array` may be empty.
+// A copy of the root's array, which has the number of elements of `as_many`; elsewhere `array` may be empty.
 AnyBuffer from_root(const Communicator &ranks, const AnyBuffer &array, const AnyBuffer &as_many, int root,
                     const CallName &call) {
   const AnyBuffer copy = like(as_many);

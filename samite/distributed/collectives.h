@@ -7,9 +7,9 @@
 //   tape.backward({{total, weight}});    // on all ranks
 //
 // All ranks call an operation alike: with the same type, extents, reduction and root. Arrays are on the communicator's
-// device, of any type and strides. What is written is overwritten. Errors are UserErrors for arrays that do not fit and
-// for calls that differ between ranks, and DeviceErrors for what MPI and NCCL report, for ranks that are missing, and
-// on a communicator that was aborted.
+// device, of any type and strides. Results are overwritten. UserErrors are thrown for arrays that do not fit and for
+// calls that differ between ranks; DeviceErrors for failures that MPI and NCCL report, for missing ranks, and on an
+// aborted communicator.
 //
 // On a tape each operation is one entry, and its adjoint is an operation of all ranks, too, so all ranks record the
 // same operations and call backward. One rule defines the gradients: the objective is the sum over all ranks of each
@@ -21,10 +21,10 @@
 //   all_to_all             all_to_all                    gather          scatter
 //   send to a rank         receive from it, and add      receive         send
 //
-// The gradient of an average is divided by the number of ranks; that of min and max goes to the rank whose value it is,
-// the lowest of several; that of a product is multiplied by the other ranks' values. An array that holds the same
+// The gradient of an average is divided by the number of ranks; that of min and max goes to the rank that had the
+// value, the lowest of several; that of a product is multiplied by the other ranks' values. An array with the same
 // values on all ranks, such as a total, is part of the objective once for each rank that gives it a cotangent: give it
-// to one rank only, or divide it by their number. replicated() checks that.
+// to one rank only, or divide it by the number of ranks. replicated() checks that.
 #pragma once
 
 #include "samite/distributed/communicator.h"
@@ -50,10 +50,10 @@ void broadcast(const Communicator &ranks, const AnyBuffer &result, const AnyBuff
 void broadcast(const Communicator &ranks, const AnyBuffer &values, int root,
                SourceLocation where = std::source_location::current());
 
-// result = all ranks' values in the order of ranks: as many times as many elements as there are ranks.
+// result = all ranks' values in the order of ranks: the number of ranks times the number of values.
 void all_gather(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values,
                 SourceLocation where = std::source_location::current());
-// result = this rank's part of the reduction; `values` has as many parts of result's elements as there are ranks.
+// result = this rank's part of the reduction; `values` has one part of result's size for each rank.
 void reduce_scatter(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values,
                     ReduceOp reduction = ReduceOp::sum, SourceLocation where = std::source_location::current());
 // On the root only; elsewhere `result` may be an empty buffer.
@@ -65,13 +65,14 @@ void scatter(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer
 // Part r of the values goes to rank r, and part r of the result comes from it. Equal parts.
 void all_to_all(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values,
                 SourceLocation where = std::source_location::current());
-// The same with parts of these numbers of elements. What rank r sends to rank s, s receives from r.
+// The same with parts of these numbers of elements. The number that rank r sends to rank s must be the number that s
+// receives from r.
 void all_to_all(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values,
                 const std::vector<std::int64_t> &sent, const std::vector<std::int64_t> &received,
                 SourceLocation where = std::source_location::current());
 
 // A message of an array. Messages between two ranks arrive in order. `send` may wait for its receiver: two ranks that
-// send to each other at a time use `exchange`.
+// send to each other at the same time use `exchange`.
 void send(const Communicator &ranks, const AnyBuffer &values, int to,
           SourceLocation where = std::source_location::current());
 void receive(const Communicator &ranks, const AnyBuffer &result, int from,
@@ -82,7 +83,7 @@ struct ArrayMessage {
   AnyBuffer array;
   int rank;
 };
-// All of these at a time, in any order among ranks.
+// Runs all of these concurrently, in any order among ranks.
 void exchange(const Communicator &ranks, const std::vector<ArrayMessage> &sent,
               const std::vector<ArrayMessage> &received, SourceLocation where = std::source_location::current());
 

@@ -23,15 +23,15 @@
 namespace samite {
 
 struct CommunicatorOptions {
-  // The longest time that a call waits for other ranks: then it is a DeviceError that names the call, its line and the
-  // missing ranks, and the communicator is aborted. 0 waits for ever. With MPI it costs small messages between all
-  // ranks and a copy of the arrays.
+  // The longest time that a call waits for other ranks; after it, the call is a DeviceError that names the call, its
+  // line and the missing ranks, and the communicator is aborted. 0 waits forever. With MPI it costs small messages
+  // between all ranks and a copy of the arrays.
   std::chrono::milliseconds timeout{0};
-  // Whether calls that differ between ranks are found: a UserError on all of them. Default: debug_mode(). Ranks that
+  // Whether calls that differ between ranks are detected: a UserError on all of them. Default: debug_mode(). Ranks that
   // are threads always check.
   std::optional<bool> verified = {};
-  // Sums in the order of the ranks, with the same bits however many elements there are. Ranks that are threads always
-  // have this order.
+  // Sums in the order of the ranks, with the same bits for any number of elements. Ranks that are threads always have
+  // this order.
   bool deterministic = false;
 };
 
@@ -43,22 +43,22 @@ struct CommunicatorId {
 class Communicator {
  public:
   // All ranks of the program that mpirun or mpiexec started. MPI is initialised if the program has not done so, and
-  // then ended at exit. On the CPU, messages go over MPI; on CUDA, MPI only brings the id, and each rank names a device
-  // of its own. DeviceError if there is no MPI, or no NCCL.
+  // then finalised at exit. On the CPU, messages go over MPI; on CUDA, MPI only distributes the id, and each rank names
+  // its own device. DeviceError if there is no MPI, or no NCCL.
   static Communicator from_mpi(const CommunicatorOptions &options = {});
   static Communicator from_mpi(Device device, const CommunicatorOptions &options = {});
-  // The ranks of the program's own MPI_Comm, which is duplicated; a call of all of them.
+  // The ranks of the program's own MPI_Comm, which is duplicated; a collective call.
   template <class Comm>
   static Communicator from_mpi(Comm communicator, const CommunicatorOptions &options = {});
-  // `ranks` ranks that are threads of this process, in order: each is for one thread. UserError if there are none.
+  // `ranks` ranks that are threads of this process, in order; each is used by one thread. UserError if there are none.
   static std::vector<Communicator> of_threads(int ranks, const CommunicatorOptions &options = {},
                                               SourceLocation where = std::source_location::current());
-  // A rank for each of these CUDA devices of this process, in order, over NCCL. Each is for one thread.
+  // A rank for each of these CUDA devices of this process, in order, over NCCL; each is used by one thread.
   static std::vector<Communicator> of_devices(const std::vector<Device> &devices,
                                               const CommunicatorOptions &options = {},
                                               SourceLocation where = std::source_location::current());
 
-  // Over NCCL, by an id that the program brings to its processes: a call of all ranks.
+  // Over NCCL, by an id that the program distributes to its processes; a collective call.
   static CommunicatorId new_id();
   static Communicator from_id(const CommunicatorId &id, int rank, int size, Device device,
                               const CommunicatorOptions &options = {},
@@ -83,12 +83,11 @@ class Communicator {
   Communicator on(const Stream &stream, SourceLocation where = std::source_location::current()) const;
 
   // Waits for the work of stream(). On CUDA it is a DeviceError if another rank or the network fails meanwhile, or
-  // after the timeout: plain Stream::synchronize() would wait for ever.
+  // after the timeout: plain Stream::synchronize() would wait forever.
   void synchronize(SourceLocation where = std::source_location::current()) const;
   // Returns when all ranks have called it.
   void barrier(SourceLocation where = std::source_location::current()) const;
-  // The ranks of one colour form a communicator, in the order of `key`, then of their present rank. A call of all
-  // ranks.
+  // The ranks of one colour form a communicator, ordered by `key`, then by their present rank. A collective call.
   Communicator split(int colour, int key = 0, SourceLocation where = std::source_location::current()) const;
   // Ends all waiting calls of this communicator in this process, and refuses later ones, with this reason.
   void abort(const std::string &reason) const;

@@ -13,7 +13,7 @@
 namespace samite {
 namespace {
 
-// Work is queued in `later` after that which is in `earlier`.
+// Work in `later` waits for the work queued in `earlier` so far.
 void order(const Stream &earlier, const Stream &later) {
   Event event;
   event.record(earlier);
@@ -88,7 +88,7 @@ std::vector<AnyBuffer> DataParallel::make_shares() {
 
 void DataParallel::backward(Tape &tape, const AnyBuffer &objective, SourceLocation where) {
   const Stream standard = Stream::standard(ranks_.device());
-  // All ranks average the buckets in one order, whatever theirs are final in.
+  // All ranks average the buckets in one order, regardless of the order in which they become final.
   std::vector<bool> is_final(buckets_.size());
   std::size_t averaged = 0;
   const auto average_final_ones = [&] {

@@ -10,9 +10,10 @@
 //     training.zero_gradients();
 //   }
 //
-// Gradients are averaged in buckets of parameters that lie side by side, as those of a parameter_block() do, the last
-// parameters first: each bucket as soon as its gradients are final, on CUDA in a stream of its own, beside the adjoints
-// that still run. All ranks call everything alike. Their parameters stay equal, bit by bit.
+// Gradients are averaged in buckets of parameters that are adjacent in memory, as those of a parameter_block() are, the
+// last parameters first. Each bucket is averaged as soon as its gradients are final; on CUDA that happens in a separate
+// stream, concurrently with the remaining adjoints. All ranks make the same calls. Their parameters stay equal, bit by
+// bit.
 //
 // With DataParallelOptions::sharded, each rank keeps and updates its share of the optimiser's state, and gets the other
 // parameters from the other ranks after each step (Rajbhandari et al., ZeRO, 2020, stage 1).
@@ -27,28 +28,28 @@
 namespace samite {
 
 struct DataParallelOptions {
-  double clip_norm = 0;                                // of the averaged gradients; 0: not clipped
-  std::int64_t bucket_bytes = std::int64_t{25} << 20;  // of gradients that are averaged at a time, at least
+  double clip_norm = 0;                                // norm limit for the averaged gradients; 0: none
+  std::int64_t bucket_bytes = std::int64_t{25} << 20;  // smallest size of gradients that are averaged together
   bool sharded = false;
 };
 
 class DataParallel {
  public:
-  // Gives all ranks rank 0's parameters. UserError for parameters that are not on the communicator's device, and as
-  // solvers::Optimiser.
+  // Broadcasts rank 0's parameters to all ranks. UserError for parameters that are not on the communicator's device,
+  // and as for solvers::Optimiser.
   DataParallel(const Communicator &ranks, const std::vector<AnyBuffer> &parameters,
                const solvers::Optimiser::Method &method, const DataParallelOptions &options = {},
                SourceLocation where = std::source_location::current());
 
-  // tape.backward(objective), with gradients averaged over ranks: their average is added up if it is called again.
-  // Parameters that the tape does not use are averaged, too.
+  // tape.backward(objective), with gradients averaged over ranks; repeated calls add up the averages. Parameters that
+  // the tape does not use are averaged, too.
   void backward(Tape &tape, const AnyBuffer &objective, SourceLocation where = std::source_location::current());
   void step(SourceLocation where = std::source_location::current());
   void zero_gradients(SourceLocation where = std::source_location::current());
 
   double rate() const;
   void set_rate(double rate, SourceLocation where = std::source_location::current());
-  // This rank's; nullptr if it has no share.
+  // This rank's optimiser; nullptr if it has no share.
   solvers::Optimiser *optimiser() { return optimiser_.get(); }
 
  private:

@@ -24,7 +24,7 @@ std::int64_t product(const std::vector<int> &factors) {
   return std::accumulate(factors.begin(), factors.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-// The elements that the block with the most neighbours gets from them.
+// The number of elements that the block with the most neighbours receives.
 double exchanged(const Extents &extents, const std::vector<int> &blocks, const std::vector<int> &ghosts) {
   double elements = 0;
   for (int d = 0; d < extents.rank(); ++d) {
@@ -46,7 +46,7 @@ bool has_room(const Extents &extents, const std::vector<int> &blocks, const std:
   return true;
 }
 
-// Every way to cut the dimensions from `d` on into `left` blocks; the best is kept.
+// Tries every way to cut dimensions `d` and up into `left` blocks, and keeps the best.
 void cut(const Extents &extents, const std::vector<int> &ghosts, int d, int left, std::vector<int> &blocks,
          std::vector<int> &best) {
   const auto index = static_cast<std::size_t>(d);

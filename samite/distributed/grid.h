@@ -10,10 +10,10 @@
 //     }
 //   });
 //
-// A rank's arrays hold its block and the ghosts on both sides of each dimension, so a kernel that runs on an array with
-// a margin runs on a block without a change. exchange() copies the neighbours' elements into the ghosts, at corners,
-// too. At an end of the whole grid that is not periodic, ghosts are the program's: boundary values. On a tape the
-// gradients of ghosts go home: they are added to those of the elements that were copied.
+// A rank's arrays hold its block and the ghosts on both sides of each dimension, so that a kernel written for an array
+// with a margin runs on a block unchanged. exchange() copies the neighbours' elements into the ghosts, including
+// corners. At a non-periodic end of the whole grid, the program sets the ghosts: boundary values. On a tape, gradients
+// of ghosts are added to those of the elements that they were copied from.
 //
 // Immutable, and as thread-safe as its communicator. Errors are UserErrors, and those of collectives.
 #pragma once
@@ -37,13 +37,13 @@ struct GhostPlan;
 struct GridOptions {
   std::vector<int> ghosts = {};     // in each dimension, on either side; default: 1
   std::vector<bool> periodic = {};  // default: false
-  std::vector<int> ranks = {};      // blocks in each dimension; their product is the number of ranks. Default: such
-                                    // that the least is exchanged
+  std::vector<int> ranks = {};      // blocks in each dimension; their product is the number of ranks. Default:
+                                    // those that exchange the least
 };
 
 class Grid {
  public:
-  // `extents` of the whole grid, without ghosts. A call of all ranks. UserError if a block would be smaller than its
+  // `extents` of the whole grid, without ghosts. A collective call. UserError if a block would be smaller than its
   // ghosts.
   Grid(const Communicator &ranks, const Extents &extents, const GridOptions &options = {},
        SourceLocation where = std::source_location::current());
@@ -77,7 +77,7 @@ class Grid {
     return Buffer<T>(without_ghosts(AnyBuffer(array), where));
   }
 
-  // Copies the neighbours' elements into the ghosts. A call of all ranks.
+  // Copies the neighbours' elements into the ghosts. A collective call.
   void exchange(const AnyBuffer &array, SourceLocation where = std::source_location::current()) const;
   // The same while `work` runs: it is called with the interior when the messages are under way, and with each part of
   // the border when the ghosts have arrived. On the interior it must neither write to `array` nor read ghosts that
@@ -99,7 +99,7 @@ class Grid {
   // The whole grid's elements, without ghosts, in an array of extents() on the root; elsewhere `whole` may be empty.
   void gather(const AnyBuffer &whole, const AnyBuffer &array, int root = 0,
               SourceLocation where = std::source_location::current()) const;
-  // Cuts the root's array of extents() into the ranks' blocks; ghosts are left as they are.
+  // Cuts the root's array of extents() into the ranks' blocks; ghosts are unchanged.
   void scatter(const AnyBuffer &array, const AnyBuffer &whole, int root = 0,
                SourceLocation where = std::source_location::current()) const;
 
@@ -113,9 +113,9 @@ class Grid {
   // The neighbour in that dimension, before (-1) or after (1) this block; -1: none.
   int neighbour(int dimension, int side) const;
   std::vector<int> position_of(int rank) const;
-  // The first element of block `at` of a dimension.
+  // The first element of block `at` along a dimension.
   std::int64_t begin_of(int dimension, int at) const;
-  // The view of the whole grid's array that is a rank's block.
+  // The view of a rank's block in the whole grid's array.
   AnyBuffer block_of(const AnyBuffer &whole, int rank) const;
   void check_array(const AnyBuffer &array, SourceLocation where) const;
   void check_whole(const AnyBuffer &whole, const AnyBuffer &array, SourceLocation where) const;

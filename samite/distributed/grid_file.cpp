@@ -23,7 +23,7 @@ namespace {
 constexpr std::string_view magic{"\x93NUMPY\x01\x00", 8};
 constexpr std::size_t header_length_at = 8, header_at = 10, alignment = 64;
 
-// "" where NumPy has no such type.
+// "" if NumPy has no such type.
 std::string numpy_type(ScalarType type) {
   switch (type) {
     case ScalarType::Bool: return "|b1";
@@ -106,7 +106,7 @@ void check_type(const AnyBuffer &array, const char *operation, SourceLocation wh
                                        name(array.type())));
 }
 
-// Where this rank's block begins in the whole grid's elements.
+// The first element of this rank's block in the whole grid's elements.
 std::byte *block_in(const Grid &grid, std::byte *elements, std::size_t element_bytes) {
   const Strides strides = row_major_strides(grid.extents());
   std::int64_t offset = 0;

@@ -28,7 +28,7 @@ std::optional<MpiKind> wanted_kind() {
   throw DeviceError(fmt::format("SAMITE_MPI is \"{}\": expected openmpi or mpich", text));
 }
 
-// The folder of the library with this function; the shims are beside it.
+// The folder of the library with this function, which also has the shims.
 std::string own_folder() {
   Dl_info info{};
   if (::dladdr(reinterpret_cast<const void *>(&own_folder), &info) == 0 || !info.dli_fname) return "";
@@ -40,7 +40,7 @@ std::string own_folder() {
 const SamiteMpi &open_shim(MpiKind kind) {
   const std::string path = fmt::format("{}libsamite_{}.so", own_folder(), name_of(kind));
   try {
-    // MPI runs threads of its own and is not to be unloaded.
+    // MPI runs threads of its own, so it must not be unloaded.
     const DynamicLibrary library(path, Unloading::never);
     const SamiteMpi &table = *library.function<decltype(samite_mpi)>("samite_mpi")();
     if (table.version != SAMITE_MPI_SHIM_VERSION)

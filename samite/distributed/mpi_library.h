@@ -1,8 +1,8 @@
-// The MPI that a program uses, opened at run time; nothing links one.
+// The MPI that a program uses, opened at run time; the library does not link MPI.
 //
-// There are two adapters beside the library (mpi_shim/mpi_shim.h). It opens the one for the MPI that SAMITE_MPI names
-// ("openmpi" or "mpich"), that the process has loaded, or that has started it: mpirun sets environment variables.
-// Thread-safe.
+// Two adapters are installed with the library (mpi_shim/mpi_shim.h). Samite opens the adapter for the MPI that
+// SAMITE_MPI names ("openmpi" or "mpich"), that the process has loaded, or that has started it, as environment
+// variables of mpirun show. Thread-safe.
 #pragma once
 
 #include "samite/distributed/mpi_shim/mpi_shim.h"

@@ -54,7 +54,7 @@ std::optional<int> mpi_operation(ReduceOp reduction) {
   return {};
 }
 
-// Keeps memory that MPI may still read or write after a call that has failed: for the rest of the process.
+// Keeps memory that MPI may still access after a failed call until the process ends.
 void abandon(std::shared_ptr<const void> memory) {
   static std::mutex mutex;
   static auto &abandoned = *new std::vector<std::shared_ptr<const void>>;
@@ -132,7 +132,7 @@ class MpiTransport : public Transport {
                       const Stream &stream, const CallName &call) override {
     const std::size_t element = size_of(type), bytes = count * element, ranks = static_cast<std::size_t>(size());
     announce(call);
-    // In parts, the ranks' parts are not contiguous.
+    // A longer call would have to be split, and the ranks' parts would not be contiguous.
     if (!uses_mpi(type, reduction) || bytes * ranks > most_bytes)
       return reduce_parts_in_order(to, from, count, type, reduction, stream, call);
     const Copies copies = copies_of(to, bytes, from, bytes * ranks);
@@ -201,7 +201,7 @@ class MpiTransport : public Transport {
     const void *from = nullptr;
     std::shared_ptr<std::vector<std::byte>> own = {};
 
-    // Into the program's memory.
+    // Copies to the program's memory.
     void bring(void *target, std::size_t bytes) const {
       if (own && bytes != 0) std::memcpy(target, to, bytes);
     }
@@ -355,7 +355,7 @@ class MpiTransport : public Transport {
     fail_late(call, {});
   }
 
-  // Waits for messages, and brings what has arrived.
+  // Waits for messages, and copies the received data to its place.
   void finish(const std::shared_ptr<Pending> &pending, const CallName &call) {
     if (pending->code != 0) abandon(pending);
     check(pending->code, call);

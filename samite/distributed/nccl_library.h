@@ -1,6 +1,6 @@
-// NCCL, opened at run time: libnccl.so.2 or the file that SAMITE_NCCL names. Nothing links it.
+// NCCL, opened at run time: libnccl.so.2 or the file that SAMITE_NCCL names. The library does not link NCCL.
 //
-// The table has NCCL's C interface as versions from 2.18 on have it. A program that already has the entry points, or a
+// The table has NCCL's C interface, as of version 2.18 and later. A program that already has the entry points, or a
 // test with a fake, provides a table. Thread-safe.
 #pragma once
 
@@ -68,8 +68,8 @@ struct NcclTable {
 
 class Nccl {
  public:
-  // The process's: the provided one, or else the library, opened at the first call. DeviceError if there is none, or if
-  // it is older than 2.18.
+  // The process's table: the provided one, or else the library's, opened at the first call. DeviceError if there is
+  // none, or if it is older than 2.18.
   static std::shared_ptr<const Nccl> system();
   // From now on system() returns this; null restores the library. Communicators keep theirs.
   static void provide(std::shared_ptr<const Nccl> nccl) noexcept;
@@ -79,7 +79,7 @@ class Nccl {
   const NcclTable &table() const noexcept { return table_; }
   int version() const noexcept { return version_; }  // 22304 for 2.23.4
 
-  // DeviceError with NCCL's own words unless the call succeeded.
+  // Throws DeviceError with NCCL's own message unless the call succeeded.
   void check(NcclResult result, const std::string &call, NcclComm *comm = nullptr) const;
 
  private:
@@ -87,7 +87,7 @@ class Nccl {
   int version_ = 0;
 };
 
-// NCCL's number of a type: nothing for those that it lacks, or that this version does.
+// NCCL's number of a type; empty for types that NCCL, or this version, lacks.
 std::optional<int> nccl_type(ScalarType type, int version);
 int nccl_operation(ReduceOp reduction);
 constexpr int nccl_bytes = 1;  // ncclUint8

@@ -65,7 +65,7 @@ class NcclTransport : public Transport {
       const CurrentContext current(cuda_->context());
       nccl_->table().CommDestroy(comm_);
     } catch (const Error &) {  // NOLINT(bugprone-empty-catch)
-      // The context is lost, and with it what the communicator has on the device.
+      // The context is lost, and with it the communicator's state on the device.
     }
   }
 
@@ -150,7 +150,7 @@ class NcclTransport : public Transport {
       }
       std::this_thread::yield();
     }
-    stream.synchronize();  // for what its kernels report
+    stream.synchronize();  // for its kernels' reports
   }
 
   std::shared_ptr<Transport> split(int colour, int key, const CallName &call) override {

@@ -1,4 +1,4 @@
-// Ranks that have a CUDA device each, over NCCL: processes, or threads of one process.
+// Ranks with one CUDA device each, over NCCL: processes, or threads of one process.
 #pragma once
 
 #include "samite/distributed/nccl_library.h"
@@ -9,14 +9,14 @@
 namespace samite::distributed {
 
 struct NcclOptions {
-  Timeout timeout{0};     // of synchronize() and barrier(); 0 waits for ever
+  Timeout timeout{0};     // of synchronize() and barrier(); 0 waits forever
   bool verified = false;  // each collective call first gathers all ranks' names of it, and waits for them
   bool borrowed = false;  // the communicator is the program's, which destroys it
 };
 
 NcclId new_nccl_id();
 
-// A call of all ranks, each with its own device. DeviceError.
+// A collective call, in which each rank has its own device. DeviceError.
 std::shared_ptr<Transport> nccl_transport(const NcclId &id, int rank, int size, Device device,
                                           const NcclOptions &options);
 

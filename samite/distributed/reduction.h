@@ -21,7 +21,7 @@ std::string_view name(ReduceOp reduction);  // "sum"
 
 namespace distributed {
 
-// Whether a type has the reduction: average only floating types, and bool none but min (and) and max (or).
+// Whether a type has the reduction: only floating types have average; bool has only min (and) and max (or).
 bool has_reduction(ScalarType type, ReduceOp reduction);
 
 // to[i] = from[0][i] op from[1][i] op …, in this order. 16-bit and 8-bit floating types are reduced in 32 bits and

@@ -100,7 +100,7 @@ Socket connect_to(const Place &place) {
   return Socket();
 }
 
-// A connection begins with this, so that strangers are sent away.
+// A connection begins with this, so that unrelated ones are rejected.
 constexpr char greeting[] = "samite ranks 1";
 
 bool send_all(const Socket &socket, std::span<const char> bytes) {

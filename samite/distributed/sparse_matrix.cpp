@@ -31,7 +31,7 @@ const auto &pack() {
   return kernel;
 }
 
-// Each index is there once.
+// Each index occurs once.
 template <class T>
 const auto &add_packed() {
   static const Kernel kernel{"add_packed",
@@ -64,7 +64,7 @@ AnyBuffer zeros_like(const AnyBuffer &vector) { return {vector.device(), vector.
 
 std::string text_of(const AnyBuffer &buffer) { return buffer.valid() ? buffer.to_string() : "an empty buffer"; }
 
-// What is wrong with a rank's triplets; "" for nothing.
+// The error in a rank's triplets; "" if there is none.
 std::string refusal(const Communicator &ranks, std::int64_t own_rows, const AnyBuffer &rows, const AnyBuffer &columns,
                     const AnyBuffer &values) {
   const auto fits = [&](const AnyBuffer &buffer) {
@@ -95,17 +95,17 @@ std::string refusal(const Indices &rows, const Indices &columns, std::int64_t fi
 
 }  // namespace
 
-// Which elements of x travel between ranks in a product.
+// The elements of x that travel between ranks in a product.
 struct DistributedMatrix::Exchange {
   explicit Exchange(const Communicator &ranks) : ranks(ranks) {}
 
   Communicator ranks;
   std::int64_t rows = 0, first = 0, own = 0;
   Indices sent, received;        // elements to and from each rank
-  Buffer<std::int32_t> indices;  // of the own elements that are sent, rank by rank
+  Buffer<std::int32_t> indices;  // of this rank's elements that are sent, rank by rank
   std::int64_t ghosts = 0;
 
-  // y = A x, or transpose(A) x, of a matrix `local` of own rows, whose columns are own elements and ghosts.
+  // y = A x, or transpose(A) x, for a matrix `local` of own rows, with own elements and ghosts as columns.
   void apply(const solvers::SparseMatrix &local, const AnyBuffer &x, const AnyBuffer &y, bool transposed,
              SourceLocation where) const {
     if (!transposed) return solvers::multiply(local, extended(x, where), y, {}, where);
@@ -114,7 +114,7 @@ struct DistributedMatrix::Exchange {
     AnyBuffer(y).copy_from(all.slice(0, 0, own));
     add_ghosts(all, y, where);
   }
-  // As solvers::add_outer_product. All ranks take part, those without a gradient, too.
+  // As solvers::add_outer_product. All ranks take part, including those without a gradient.
   void add_outer_product(const solvers::SparseMatrix &local, double scale, const AnyBuffer &y, const AnyBuffer &x,
                          const AnyBuffer &gradient, SourceLocation where) const {
     const AnyBuffer all = extended(x, where);
@@ -133,7 +133,7 @@ struct DistributedMatrix::Exchange {
     return all;
   }
 
-  // Sends the ghosts of `extended` home, where they are added to those of y, in the order of ranks.
+  // Sends the ghosts of `extended` back to their ranks, where they are added to y's elements, in the order of ranks.
   void add_ghosts(const AnyBuffer &extended, const AnyBuffer &y, SourceLocation where) const {
     const AnyBuffer packed(ranks.device(), y.type(), {indices.count()});
     const std::vector<ArrayMessage> arriving = parts(packed, 0, sent);

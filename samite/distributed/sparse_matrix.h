@@ -4,12 +4,13 @@
 //   SolveReport report = conjugate_gradients(
 //       a.linear_operator(), b, x, {.preconditioner = jacobi(a.own_block()), .sum_over_ranks = sum_over(world)});
 //
-// The matrix is square. Ranks own consecutive rows, in the order of ranks; a vector is cut likewise, and each rank has
-// its own part of b and x. A product sends the elements of x that other ranks' rows need, one message to each of them.
+// The matrix is square. Each rank owns consecutive rows, in the order of ranks; vectors are cut likewise, and each rank
+// has its own part of b and x. A product sends the elements of x that other ranks' rows need, one message to each of
+// them.
 //
-// On tapes the gradients of x and of the values are those of one rank on the whole system: y's gradient times the
-// transpose, whose parts go back to the ranks that own them, in a fixed order. A solve's gradient is one more solve of
-// all ranks. All ranks call everything here alike. Errors are UserErrors; bad triplets are refused on all ranks.
+// On tapes the gradients of x and of the values are those of a single rank that has the whole system: y's gradient
+// times the transpose, whose parts go back to the ranks that own them, in a fixed order. A solve's gradient takes one
+// more solve by all ranks. All ranks make the same calls. Errors are UserErrors; bad triplets are refused on all ranks.
 #pragma once
 
 #include "samite/distributed/communicator.h"

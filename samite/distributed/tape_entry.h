@@ -1,4 +1,4 @@
-// An operation of all ranks as an entry of their tapes.
+// A collective operation as an entry on all ranks' tapes.
 #pragma once
 
 #include "samite/distributed/communicator.h"
@@ -6,9 +6,9 @@
 
 namespace samite::distributed {
 
-// As run_on_tape, except that every rank runs `backward`, which communicates, whether its own arrays have gradients or
-// not. While a graph is captured, `forward` is a part of the graph, and owns what it uses. UserError if the captured
-// stream is not the communicator's.
+// Like run_on_tape, except that every rank runs `backward`, which communicates, even if its own arrays have no
+// gradients. While a graph is captured, `forward` is a part of the graph, and owns what it uses. UserError if the
+// captured stream is not the communicator's.
 void run_on_tapes(const Communicator &ranks, TapeFunction function, SourceLocation where);
 
 }  // namespace samite::distributed

@@ -19,7 +19,7 @@ std::string text_of_ranks(const std::vector<int> &ranks) {
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
 }
 
-// What the ranks of a communicator share.
+// The shared state of a communicator's ranks.
 class Meeting {
  public:
   Meeting(int size, Timeout timeout)
@@ -28,7 +28,7 @@ class Meeting {
   int size() const { return static_cast<int>(places_.size()); }
   Timeout timeout() const { return timeout_; }
 
-  // What a rank brings to a collective call.
+  // A rank's contribution to a collective call.
   struct Place {
     CallName call = {};
     void *to = nullptr;
@@ -233,7 +233,7 @@ class ThreadTransport : public Transport {
                   const CallName &call) override {
     const std::size_t element = size_of(type);
     enter(call, to, from, count * element);
-    // Each rank reduces one part. It alone reads that part of any rank's values, so results may replace them.
+    // Each rank reduces one part. Only this rank reads that part of any rank's values, so results may replace them.
     const auto [begin, end] = part(count, rank());
     reduce_part(type, reduction, begin, end, to);
     meeting_->meet(rank(), call);
@@ -312,7 +312,7 @@ class ThreadTransport : public Transport {
   void abort(const std::string &reason) noexcept override { meeting_->abort(reason); }
 
  private:
-  // Returns when all ranks have said where their arrays are. UserError if they make different calls.
+  // Returns when all ranks have announced their arrays. UserError if they make different calls.
   void enter(const CallName &call, void *to, const void *from, std::size_t bytes) {
     Meeting::Place &own = meeting_->place(rank());
     own.call = call, own.to = to, own.from = from, own.bytes = bytes;

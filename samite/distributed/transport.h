@@ -19,11 +19,11 @@
 
 namespace samite::distributed {
 
-// A collective call. Its text is made only for errors and announcements.
+// A collective call. Its text is built only for errors and announcements.
 struct CallName {
   const char *operation = "";
   SourceLocation where = {};
-  std::int64_t count = -1;  // of the elements; -1: not known
+  std::int64_t count = -1;  // number of elements; -1: not known
   ScalarType type = ScalarType::Float32;
   std::optional<ReduceOp> reduction = {};
   int root = -1;
@@ -76,10 +76,10 @@ class Transport {
   // `bytes` of each rank, in the order of ranks.
   virtual void all_gather(void *to, const void *from, std::size_t bytes, const Stream &stream,
                           const CallName &call) = 0;
-  // All messages at a time, so that no order of ranks can deadlock.
+  // All messages concurrently, so that no order of ranks can deadlock.
   virtual void exchange(std::span<const Message> sends, std::span<const Message> receives, const Stream &stream,
                         const CallName &call) = 0;
-  // The same, which returns at once: `memory`, which owns what the messages read and write, must stay as it is until
+  // The same, which returns at once: `memory`, which owns what the messages read and write, must not change until
   // they have finished. Messages of other calls may be sent and received meanwhile.
   virtual std::unique_ptr<MessagesUnderWay> start(std::vector<Message> sends, std::vector<Message> receives,
                                                   std::shared_ptr<const void> memory, const Stream &stream,
@@ -88,7 +88,7 @@ class Transport {
   virtual void barrier(const Stream &stream, const CallName &call) = 0;
   // Waits for the stream's work. On CUDA it ends with an error if another rank fails or is missing.
   virtual void synchronize(const Stream &stream, const CallName &call) = 0;
-  // Ranks of one colour form a transport; their order is that of `key`, then of rank.
+  // Ranks of one colour form a transport, ordered by `key`, then by rank.
   virtual std::shared_ptr<Transport> split(int colour, int key, const CallName &call) = 0;
   // Ends calls of other ranks that wait, and refuses later ones, with this reason. Any thread may call it.
   virtual void abort(const std::string &reason) noexcept = 0;
@@ -98,7 +98,7 @@ class Transport {
   Device device_;
 };
 
-// "waited 5 s", for messages; a timeout of 0 waits for ever.
+// "waited 5 s", for messages; a timeout of 0 waits forever.
 using Timeout = std::chrono::milliseconds;
 std::string waited(Timeout timeout);
 

@@ -1,8 +1,8 @@
 // The CUDA driver's handles, result codes and small types, as its binary interface has them.
 //
-// Samite is built where there is no CUDA toolkit, so the facts are stated here; a test compares each of them with
-// cuda.h where one is installed. Handles are the same C++ types as cuda.h's, so a program that includes both may pass
-// its own. Enumerations and structures are Samite's: equal in size and value.
+// Samite builds without a CUDA toolkit, so the facts are stated here; a test compares each of them with cuda.h if one
+// is installed. Handles are the same C++ types as cuda.h's, so a program that includes both may pass its own.
+// Enumerations and structures are Samite's: equal in size and value.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ using CUgraphExec = CUgraphExec_st *;
 using CUgraphConditionalHandle = std::uint64_t;
 using CUhostFn = void (*)(void *);
 
-// The codes that Samite explains or acts on; a driver may return others. What a code says of later calls:
+// The codes that Samite explains or acts on; a driver may return others. A code's meaning for later calls:
 //   call    this call failed, others are not touched
 //   fault   earlier asynchronous work failed; the context is lost, and every later call in it meets the same code
 //   lost    the device itself is gone or cannot be used

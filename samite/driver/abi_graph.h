@@ -66,7 +66,7 @@ struct ConditionalNodeParameters {
   CUcontext context;
 };
 
-// What a node of any type is added with; only the types that Samite adds this way have a member.
+// The parameters with which a node of any type is added; only the types that Samite adds this way have a member.
 struct GraphNodeParameters {
   GraphNodeType type;
   int reserved0[3];
@@ -78,7 +78,7 @@ struct GraphNodeParameters {
   long long reserved2;
 };
 
-inline constexpr unsigned set_capture_dependencies = 1;    // flag: the nodes take the place of those that are there
+inline constexpr unsigned set_capture_dependencies = 1;    // flag: the nodes replace the existing ones
 inline constexpr unsigned conditional_assign_default = 1;  // flag: the handle's default is set at each launch
 
 }  // namespace samite::driver

@@ -1,4 +1,4 @@
-// What the driver's memory pools take, as its binary interface has it; see abi.h.
+// The arguments of the driver's memory pools, in its binary interface; see abi.h.
 #pragma once
 
 #include "samite/driver/abi.h"

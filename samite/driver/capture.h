@@ -21,7 +21,7 @@ class Capture {
   Capture &operator=(const Capture &) = delete;
   ~Capture();
 
-  // Puts a copy of `child`, as it is now, into the stream. The driver refuses one that has conditional nodes.
+  // Puts a copy of `child`, in its current state, into the stream. The driver refuses one that has conditional nodes.
   void add(const Graph &child);
 
   struct Captured {
@@ -39,14 +39,14 @@ class Capture {
 
   Stream stream_;
   std::optional<Graph> into_;                          // given by the caller
-  std::vector<std::shared_ptr<const void>> children_;  // what their kernels need
+  std::vector<std::shared_ptr<const void>> children_;  // objects that their kernels need
   std::uint64_t id_ = 0;
   bool ended_ = false;
 };
 
-// Runs `work`, and returns a graph of what it enqueues on `stream`, and on streams that wait for an event of it.
-// Nothing of it is run. The graph keeps alive the kernels that were launched through Samite; memory remains the
-// caller's responsibility.
+// Runs `work`, and returns a graph of the work that it enqueues on `stream`, and on streams that wait for an event of
+// it. No work is run. The graph keeps alive the kernels that were launched through Samite; memory remains the caller's
+// responsibility.
 //
 // Operations that cannot be captured, such as waiting for the stream, fail with the driver's error and end the capture.
 // If `work` throws, the capture ends and the exception propagates. DriverError if the stream cannot be captured (the

@@ -96,7 +96,8 @@ class Context {
       warn_of_release(entry, code);
   }
 
-  // Throws what `code` means: a fault of earlier work, with the launches that may have caused it, or a failed call.
+  // Throws the error that `code` means: a fault of earlier work, with the launches that may have caused it, or a failed
+  // call.
   [[noreturn]] void fail(Entry entry, Result code, std::initializer_list<Argument> arguments,
                          const Origin &origin = {}) const;
 

@@ -1,8 +1,8 @@
 // Copies and fills, in stream order.
 //
 // Each returns when the work is enqueued. Host memory must not change until the work has completed; if it is not
-// pinned, the driver may wait for the copy here. 0 bytes are no work. Every function may be called from any thread.
-// DriverError names `origin`.
+// pinned, the driver may wait for the copy here. Copying 0 bytes does nothing. Every function may be called from any
+// thread. DriverError names `origin`.
 #pragma once
 
 #include "samite/driver/stream.h"
@@ -18,7 +18,7 @@ void copy_to_host(const Stream &stream, void *target, CUdeviceptr source, std::s
 // Within the stream's device.
 void copy_on_device(const Stream &stream, CUdeviceptr target, CUdeviceptr source, std::size_t bytes,
                     const Origin &origin = {});
-// Between two devices, with or without peer access; the stream is of either.
+// Between two devices, with or without peer access; the stream belongs to either.
 void copy_between_devices(const Stream &stream, const Context &target_context, CUdeviceptr target,
                           const Context &source_context, CUdeviceptr source, std::size_t bytes,
                           const Origin &origin = {});

@@ -17,7 +17,7 @@ struct DeviceInfo {
   int compute_capability = 0;  // 90 for 9.0
   std::uint64_t memory_bytes = 0;
   int multiprocessors = 0;
-  double memory_bandwidth = 0;  // of the data sheet, in bytes a second; 0 if the driver does not tell
+  double memory_bandwidth = 0;  // of the data sheet, in bytes a second; 0 if the driver does not say
   std::string bus;              // "0000:1b:00.0"
   std::string uuid;             // "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", as nvidia-smi prints it
   bool memory_pools = false;    // DeviceMemory needs them

@@ -23,7 +23,7 @@ class DriverError : public DeviceError {
   Result code_;
 };
 
-// What a code implies for later calls; the table in abi.h has the meaning of each.
+// A code's consequences for later calls; the table in abi.h has the meaning of each.
 enum class ResultKind { call, fault, lost };
 
 ResultKind kind_of(Result code) noexcept;

@@ -1,4 +1,4 @@
-// What a context knows when it meets a fault: its streams, and their latest launches.
+// A context's information when it meets a fault: its streams, and their latest launches.
 //
 // Every function may be called from any thread.
 #pragma once
@@ -27,8 +27,8 @@ class FaultLog {
   // All launches before `mark` have completed without a fault.
   static void completed(const Mark &mark);
 
-  // The message for a fault that `call` met. The first report says what may have caused it and is kept; later ones
-  // repeat it, since the driver answers every call with the same code from then on.
+  // The message for a fault that `call` met. The first report names possible causes and is kept; later ones repeat it,
+  // because the driver answers every call with the same code from then on.
   std::string report(const std::string &context, Result code, const std::string &description, const std::string &call);
 
   bool met() const;

@@ -71,7 +71,7 @@ class Graph {
 
   // Shared by a graph and the bodies of its conditional nodes, which are destroyed together.
   struct Contents {
-    std::mutex mutex;  // of the driver's graphs and what follows
+    std::mutex mutex;  // of the driver's graphs and the following members
     std::vector<std::shared_ptr<const void>> kept;
     std::vector<const char *> kernels;  // names, for messages
 

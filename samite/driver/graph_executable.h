@@ -30,8 +30,8 @@ class GraphExecutable {
   // Whether `node`, a launch, is run.
   void enable(const GraphNode &node, bool enabled);
 
-  // From the next launch on, runs what `graph` says, which must have the same nodes and edges. UserError that says what
-  // differs otherwise; the executable then stays as it was. Nodes given to set() and enable() are then those of
+  // From the next launch on, runs the work in `graph`, which must have the same nodes and edges. UserError that names
+  // the difference otherwise; the executable is then unchanged. Nodes given to set() and enable() are then those of
   // `graph`.
   void update(const Graph &graph);
 
@@ -44,7 +44,7 @@ class GraphExecutable {
 
     Graph graph;
     CUgraphExec raw = nullptr;
-    std::mutex mutex;  // of the driver's executable and what is kept
+    std::mutex mutex;  // of the driver's executable and the kept objects
     const char *name = "";
     std::vector<std::shared_ptr<const void>> kept;  // that was set here, or was in an earlier graph
   };

@@ -9,7 +9,7 @@ namespace {
 
 constexpr unsigned portable_cluster_size = 8;
 
-// Writes the attributes that `shape` asks for, and returns their number.
+// Writes the attributes that `shape` requests, and returns their number.
 unsigned write_attributes(const LaunchShape &shape, std::array<LaunchAttribute, 4> &attributes) {
   unsigned count = 0;
   const auto next = [&](LaunchAttributeId id) -> LaunchAttributeValue & {
@@ -27,7 +27,7 @@ unsigned write_attributes(const LaunchShape &shape, std::array<LaunchAttribute, 
   return count;
 }
 
-// The number of clusters of this kernel that the device runs at a time. It must have room for one.
+// The number of clusters of this kernel that the device runs concurrently. It must have room for one.
 int count_active_clusters(const Context &context, const Kernel &kernel, const LaunchConfig &config,
                           const LaunchShape &shape, const Origin &origin) {
   int clusters = 0;

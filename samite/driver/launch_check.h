@@ -1,4 +1,4 @@
-// What a device can launch.
+// The limits of a device's launches.
 #pragma once
 
 #include "samite/driver/launch.h"

@@ -7,7 +7,7 @@
 namespace samite::driver {
 namespace {
 
-constexpr unsigned portable = 1;  // pinned for every context, not for the current one alone
+constexpr unsigned portable = 1;  // pinned for every context, not only for the current one
 
 void free(const Context &context, void *address) noexcept {
   CaptureMode mode = CaptureMode::relaxed;

@@ -16,7 +16,7 @@ class PinnedMemory {
   // Usable by all devices. DriverError with the code out_of_memory, which says how much was requested.
   static PinnedMemory allocate(const Context &context, std::size_t bytes);
 
-  void *data() const noexcept { return data_.get(); }  // null where bytes() is 0
+  void *data() const noexcept { return data_.get(); }  // null if bytes() is 0
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:

@@ -34,7 +34,7 @@ class Stream {
   // Later work waits for the mark of `event`, which may be in another context.
   void wait(const Event &event) const;
 
-  // Where launches on this stream are recorded, for the message of a fault.
+  // The record of launches on this stream, for the message of a fault.
   LaunchHistory &history() const noexcept { return *history_; }
 
   // True for the default streams, whose launches use the context that is current in the calling thread.

@@ -41,7 +41,7 @@ void require_support(const Context &context, const TensorLayout &layout, int cap
   if (version < first_version_with_packed_types) fail_version(layout.type, version);
 }
 
-// Whether this thread must ask for the current context before it encodes. A thread asks at its first encoding, so that
+// Whether this thread must query the current context before it encodes. A thread does so at its first encoding, so that
 // tools that watch a program's calls see no failed one.
 constinit thread_local bool lacks_context = true;
 

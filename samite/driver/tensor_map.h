@@ -89,8 +89,8 @@ class TensorMap {
   const TensorMapBits &bits() const noexcept { return bits_; }
 
  private:
-  // Zeroed first, so that equal tensors have equal bits, also those that the driver does not write. In two halves: GCC
-  // writes a half with vector stores, but the whole with `rep stos`, which takes as long as checking all rules.
+  // Zeroed first, so that equal tensors have equal bits, including those that the driver does not write. In two halves:
+  // GCC writes a half with vector stores, but the whole with `rep stos`, which takes as long as checking all rules.
   TensorMap(std::shared_ptr<const void> memory, std::uint64_t alignment)
       : memory_(std::move(memory)), alignment_(alignment) {
     std::fill_n(bits_.words, std::size(bits_.words) / 2, std::uint64_t{0});

@@ -370,10 +370,10 @@ bool any_broken(Report report, const Im2colWideTensor &t) {
 // Facts about an element type for the fast check. They are computed from the rules, so that the two cannot differ.
 struct TypeFacts {
   std::uint8_t bits;
-  std::uint8_t address_mask;  // bits of addresses and strides that must be 0, where the layout is not interleaved
+  std::uint8_t address_mask;  // bits of addresses and strides that must be 0, if the layout is not interleaved
   std::uint8_t extent_mask;   // of extents[0]
-  std::uint8_t box_mask;      // all ones where box[0] must be 128
-  std::uint8_t needs_zero;    // 1 where nothing but zeros may fill what is out of bounds
+  std::uint8_t box_mask;      // all ones if box[0] must be 128
+  std::uint8_t needs_zero;    // 1 if only zeros may fill elements out of bounds
   std::array<std::uint8_t, 3> swizzles;  // for each interleave a set of bits
 };
 
@@ -441,8 +441,8 @@ bool may_break_rule(const TiledTensor &t, std::uint64_t shared_bytes) noexcept {
   const std::uint64_t address_mask = facts.address_mask | (interleave & 2) << 3;
 
   // Each broken rule sets bits, and there is one branch at the end: a branch for each rule takes 7 ns longer for a
-  // matrix and 16 ns for five dimensions, beside the driver's call of 80. Subtracting 1 from 0 wraps around to a large
-  // number.
+  // matrix and 16 ns for five dimensions, compared to the driver's call of 80. Subtracting 1 from 0 wraps around to a
+  // large number.
   std::uint64_t broken = (t.address & address_mask) | (t.extents[0] & facts.extent_mask);
   std::uint64_t elements = 1;
   const auto look_at = [&](unsigned d) {

@@ -13,7 +13,7 @@ namespace samite::driver {
 
 inline constexpr std::uint64_t shared_bytes_of_hopper = std::uint64_t{228} << 10;
 
-// What is wrong with a description: "box[0] is 300: …". Empty if it follows every rule. A copied box must fit the
+// The rule that a description breaks: "box[0] is 300: …". Empty if it follows every rule. A copied box must fit the
 // shared memory of a multiprocessor; this is not documented, but the driver checks it.
 std::string broken_rule(const TiledTensor &tensor, std::uint64_t shared_bytes = shared_bytes_of_hopper);
 std::string broken_rule(const Im2colTensor &tensor, std::uint64_t shared_bytes = shared_bytes_of_hopper);

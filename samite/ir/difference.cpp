@@ -8,7 +8,7 @@
 namespace samite::ir {
 
 std::string structural_difference(const Kernel &actual, const Kernel &expected) {
-  // The printed form is exact, so two kernels that print alike are alike; numbering locals in the order of their
+  // The printed form is exact, so two kernels that print the same are the same; numbering locals in the order of their
   // definitions makes the names canonical.
   std::string actual_text = to_string(actual, {.renumber = true});
   std::string expected_text = to_string(expected, {.renumber = true});

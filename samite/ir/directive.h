@@ -12,7 +12,7 @@
 
 namespace samite::ir {
 
-// What the last piece of a split does where the extent is no multiple of the factor.
+// How the last piece of a split is handled if the extent is not a multiple of the factor.
 enum class Tail : std::uint8_t {
   automatic,                // guard
   guard,                    // the last chunk is shorter: computes nothing beyond the extent

@@ -81,8 +81,8 @@ struct CapturedPipeline {
   std::vector<Func> funcs;
   std::vector<CapturedSchedule> schedules;
   std::vector<Origin> origins;  // of arrays that do not begin at zeros; loads and stores have indices from there on
-  // The parameter that stands for promises: `load @promise_clamped[%1, %2, %3]` is %1, of which the user says that it
-  // is no less than %2 and no more than %3.
+  // The parameter that represents promises: `load @promise_clamped[%1, %2, %3]` is %1, which the user promises to be
+  // between %2 and %3.
   std::optional<std::uint32_t> promises;
 };
 

@@ -25,7 +25,7 @@ struct Grid {
   int step_parts = 0;
 };
 
-// What the threads of a block do, in a lowered tile kernel.
+// The roles of a block's threads, in a lowered tile kernel.
 struct Roles {
   // The number of producer threads, numbered after the other threads of the block. They run `producing`, which starts
   // the copies of the main loop, while the others run the body (passes/sm90/assign_roles.h).
@@ -40,8 +40,8 @@ struct Kernel {
   std::string name;
   std::vector<Parameter> parameters;
   int launch_rank = 1;  // dimensions of the launch: 1 to 4
-  // For a tile kernel, whose body runs once for each block and whose values may be tiles: the threads that hold them
-  // together. 0 for other kernels, whose instances are a thread each.
+  // For a tile kernel, whose body runs once for each block and whose values may be tiles: the number of threads that
+  // hold the tiles together. 0 for other kernels, in which each instance is a thread.
   int block_threads = 0;
   // For a schedule's kernel: each instance is a block of `block_threads` threads, any number of them, and its body is
   // in lowered form: it has loops over threads, memory of a block and barriers, and no tiles. Only `thread_index` is

@@ -21,7 +21,7 @@ std::vector<std::size_t> window_products(const For &loop);
 // The load of this tile in an iteration, or null.
 const TileLoad *load_of(const For &loop, LocalArrayId tile);
 
-// The first rule that a loop's declaration, or its turns, breaks; empty: none.
+// The first rule that a loop's declaration, or its turns, breaks; empty if it breaks none.
 std::string loop_products_error(const For &loop, const Kernel &kernel);
 
 }  // namespace samite::ir

@@ -1,4 +1,4 @@
-// Where a kernel's local memory lies.
+// The space of a kernel's local memory.
 #pragma once
 
 #include <cstdint>

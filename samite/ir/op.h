@@ -38,7 +38,7 @@ enum class Typing : std::uint8_t {
   Cholesky,    // a square matrix of the result's type, or a batch of them
   Solve,       // the same, and a matrix with as many rows, or a batch of them
   Order,       // a tile -> one of i32 of the same extents
-  Take,        // a tile, and one of i32 with the result's extents, which equal the operand's but for the last one
+  Take,        // a tile, and one of i32 with the result's extents, which equal the operand's except for the last one
   Put,         // a tile, and one of i32 of the same extents -> a tile that differs from these in the last extent
   Fourier,     // a tile of the result's type, whose last extent is 2
 };

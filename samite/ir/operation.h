@@ -1,4 +1,4 @@
-// An operation on values: what computes a local.
+// An operation on values, which computes a local.
 #pragma once
 
 #include "samite/ir/op.h"

@@ -10,7 +10,7 @@ namespace samite::ir {
 
 inline constexpr int maximum_rank = 4;
 
-// What a parameter stands for. A gradient parameter belongs to the primal parameter `primal` of the same kernel.
+// The role of a parameter. A gradient parameter belongs to the primal parameter `primal` of the same kernel.
 enum class Role : std::uint8_t { Primal, Gradient };
 
 struct Parameter {

@@ -32,7 +32,7 @@ std::string in_quotes(std::string_view text) {
   return out + "\"";
 }
 
-// @name, or @"any text" where the name is not an identifier.
+// @name, or @"any text" if the name is not an identifier.
 std::string at_name(std::string_view name) {
   bool identifier = !name.empty() && is_letter(name[0]);
   for (char c : name) identifier = identifier && (is_letter(c) || is_digit(c));

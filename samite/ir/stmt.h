@@ -381,7 +381,7 @@ enum class LoopKind : std::uint8_t {
 
 // A product that each iteration of a main loop computes, as the kernel declares it: `$3 += $1 window, $2 window`. A
 // factor is a tile that the block has, or a window that the iteration loads: the tile of a `TileLoad` in its body, or a
-// masked copy of it, of which only the first `terms` terms of the sums count and others are zeros (`$9 window $1 terms
+// masked copy of it, where only the first `terms` terms of the sums count and others are zeros (`$9 window $1 terms
 // %5`). `shared`: something besides the loop's products, at this place, uses the window too. `from_zero`, `$3 = $1
 // window, $2 window`: each iteration computes the sums anew, and begins with zeros.
 struct LoopProduct {
@@ -401,9 +401,9 @@ struct LoopProduct {
   friend bool operator==(const LoopProduct &, const LoopProduct &) = default;
 };
 
-// products [and_more] ($3 += $1 window, $2 window and …): what makes a loop a main loop. lower_tiles declares it for
-// GPUs, in the order of the products' statements. A loop whose products become `WindowProduct`s keeps it, with rings as
-// the windows; any other realisation removes it. `and_more`: an iteration does more than load two windows and add their
+// products [and_more] ($3 += $1 window, $2 window and …): makes the loop a main loop. lower_tiles declares it for GPUs,
+// in the order of the products' statements. A loop whose products become `WindowProduct`s keeps it, with rings as the
+// windows; any other realisation removes it. `and_more`: an iteration does more than load two windows and add their
 // product to sums from before the loop.
 struct LoopProducts {
   std::vector<LoopProduct> declared = {};
@@ -417,7 +417,7 @@ struct LoopProducts {
 struct LoopThreads {
   int instances = 1;  // instances of a thread that run it together: its body has a copy for each
   // The threads of a warp run it together if all of them run it: they sum (`Accumulate::over_lanes`) and load
-  // (`load_by_warp`) for this many iterations at once. 0: each thread by itself.
+  // (`load_by_warp`) for this many iterations at once. 0: each thread runs it on its own.
   int by_warp = 0;
   int march = 1;  // of a loop over the launch: a thread runs this many of its iterations one after another
 };

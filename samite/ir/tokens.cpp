@@ -7,7 +7,7 @@
 namespace samite::ir {
 namespace {
 
-// Not <cctype>: what a letter is must not depend on the process's locale.
+// Not <cctype>: whether a character is a letter must not depend on the process's locale.
 bool is_hex_digit(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 class Lexer {

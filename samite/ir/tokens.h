@@ -19,7 +19,7 @@ enum class TokenKind : std::uint8_t {
   Name,         // @x or @"any text": the text is without @ and quotes
   Integer,      // -12, or 0x1f
   Floating,     // -1.5e+20
-  String,       // the text is what stands between the quotes, unescaped
+  String,       // the text between the quotes, unescaped
   Punctuation,  // ( ) [ ] { } < > , : = | . .. -> +=
   End,
 };
@@ -37,7 +37,7 @@ inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // The tokens of `text`, with an `End` last. Throws UserError for a character that begins no token.
 std::vector<Token> tokenize(std::string_view text);
 
-// The number that a text is, as a whole; empty if it is none of this type.
+// The number that the whole text represents; empty if it represents none of this type.
 template <class T>
 std::optional<T> read_number(std::string_view text, int base = 10) {
   T value{};

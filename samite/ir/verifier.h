@@ -1,4 +1,4 @@
-// The verifier of `ir/verify.h`: it walks a kernel once, in order, and knows what is in scope. InternalError for the
+// The verifier of `ir/verify.h`: it walks a kernel once, in order, and tracks what is in scope. InternalError for the
 // first rule that is broken.
 //
 // Its functions are in five sources: kernels, blocks and scopes in verify.cpp, operations and assignments in
@@ -254,7 +254,7 @@ class Verifier {
     std::optional<LocalId> index = {};
     std::size_t first_of_instance = 0;  // in `in_scope_`: earlier ones are the same for all instances
   };
-  // What is known of local arrays, by their number.
+  // Facts about local arrays, by their number.
   struct Memory {
     std::vector<std::optional<MemorySpace>> shared_by_instances;  // outside of thread loops
     std::vector<std::optional<std::int64_t>> sizes;               // if they are constants

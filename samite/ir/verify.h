@@ -34,7 +34,7 @@ namespace samite::ir {
 // The forms that `ir/stmt.h` describes.
 enum class Form : std::uint8_t { captured, structured, lowered };
 
-// Throws InternalError with `after_pass`, what is wrong, the printed statement and the user's line.
+// Throws InternalError with `after_pass`, the broken rule, the printed statement and the user's line.
 void verify(const Kernel &kernel, Form form, std::string_view after_pass);
 
 }  // namespace samite::ir

@@ -1,11 +1,11 @@
-// Variants for the archive that a run records, by their names: without buffers and without a launch.
+// Adds variants to the archive that a run records, by their names: without buffers and without a launch.
 //
 //   add_to_archive(scale, {});                                                          // forward
 //   add_to_archive(scale, {.direction = Direction::adjoint, .active = {"y", "x"}});
 //   add_to_archive(scale, {.any_strides = {"x"}});
 //
-// Each is compiled for the targets of SAMITE_AOT_TARGETS, or of samite_add_kernels (docs/shipping.md), and relies on
-// what is named and nothing else. Where no archive is recorded nothing is compiled.
+// Each is compiled for the targets of SAMITE_AOT_TARGETS, or of samite_add_kernels (docs/shipping.md), and relies only
+// on the facts named here. If no archive is recorded, nothing is compiled.
 #pragma once
 
 #include "samite/jit/kernel.h"
@@ -30,8 +30,8 @@ namespace jit {
 void add_to_archive(KernelDefinition &definition, const NamedVariant &variant, SourceLocation where);
 }
 
-// UserError for a name that is no array of the kernel's, for active arrays whose elements are not floating point, for a
-// direction that needs active arrays and has none, and as the kernel's derivatives give it.
+// UserError for a name that is not one of the kernel's arrays, for active arrays whose elements are not floating point,
+// for a direction that needs active arrays and has none, and as for the kernel's derivatives.
 template <class Signature>
 void add_to_archive(const Kernel<Signature> &kernel, const NamedVariant &variant,
                     SourceLocation where = std::source_location::current()) {

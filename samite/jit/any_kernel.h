@@ -1,4 +1,5 @@
-// A kernel whose parameters its type does not tell: a member or a result without Kernel<void(Array<float, 1>, Float)>.
+// A kernel whose type does not show its parameters: for a member or a result without Kernel<void(Array<float, 1>,
+// Float)>.
 //
 //   class Solver {
 //     AnyKernel step_;                                  // empty
@@ -7,9 +8,10 @@
 //     void run(const Buffer<float> &x) { step_.launch({x.extent(0)}, x, 0.5f); }
 //   };
 //
-// It is made of any Kernel or TileKernel, or like one, and shares what that compiles. Its arguments are a buffer for
-// each array and a number for each scalar, those of a struct one after another. They are checked at run time: UserError
-// names the parameter, what it expects and what is given. A recorded launch is the same as a Kernel's.
+// It is constructed from any Kernel or TileKernel, or with the same arguments, and shares compiled variants with it.
+// Its arguments are a buffer for each array and a number for each scalar, those of a struct one after another. They are
+// checked at run time: UserError names the parameter, what it expects and what is given. A recorded launch is the same
+// as a Kernel's.
 //
 // An empty one can be asked whether it is empty, and assigned to; any other use is a UserError. Thread-safe after
 // construction.
@@ -55,8 +57,8 @@ class AnyKernel {
   bool empty() const noexcept { return definition_.is_empty(); }
   explicit operator bool() const noexcept { return !empty(); }
 
-  // As those of Kernel. UserError for another number of arguments, or for a buffer in place of a number or the other
-  // way round, and as there.
+  // Like those of Kernel. UserError for another number of arguments, for a buffer in place of a number or the other way
+  // round, and as for Kernel.
   template <std::convertible_to<KernelArgument>... As>
   void launch(const LaunchExtents &extents, const As &...arguments) const {
     launch(extents, LaunchOptions{}, arguments...);
@@ -93,7 +95,7 @@ class AnyKernel {
   }
 
   const std::string &name() const { return jit::name_of(*definition_); }
-  // As those of Kernel.
+  // Like those of Kernel.
   std::vector<std::shared_ptr<const jit::Variant>> variants() const { return jit::variants_of(*definition_); }
   const ir::Kernel &ir() const { return jit::structured(*definition_); }
 

@@ -33,7 +33,7 @@ inline void fill_array(const AnyBuffer &buffer, const void *data, std::byte *pla
   const int rank = buffer.rank();
   const std::int64_t *const extents = buffer.extents().begin(), *const strides = buffer.strides().data();
   std::memcpy(place + Layout::data_offset(), static_cast<const void *>(&data), sizeof data);
-  // By hand, since a copy of a run-time number of words is a call.
+  // A loop, since a copy of a run-time number of words is a call.
   for (int d = 0; d < rank; ++d) {
     std::memcpy(place + Layout::extent_offset(d), extents + d, sizeof(std::int64_t));
     std::memcpy(place + Layout::stride_offset(rank, d), strides + d, sizeof(std::int64_t));

@@ -53,12 +53,12 @@ void check_tangent(const KernelDefinition &definition, const VariantKey &key);
 void fill_argument(const Variant &variant, std::size_t index, const Argument &argument, std::byte *block);
 void fill_arguments(const Variant &variant, std::span<const Argument> arguments, std::byte *block);
 
-// The device of the launch: that of the buffers, else of the stream, else the CPU.
+// The device of the launch: the buffers' device, else the stream's, else the CPU.
 Device device_of(std::span<const Argument> arguments, const LaunchOptions &options);
 // Memory of the first buffer, which knows its device: a look-up by number would take longer. Null if no buffer is on
 // CUDA.
 const CudaMemory *cuda_memory_of(std::span<const Argument> arguments);
-// The stream of the launch: that of the options, else the device's standard one.
+// The stream of the launch: the one in the options, else the device's standard stream.
 Stream stream_of(std::span<const Argument> arguments, const LaunchOptions &options);
 
 }  // namespace samite::jit

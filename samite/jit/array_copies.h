@@ -22,8 +22,8 @@ struct ArrayCopy : passes::FactorCopy {
 // Compiles the code if neither the process nor the disk cache has it. Thread-safe.
 ArrayCopy array_copy(const passes::FactorCopy &copy, ScalarType type, bool by_rows, int compute_capability);
 
-// The parameter of its kernel: four dimensions of the copy, of which the first may be 1. Strides and row_bytes are in
-// bytes.
+// The parameter of its kernel: four dimensions of the copy, the first possibly of extent 1. Strides and row_bytes are
+// in bytes.
 struct ArrayCopyArguments {
   std::uint64_t from, to;
   std::int64_t extent[4], stride[4], row_bytes;

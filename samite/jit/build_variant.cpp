@@ -116,7 +116,7 @@ struct SharedSteps {
   ir::Kernel planned;
 };
 
-// In the key's number of parts. Empty if blocks do not share the steps of the kernel's loop.
+// With the key's number of parts. Empty if blocks do not share the steps of the kernel's loop.
 std::optional<SharedSteps> with_shared_steps(const ir::Kernel &kernel, const VariantKey &key, int &trials) {
   if (key.shape.step_parts == 1 || (key.deterministic && order_shows(kernel))) return std::nullopt;
   Variant trial;
@@ -136,7 +136,7 @@ std::optional<SharedSteps> with_shared_steps(const ir::Kernel &kernel, const Var
   return std::nullopt;
 }
 
-// A kernel in structured form; for a gathered adjoint, also what runs in its place, and the kernel that zeroes.
+// A kernel in structured form; for a gathered adjoint, also the kernel that runs in its place, and the one that zeroes.
 struct KernelToRun {
   const ir::Kernel *kernel;
   const ir::Kernel *clear = nullptr;

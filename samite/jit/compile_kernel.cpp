@@ -102,9 +102,9 @@ void keep(const codegen::EmittedSource &emitted, Variant &variant) {
   variant.host.objects = emitted.objects;
 }
 
-// Several of LLVM's passes, as its last scheduler, take time that grows with the square of a block's length. Level 1
+// Several LLVM passes, such as its last scheduler, take time that grows with the square of a block's length. Level 1
 // leaves them out; such code is no slower for it: the inverse of 12×12 runs in two thirds of the time. Nor is code that
-// spends its time in checks, as that of debug mode.
+// spends its time in checks, as in debug mode.
 int worthwhile_optimization(const std::string &text, bool debug) {
   if (debug) return std::min(host_optimization(), 1);
   constexpr int long_block = 2000;  // statements without a branch
@@ -118,7 +118,7 @@ int worthwhile_optimization(const std::string &text, bool debug) {
   return std::min(host_optimization(), longest >= long_block ? 1 : 3);
 }
 
-// What the compiler is given for the CPU.
+// The compiler's input for the CPU.
 struct HostText {
   codegen::EmittedSource emitted;
   HostSource source;
@@ -257,7 +257,7 @@ CompiledCuda compile_emitted(const codegen::EmittedSource &emitted, const std::s
   throw NotArchived();
 }
 
-// After its compile, which has put the image into the archive.
+// Called after the compile, which has put the image into the archive.
 void note_recorded(const codegen::EmittedSource &emitted, const std::string &name, const Variant &variant,
                    const Making &making) {
   if (!records_archive() || !making.recorded) return;

@@ -1,4 +1,4 @@
-// One kernel of a variant to callable code: lower → plan → emit C++ → compile → link → load.
+// Turns one kernel of a variant into callable code: lower → plan → emit C++ → compile → link → load.
 #pragma once
 
 #include "samite/codegen/emit.h"
@@ -11,8 +11,8 @@
 
 namespace samite::jit {
 
-// What the recorded archive has of a kernel, for the launch form that names it. Kernels of one launch are compiled
-// concurrently.
+// The compiled parts of a kernel for the recorded archive, which launch forms refer to. Kernels of one launch are
+// compiled concurrently.
 class RecordedParts {
  public:
   struct Recorded {
@@ -34,10 +34,10 @@ class RecordedParts {
   std::vector<Recorded> parts_;
 };
 
-// Where a variant's code comes from and goes to.
+// The source and the destination of a variant's code.
 struct Making {
-  bool from_archive = false;      // an open archive, or nowhere: NotArchived
-  bool to_record = false;         // compiled for the recorded archive alone
+  bool from_archive = false;      // only from an open archive: otherwise NotArchived
+  bool to_record = false;         // compiled only for the recorded archive
   std::string architecture = {};  // CUDA; empty: the device's own
   std::string facts = {};         // for the recorded archive
   RecordedParts *recorded = nullptr;
@@ -60,8 +60,8 @@ ir::Kernel lower(const ir::Kernel &kernel, Variant &variant);
 // A kernel's parameters without the launch's own arrays, which are the last ones.
 std::vector<ir::Parameter> without_launch_arrays(const std::vector<ir::Parameter> &parameters, const Variant &variant);
 
-// Into a variant with its key set. `planned`: the kernel after all steps for the variant's GPU, if a trial of the same
-// plan has made it. UserError or DeviceError if one of the steps refuses.
+// Compiles into a variant with its key set. `planned`: the kernel after all steps for the variant's GPU, if a trial of
+// the same plan has produced it. UserError or DeviceError if one of the steps refuses.
 void compile_kernel(const ir::Kernel &kernel, Variant &variant, const Making &making,
                     std::optional<ir::Kernel> planned = std::nullopt);
 

@@ -48,7 +48,7 @@ class CudaLaunch {
     const codegen::CudaChannel *channel = nullptr;
     prepared_->run(kernel_parameters(arguments, box_, channel, workspace_, maps_).data());
   }
-  // Whether run() is one call of the driver, has nothing to hear afterwards, and checks no gradient.
+  // Whether run() is a single driver call, needs no hear() afterwards, and checks no gradient.
   bool is_plain() const noexcept { return is_plain_; }
   // The same into a capture: appends each kernel's graph node. Not for a variant that looks for races, since a graph
   // would not clear its shadows.
@@ -86,7 +86,7 @@ class CudaLaunch {
   // `channel` is the storage of the third parameter.
   KernelParameters parameters(const std::byte *arguments, const codegen::CudaChannel *&channel) const;
 
-  // What a plain launch reads comes first.
+  // Members that a plain launch reads come first.
   bool is_plain_ = false;
   std::optional<driver::PreparedLaunch> prepared_;  // empty if there is nothing to run
   codegen::CudaBox box_;
@@ -103,8 +103,7 @@ class CudaLaunch {
   std::shared_ptr<const CudaLaunch> first_, afterwards_;  // as in the variant; may be null
 };
 
-// Whether a launch of the variant is one call of the driver, or none: it has one kernel, no memory of its own, and no
-// messages.
+// Whether a launch of the variant is at most one driver call: it has one kernel, no memory of its own, and no messages.
 bool is_single_kernel(const Variant &variant);
 // Launches such a variant once, as its CudaLaunch would. The caller keeps the variant and the stream alive.
 void run_single_kernel(const KernelDefinition &definition, const Variant &variant, const Extents &extents,

@@ -59,7 +59,7 @@ std::string element_text(const ir::Kernel &kernel, const passes::CommonWrite &wr
   return kernel.parameters[write.array].name + "(" + indices + ")";
 }
 
-// For the first of them; empty if there is none.
+// Warns of the first one; empty if there is none.
 std::string warning_of_common_writes(const ir::Kernel &kernel) {
   const std::vector<passes::CommonWrite> writes = passes::common_writes(kernel);
   if (writes.empty()) return "";

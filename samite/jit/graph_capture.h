@@ -32,8 +32,8 @@ class GraphCapture {
   void add(const HostOperation &operation);
   // Another graph, which is launched on this stream.
   void add(const Graph::Contents &graph, const Stream &stream);
-  // A function that runs at each launch of the graph and writes these arrays. On the CPU, where it does not run now; on
-  // CUDA a library puts its work into the captured stream instead.
+  // A function that runs at each launch of the graph and writes these arrays. Only on the CPU, where the function does
+  // not run now; on CUDA a library puts its work into the captured stream instead.
   void add_call(const std::string &name, const std::vector<AnyBuffer> &written, const std::function<void()> &run);
   // Memory that a library's work in the captured stream uses, for as long as the graph.
   void keep(const std::shared_ptr<Storage> &memory) { contents_->kept.push_back(memory); }
@@ -52,9 +52,9 @@ class GraphCapture {
   void put_in(FunctionRef<void()> put);
   // Puts a graph without conditions into the stream as one node.
   void put_child(const Graph::Contents &graph);
-  // Puts the parts of a graph into the stream: the driver takes no graph with conditions for a node.
+  // Puts the parts of a graph into the stream, because the driver accepts no graph with conditions as a node.
   void put_parts(const Graph::Contents &graph, const Graph::Contents::Block &block);
-  // Before and after this puts something into the stream.
+  // Call before and after this object puts something into the stream.
   void look_for_work_of_others();
   void remember_last();
   bool writes(const Storage *storage) const { return written_.contains(storage); }

@@ -54,7 +54,7 @@ std::optional<ir::Value> evaluate_rest(ir::Op op, ir::Type type, std::span<const
       const double whole = std::trunc(x.as_double());
       if (std::abs(whole) < 0x1p62) return ir::Value::constant(type, static_cast<std::int64_t>(whole));
       if (!is_integer(type.element())) return std::nullopt;
-      // Kernels may give something else, but a bound is to stay beyond all indices.
+      // Kernels may give something else, but a bound must stay beyond all indices.
       const std::int64_t most = std::int64_t{1} << (8 * size_of(type.element()) - 2);
       return std::isnan(whole) ? ir::Value::zero(type) : ir::Value::constant(type, whole < 0 ? -most : most);
     }

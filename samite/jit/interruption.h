@@ -2,8 +2,8 @@
 //
 // The library installs no signal handler. A program gives its thread a check, which the thread calls between blocks of
 // instances of the kernels that it launches, about every 20 ms or when a block has ended. An exception from the check
-// ends the launch: blocks that run are finished, the others are dropped, and the launch throws that exception. What the
-// kernel writes is then incomplete.
+// ends the launch: blocks that run are finished, the others are dropped, and the launch throws that exception. The
+// kernel's output is then incomplete.
 //
 // A launch that runs as one block is not interrupted: a short one, and one that sums in a fixed order on one thread
 // (LaunchOptions::deterministic).

@@ -25,7 +25,7 @@
 //   struct Cloth { Array<float, 2> places; Array<const float, 1> masses; Float stiffness; };
 //   struct HostCloth { Buffer<float> places, masses; float stiffness; };
 //
-// Thread-safe after construction. Copies share what is compiled.
+// Thread-safe after construction. Copies share compiled variants.
 #pragma once
 
 #include "samite/base/name.h"
@@ -42,7 +42,7 @@ struct Kernel;
 }
 namespace jit {
 
-// What follows is out of line, so that programs with kernels do not compile a definition's members (jit/definition.h).
+// The following is out of line, so that programs with kernels do not compile a definition's members (jit/definition.h).
 
 // Captures `function`, which traces the kernel's function on the parameters of the running capture.
 std::shared_ptr<KernelDefinition> define_kernel(std::string name, std::vector<ir::Parameter> parameters,

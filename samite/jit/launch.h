@@ -202,7 +202,7 @@ class Launch {
   void launch_with(const jit::CudaLaunch *cuda, const std::byte *block, SourceLocation where);
   void run(const jit::CudaLaunch *cuda, const std::byte *block) const;
 
-  // What a launch on CUDA reads comes first, in few cache lines: the driver's calls evict them.
+  // The members that a launch on CUDA reads come first, in few cache lines, because the driver's calls evict them.
   jit::Held<jit::KernelDefinition> definition_;
   std::shared_ptr<const jit::CudaLaunch> cuda_;  // null on the CPU
   std::vector<std::byte> block_;

@@ -1,4 +1,4 @@
-// What the library does with recorded launches, and users do not.
+// The library's access to recorded launches, which users do not have.
 #pragma once
 
 #include "samite/jit/launch.h"
@@ -29,7 +29,7 @@ struct LaunchAccess {
 
   // A copy for a graph; on CUDA it does not look for races.
   static Launch in_graph(const Launch &launch) { return launch.in_graph(); }
-  // The same for nodes that run `before`, whose clusters are kept: if this launch's differ, it does without them.
+  // The same for nodes that run `before`, whose clusters are kept: if this launch's differ, it runs without clusters.
   static Launch in_place_of(const Launch &launch, const Launch &before) { return launch.in_place_of(before); }
 };
 

@@ -10,7 +10,7 @@
 
 namespace samite::jit {
 
-// As a launch form has it.
+// The tensor map in the format of a launch form.
 shipped::FormTensorMap form_of(const passes::TensorMapNeeded &needed);
 
 // In the order of the variant's tensor maps, for the arrays in `arguments`, a block with the variant's layout; reuses

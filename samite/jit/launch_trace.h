@@ -1,4 +1,4 @@
-// What a trace (base/trace.h) says of launches.
+// Information about launches for a trace (base/trace.h).
 #pragma once
 
 #include "samite/base/trace.h"

@@ -47,8 +47,8 @@ std::int64_t bytes_of_stage(const ir::Kernel &loops) {
   return bytes;
 }
 
-// The most stages that may fit if this many do not: exact for one loop, and not too few for several, some of which
-// are not alive at one time.
+// The most stages that may fit if this many do not: exact for one loop, and not too few for several, some of which are
+// not alive at the same time.
 int fewer_stages(int stages, std::int64_t bytes_too_many, std::int64_t bytes_of_stage) {
   const std::int64_t left = stages - std::max<std::int64_t>((bytes_too_many + bytes_of_stage - 1) / bytes_of_stage, 1);
   return left < 2 ? 0 : static_cast<int>(left);
@@ -74,7 +74,7 @@ ir::Kernel with_main_loops(ir::Kernel kernel, const PlanContext &context) {
     if (too_many <= 0) return loops;
     const bool all_declared = stages == 0 || loops_in(made(0, /*steps=*/true)) == count;
     if (all_declared) break;
-    // The rings of loops with steps are not those that were tried last.
+    // The rings of loops with steps differ from those that were tried last.
     if (has_steps)
       stages = stages > 2 ? stages - 1 : 0;
     else

@@ -57,7 +57,7 @@ std::vector<NamedAdjoint> read(std::string_view text) {
   }
 }
 
-// Of this process.
+// The named adjoints of this process.
 class NamedAdjoints {
  public:
   static NamedAdjoints &instance() {
@@ -90,7 +90,7 @@ class NamedAdjoints {
     if (!adjoints_.empty()) std::atexit([] { instance().require_all(); });
   }
 
-  // A build whose archive lacks a kernel must not go on.
+  // A build whose archive lacks a kernel must not continue.
   void require_all() {
     std::string missing, there;
     for (const NamedAdjoint &adjoint : adjoints_)

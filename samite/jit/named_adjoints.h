@@ -1,10 +1,10 @@
-// Adjoints that an archive is to have, by their names: ADJOINTS of samite_add_kernels (docs/shipping.md).
+// Adjoints to be archived, by their names: ADJOINTS of samite_add_kernels (docs/shipping.md).
 //
 //   SAMITE_AOT_ADJOINTS="scale(y,x) loss(total,x)"
 //
-// Each kernel of that name, with its adjoint for these arrays, is added to the archive that the run records when the
-// kernel is constructed, without a launch. A kernel that is named and never constructed ends the run: it writes an
-// error and exits with 1.
+// Each kernel with one of these names is added to the archive that the run records, with its adjoint for these arrays,
+// when the kernel is constructed, without a launch. If a named kernel is never constructed, the run writes an error and
+// exits with 1.
 #pragma once
 
 #include "samite/base/source_location.h"

@@ -4,7 +4,7 @@
 //            .adjoint = …}, [&] { … launches … }, where);
 //
 // A tape records it as one entry and runs the given adjoint, not the derived adjoints of its launches. The derived ones
-// are used where the given one would not hold: if arrays share elements with each other, if one is broadcast, or if the
+// are used if the given one would not hold: if arrays share elements with each other, if one is broadcast, or if the
 // tape looks for gradients that are not finite.
 #pragma once
 
@@ -37,8 +37,8 @@ struct Operation {
   std::string name;
   std::vector<Array> arrays;
   std::optional<Stream> stream = {};  // of the adjoint's launches
-  // The launches of the adjoint, in order, made at the first backward(). They add to the gradients of the arrays that
-  // are read, from the gradients of those that are written, which the tape then sets to zero; an array that tracks no
+  // The launches of the adjoint, in order, made at the first backward(). They read the gradients of written arrays,
+  // which the tape then sets to zero, and add to the gradients of arrays that are read; an array that tracks no
   // gradient has none. `values` are the arrays, in order; needed ones may be copies that the tape has kept.
   std::function<std::vector<AdjointLaunch>(std::span<const AnyBuffer> values)> adjoint = {};
   // Instead of `adjoint`: a function of the host that does the same at each backward() (jit/tape_function.h).
@@ -46,8 +46,8 @@ struct Operation {
   bool differentiable_backward = false;  // another tape may record `backward`
 };
 
-// Calls `run`, which launches, and is told whether its launches are to have derived adjoints. UserError and DeviceError
-// as for a launch.
+// Calls `run`, which launches; its argument says whether its launches are to have derived adjoints. UserError and
+// DeviceError as for a launch.
 void perform(const Operation &operation, const std::function<void(bool derived)> &run, SourceLocation where);
 
 }  // namespace samite::jit

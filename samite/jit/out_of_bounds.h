@@ -14,7 +14,7 @@ namespace samite::jit {
 void check_bounds(const KernelDefinition &definition, const Extents &extents, std::span<const Argument> arguments,
                   std::uint64_t arrays = ~std::uint64_t{0});
 
-// Whether check_bounds asks for this scalar argument.
+// Whether check_bounds reads this scalar argument.
 bool bounds_depend_on(const KernelDefinition &definition, std::size_t scalar);
 
 }  // namespace samite::jit

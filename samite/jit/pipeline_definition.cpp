@@ -55,7 +55,7 @@ std::uint64_t arrays_read_elsewhere(const ir::CapturedPipeline &captured) {
   return elsewhere;
 }
 
-// The schedule as it is written is lowered in any case, so that what is wrong with it is said in debug mode too.
+// The unmodified schedule is lowered in any case, so that debug mode also reports its errors.
 schedules::Program lowered(const ir::CapturedPipeline &captured, const PipelineDefinition::Target &target,
                            const std::string &schedule) {
   schedules::Choice choice{.gpu = target.device == DeviceKind::cuda,

@@ -36,15 +36,15 @@ class PipelineDefinition {
   ~PipelineDefinition();
 
   const std::string &name() const { return name_; }
-  // The captured pipeline; null for a program by hand.
+  // The captured pipeline; null for a program that was not made from one.
   const ir::CapturedPipeline *captured() const { return captured_.get(); }
   const std::vector<ir::Parameter> &parameters() const { return parameters_; }
   SourceLocation where() const { return where_; }
   // Its name in messages; `written` as in ScheduledProgram.
   Callee callee(std::uint64_t written = 0) const { return {"pipeline", name_, parameters_, written, where_}; }
 
-  // Its arrays that it reads at other places than where it writes, as bits: all but those that its only Func, of one
-  // definition, reads at the very element that it computes. As for KernelDefinition::expect_apart.
+  // Arrays that it reads at other places than where it writes, as bits: all, except those that its only Func, if that
+  // has one definition, reads at the very element that it computes. Same meaning as in KernelDefinition::expect_apart.
   std::uint64_t read_elsewhere() const { return read_elsewhere_; }
   // Its arrays that it reads, as bits.
   std::uint64_t arrays_read() const { return arrays_read_; }

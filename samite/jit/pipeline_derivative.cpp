@@ -34,7 +34,7 @@ DerivedPipeline derived_pipeline(const std::shared_ptr<PipelineDefinition> &defi
                                              "its gradient; construct buffers with Gradient::tracked");
   derived.definition = definition->adjoint(active);
   derived.arguments.insert(derived.arguments.end(), gradients.begin(), gradients.end());
-  // A schedule of the pipeline's is none of the adjoint's, which has a default one.
+  // The pipeline's schedules do not apply to its adjoint, which has a default one.
   derived.options.schedule.clear();
   return derived;
 }

@@ -29,7 +29,7 @@ LaunchOptions options_of_kernels(const PipelineOptions &options) {
   return own;
 }
 
-// They need the tangents of what gradients pass.
+// Hessian products need tangents of every operation that gradients pass.
 void refuse_in_hessian_product(const PipelineDefinition &definition, std::span<const Argument> arguments) {
   if (!TangentLaunches::current()) return;
   for (std::size_t i = 0; i < arguments.size(); ++i)

@@ -59,7 +59,7 @@ template <class Text>
 std::string text_of_program(jit::PipelineDefinition &definition, Device device, const std::string &schedule,
                             const Text &text) {
   const std::string name = definition.schedule_for(device.kind(), schedule);
-  // Without a GPU, shows what one would run.
+  // Without a GPU, shows the program that one would run.
   if (device.kind() == DeviceKind::cuda && device.index() >= CudaDevice::count())
     return text(definition.lower({device.kind(), 0}, name));
   return text(definition.program(jit::target_of(device), name)->program());

@@ -23,7 +23,7 @@ void add(std::byte *to, const std::byte *from, std::int64_t begin, std::int64_t 
 
 using Add = void (*)(std::byte *, const std::byte *, std::int64_t, std::int64_t);
 
-// Integers wrap around, so signed and unsigned ones of one size are added alike.
+// Integers wrap around, so signed and unsigned ones of one size are added in the same way.
 Add add_of(ScalarType type) {
   switch (type) {
     case ScalarType::Float8E4M3: return add<f8e4m3>;

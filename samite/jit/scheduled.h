@@ -11,11 +11,11 @@
 // compiles the kernels, concurrently, as a Kernel's launch does.
 //
 // Arguments and their checks are the same as a Kernel's. A launch has no extents: the arrays' extents determine what is
-// computed. With Direction::adjoint, a launch adds to the gradients of what it reads. While a tape records, launching a
-// pipeline is a UserError if one of its arrays tracks its gradient; otherwise it runs, and the tape keeps the values
-// that it overwrites.
+// computed. With Direction::adjoint, a launch adds to the gradients of the arrays that it reads. A tape records a
+// launch whose arrays track gradients as one entry, with that adjoint; it refuses a pipeline that reads an array that
+// it fills: UserError.
 //
-// Thread-safe after construction. Copies share what is compiled.
+// Thread-safe after construction. Copies share compiled programs.
 #pragma once
 
 #include "samite/jit/kernel.h"

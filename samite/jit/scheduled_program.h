@@ -43,8 +43,8 @@ class ScheduledProgram {
   // Skips launches over no instances. UserError if a requirement does not hold.
   void run(std::span<const Argument> arguments, Visitor &visitor) const;
 
-  // For the handler of such an exception, which a launch of this kernel threw: throws it as the pipeline counts, from
-  // where the array begins.
+  // Call in the handler of such an exception from a launch of this kernel: rethrows it with indices counted from the
+  // array's first index.
   [[noreturn]] void rethrow(const OutsideOfArray &error, const schedules::KernelLaunch &launch,
                             std::span<const Argument> arguments) const;
 

@@ -31,7 +31,7 @@ struct Recording {
   }
 };
 
-// What the thread does in the meantime is not recorded.
+// Work of the thread in the meantime is not recorded.
 class Unrecorded {
  public:
   Unrecorded() : tape_(std::exchange(recording_tape, nullptr)) { end(ThreadMode::records_tape); }

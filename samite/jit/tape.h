@@ -17,8 +17,8 @@
 //     - it sets those of arrays that the tape writes, to the derivative with respect to their contents before the tape.
 //       That is zero for overwritten elements, but not for those that were only added to or updated.
 //   So it starts with the given cotangents, summed where they overlap, and with zeros in all other gradients that the
-//   tape has written, whatever they held. If it fails after some adjoints have run, the gradients hold a part of the
-//   sum, and further calls are refused until zero_gradients() is called.
+//   tape has written, whatever their values were. If it fails after some adjoints have run, the gradients hold a part
+//   of the sum, and further calls are refused until zero_gradients() is called.
 //
 // A gradient is correct or refused. If an adjoint needs values that a later operation of the tape, or the launch
 // itself, overwrites, the tape copies them first (unless TapeOptions disable it). Elements that are overwritten outside
@@ -84,7 +84,8 @@ class Tape {
     std::function<void()> call;
   };
 
-  // From an array of one element, with a cotangent of 1. What is final at the same time is called in its order.
+  // From an array of one element, with a cotangent of 1. Functions for gradients that become final at the same time are
+  // called in the order of `when_final`.
   void backward(const AnyBuffer &objective, SourceLocation where = std::source_location::current());
   void backward(const AnyBuffer &objective, const std::vector<WhenFinal> &when_final,
                 SourceLocation where = std::source_location::current());
@@ -109,7 +110,7 @@ class Tape {
     overwrite,  // of argument 0 with constants
     operation   // with an adjoint of its own
   };
-  // That of an entry that is an operation.
+  // The given adjoint of an entry that is an operation.
   struct GivenAdjoint {
     jit::Operation operation;
     std::vector<std::uint32_t> results_read;       // the arguments whose values after the operation it reads
@@ -159,7 +160,7 @@ class Tape {
 
     bool made(std::uint64_t version) const;
   };
-  // What an entry adds to the tape when it has run, allocated before it runs.
+  // The entry's additions to the tape after it has run, allocated before it runs.
   struct Room {
     std::vector<std::map<ElementRegion, std::uint64_t>> used;  // of each argument
     std::set<const Storage *> accumulators;

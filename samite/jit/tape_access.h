@@ -1,4 +1,4 @@
-// What the library does with tapes, and users do not.
+// The library's access to tapes, which users do not have.
 #pragma once
 
 #include "samite/jit/operation.h"
@@ -9,8 +9,8 @@ namespace samite::jit {
 struct TapeAccess {
   // The tape that this thread records, or null.
   static Tape *recording();
-  // Whether the tape runs adjoints that operations bring, and does not look into them for gradients that are not
-  // finite.
+  // Whether the tape runs adjoints that operations bring, rather than examining their launches for gradients that are
+  // not finite.
   static bool takes_given_adjoints(const Tape &tape) { return !tape.options_.check_finite; }
 
   // Records a forward launch, which `run` runs; a host operation, which this runs; an operation with an adjoint of its
@@ -23,7 +23,7 @@ struct TapeAccess {
                      const std::function<void(bool derived)> &run);
   static void append(Tape &tape, const TapeFunction &function, SourceLocation where);
 
-  // The arrays that track gradients and that the tape has read before it wrote to them: where its gradients end.
+  // The arrays that track gradients and that the tape read before it wrote to them; its gradients end there.
   static std::vector<AnyBuffer> tracked_inputs(const Tape &tape);
 };
 

@@ -1,4 +1,4 @@
-// Functions of the host and of other libraries on a tape: what runs forward, and what runs backward in its place.
+// Functions of the host and of other libraries on a tape: one runs forward, another backward in its place.
 //
 //   tape.record([&] {
 //     square.launch({n}, y, x);
@@ -7,16 +7,15 @@
 //                          [&](const FunctionGradients &of) { add_transformed(of.outputs[0], of.inputs[0]); });
 //   });
 //
-// `forward` runs once, immediately. Nothing in it is recorded: not its launches, not its copies. It overwrites every
-// element of each output, reads the inputs, and may use memory of its own. The tape marks the outputs as written, so
-// that a library may write to their addresses.
+// `forward` runs once, immediately. Its launches and copies are not recorded. It overwrites every element of each
+// output, reads the inputs, and may use memory of its own. The tape marks the outputs as written, so that a library may
+// write to their addresses.
 //
-// `backward` runs in `Tape::backward`, each time, and adds to the gradients of the inputs what the gradients of the
-// outputs contribute. The tape then sets the gradients of the outputs to zero, since the function has overwritten
-// these.
+// `backward` runs at each `Tape::backward`, and adds the contributions of the outputs' gradients to the gradients of
+// the inputs. The tape then sets the gradients of the outputs to zero, since the function has overwritten these.
 //
 // When a graph captures Tape::backward, `backward` runs at each launch of the graph on the CPU. On CUDA it runs during
-// the capture, and what it puts into the captured stream is part of the graph.
+// the capture, and work that it puts into the captured stream becomes part of the graph.
 //
 // The tape checks versions as for a launch: values that `backward` reads and that later operations overwrite are
 // copied, or refused. Arrays on the tape that the function writes and does not declare are a UserError: found by their
@@ -34,16 +33,16 @@ namespace samite {
 
 struct FunctionOptions {
   std::string name = "function";  // in messages
-  // What `backward` reads beside gradients. The tape need not keep what it does not read.
+  // Whether `backward` reads values besides gradients. The tape need not keep values that it does not read.
   bool reads_inputs = true, reads_outputs = true;
   // Whether `backward` only launches kernels and copies arrays, so that another tape may record it, for second
   // derivatives. Otherwise that is refused.
   bool differentiable_backward = false;
 };
 
-// What `backward` gets, in the order in which the arrays were declared.
+// The arguments of `backward`, in the order in which the arrays were declared.
 struct FunctionGradients {
-  // Gradients; an array without one has an empty buffer here. Outputs: to be read. Inputs: to be added to.
+  // Gradients; an array without one has an empty buffer here. Outputs are to be read. Inputs are to be added to.
   std::vector<AnyBuffer> outputs, inputs;
   // The arrays' values: inputs as they were before the function, outputs as they were after it. They may be copies
   // that the tape has kept.
@@ -58,12 +57,12 @@ struct TapeFunction {
 };
 
 // Runs `forward`, on the tape that this thread records, if there is one: for libraries whose functions users call
-// inside of `Tape::record`. UserError as Tape::record_function.
+// inside of `Tape::record`. UserError as for Tape::record_function.
 void run_on_tape(const TapeFunction &function, SourceLocation where = std::source_location::current());
 
-// Runs `work` without recording it, if this thread records a tape: what it computes is a constant to the tape. Arrays
-// that track gradients, and that the tape has used, must not be written there; `backward` refuses it. UserError inside
-// of a Hessian-vector product.
+// Runs `work` without recording it, if this thread records a tape: its results are constants to the tape. It must not
+// write arrays that track gradients and that the tape has used; `backward` refuses that. UserError inside of a
+// Hessian-vector product.
 //
 //   tape.record([&] {
 //     step.launch({n}, y, x);

@@ -1,8 +1,8 @@
-// What a kernel is compiled for: the CPU of this process, or GPUs of one compute capability.
+// The target that a kernel is compiled for: the CPU of this process, or GPUs of one compute capability.
 //
-// The rest of jit/ asks a Target instead of computing with compute capabilities. Passes are given its row, with the
-// units, copies and limits of its multiprocessors (passes/analysis/architecture.h); a new GPU is a row there, and a
-// line in target.cpp for how its compiler spells it. A value without state; thread-safe.
+// The rest of jit/ asks a Target instead of computing with compute capabilities. Passes get its row, with the units,
+// copies and limits of its multiprocessors (passes/analysis/architecture.h); a new GPU is a row there, and a line in
+// target.cpp with its name for the compiler. A value without state; thread-safe.
 #pragma once
 
 #include "samite/passes/analysis/architecture.h"
@@ -23,10 +23,9 @@ class Target {
   bool is_gpu() const { return capability_ != 0; }
   int compute_capability() const { return capability_; }
 
-  // The row that passes read. For a GPU newer than all rows, the last one before it.
+  // The row that passes read. For a GPU newer than all rows, the last row.
   const passes::Architecture &architecture() const;
-  // The threads that run in step: a warp's 32 on a GPU. On the CPU a thread has vectors, whose width its compiler
-  // knows.
+  // The threads that run in step: a warp's 32 on a GPU. A CPU thread has vectors, whose width its compiler knows.
   int subgroup() const { return is_gpu() ? 32 : 1; }
   // Whether main loops can be fed by bulk copies and multiplied by warp groups (passes/sm90).
   bool has_warp_groups() const { return is_gpu() && !architecture().of_groups.empty(); }
@@ -35,11 +34,11 @@ class Target {
 
   // "cpu"; "sm_90a": code for GPUs of this capability only, which may use features that their successors lack.
   std::string name() const;
-  // A kernel's text, with what it includes. DeviceError, UserError: toolchain/cuda_compiler.h. Only for a GPU.
+  // Compiles a kernel's text, with its includes. DeviceError, UserError: toolchain/cuda_compiler.h. Only for a GPU.
   CompiledCuda compile(const CudaSource &source) const;
 
-  // Whether Samite's tests and benchmarks have run on such hardware. Kernels are compiled for all of known_gpus() in
-  // the tests; without hardware nothing more is known.
+  // Whether Samite's tests and benchmarks have run on such hardware. Tests compile kernels for all of known_gpus();
+  // without hardware nothing more is known.
   bool has_been_run() const;
 
   friend constexpr bool operator==(const Target &, const Target &) = default;

@@ -14,7 +14,7 @@ namespace samite::jit {
 class Temporaries {
  public:
   // `kept`: they outlive a launch; else their memory comes from the device's pool. `storages` are those of earlier
-  // ones, by number, reused if large enough.
+  // Temporaries, by number, reused if large enough.
   Temporaries(const schedules::Program &program, Device device, bool kept,
               std::vector<std::shared_ptr<Storage>> storages = {});
 

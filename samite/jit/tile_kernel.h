@@ -19,7 +19,7 @@
 
 namespace samite {
 
-// The blocks of a launch in which each has `tile` of `whole`: each extent's quotient, rounded up.
+// The number of blocks that cover `whole` with one `tile` each: each extent's quotient, rounded up.
 //
 //   kernel.launch(blocks_over({rows, columns}, {64, 64}), …)
 //
@@ -29,8 +29,8 @@ Extents blocks_over(const Extents &whole, const Extents &tile, SourceLocation wh
 // Options of a TileKernel.
 struct TileOptions {
   int threads = 256;  // threads of a block on CUDA: a multiple of 32, at most 1024
-  // On CUDA sums of products are in registers between statements, if possible (docs/tiles.md); with this in shared
-  // memory, like other tiles. It matters for kernels that run out of registers.
+  // On CUDA sums of products are in registers between statements, if possible (docs/tiles.md); with this option they
+  // are in shared memory, like other tiles. It matters for kernels that run out of registers.
   bool sums_in_shared_memory = false;
 };
 

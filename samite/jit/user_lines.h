@@ -3,7 +3,7 @@
 //
 // Kernels in debug mode have it, and all kernels if the environment variable SAMITE_DEBUG_INFO is set to anything but 0
 // when the first kernel is compiled. The code is the same, optimised code. Its text names the user's files, so that it
-// is compiled and cached apart; kernels that an archive has stay without.
+// is compiled and cached separately; kernels in an archive have no debug information.
 #pragma once
 
 #include "samite/codegen/emit.h"
@@ -15,7 +15,7 @@ namespace samite::jit {
 // Whether SAMITE_DEBUG_INFO is set. Thread-safe.
 bool debug_info_wanted();
 
-// The text with a #line before each line. A line that stems from none of the user's has the one before it.
+// The text with a #line before each line. A line that comes from no user's line gets the one of the line before it.
 std::string with_user_lines(const codegen::EmittedSource &emitted);
 
 // The source, a HostSource or a CudaSource of the emitted text, with line tables if they are wanted for it.

@@ -1,7 +1,7 @@
 // One compiled form of a kernel.
 //
 // A kernel has only the variants that its launches need: a variant is compiled when the first launch or record needs
-// it. The key has the facts that its code may rely on.
+// it. The key holds the facts that its code may rely on.
 #pragma once
 
 #include "samite/codegen/argument_layout.h"
@@ -41,21 +41,21 @@ struct VariantKey {
   };
   // Sets of array parameters.
   struct Arrays {
-    std::uint64_t overlapping = 0;  // races: those that share memory with another one
-    std::uint64_t unit_stride = 0;  // whose last dimension is contiguous
-    std::uint64_t wide_index = 0;   // whose elements are 2^31 or more apart
-    std::uint64_t summed = 0;       // that each worker may sum privately; in an adjoint, those whose gradients
-    std::uint64_t unaliased = 0;    // that share no memory with another that is written
-    std::uint64_t aligned = 0;      // CUDA: whose rows begin at multiples of 16 bytes
-    std::uint64_t whole_rows = 0;   // CUDA, tile kernels: whose rows take a multiple of 16 bytes
-    std::uint64_t tensor_maps = 0;  // CUDA, tile kernels: that can have a tensor map
-    // CUDA, tile kernels: that cannot have one, and those whose layout may not suit products, if a copy fixes that and
-    // pays (passes/tiles/factor_copies.h).
+    std::uint64_t overlapping = 0;  // races: they share memory with another one
+    std::uint64_t unit_stride = 0;  // the last dimension is contiguous
+    std::uint64_t wide_index = 0;   // elements are 2^31 or more apart
+    std::uint64_t summed = 0;       // each worker may sum them (in an adjoint, their gradients) privately
+    std::uint64_t unaliased = 0;    // share no memory with another one that is written
+    std::uint64_t aligned = 0;      // CUDA: rows begin at multiples of 16 bytes
+    std::uint64_t whole_rows = 0;   // CUDA, tile kernels: rows take a multiple of 16 bytes
+    std::uint64_t tensor_maps = 0;  // CUDA, tile kernels: they can have a tensor map
+    // CUDA, tile kernels: arrays that cannot have a tensor map, and those whose layout may not suit products, if a copy
+    // fixes that and pays (passes/tiles/factor_copies.h).
     std::uint64_t worth_padding = 0, worth_swapping = 0;
 
     friend bool operator==(const Arrays &, const Arrays &) = default;
   };
-  // CUDA: what follows from the extents of a launch and from its options.
+  // CUDA: facts that follow from the extents of a launch and from its options.
   struct Shape {
     bool programmatic = false;     // LaunchOptions::programmatic
     bool grid_stride = false;      // the launch exceeds a grid with a thread for each instance
@@ -108,7 +108,7 @@ struct DerivativeParameters {
   std::vector<std::uint32_t> values_read, values_after, written;
 };
 
-// The emitted C++, and what its failures and messages refer to.
+// The emitted C++, and the tables that its failures and messages refer to.
 struct VariantText {
   std::string source;
   std::vector<SourceLocation> lines;           // codegen::EmittedSource::lines
@@ -120,7 +120,7 @@ struct VariantText {
 struct HostCode {
   std::shared_ptr<const HostImage> image;  // null if there is nothing to run
   Entry *entry = nullptr;
-  std::vector<codegen::EmittedObject> objects;  // that the image is linked with
+  std::vector<codegen::EmittedObject> objects;  // objects that the image is linked with
   int lanes = 1;
   CompileReport compile;
 };

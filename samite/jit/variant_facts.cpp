@@ -104,7 +104,7 @@ std::uint64_t arrays_of(const KernelDefinition &definition) {
   return arrays;
 }
 
-// What holds of every launch with the same direction, arguments and options.
+// The facts that hold for every launch with the same direction, arguments and options.
 VariantKey conservative(const VariantKey &key) {
   const VariantKey::Derivative &derivative = key.derivative;
   return {.direction = key.direction,
@@ -132,7 +132,7 @@ VariantKey for_cuda(KernelDefinition &definition, const VariantKey &key, const C
   }
   if (assume.large && !of_tiles) result.shape.neighbours = most_neighbours;
   if (key.direction != Direction::adjoint || key.derivative.may_alias || key.derivative.memory_limit) return result;
-  // A tile kernel whose scattering adjoint exceeds a block's memory has to gather.
+  // A tile kernel whose scattering adjoint exceeds a block's memory must gather.
   const KernelDefinition::Derived &derived =
       definition.derived(key.derivative.active, key.derivative.may_alias, key.derivative.memory_limit);
   const bool must = of_tiles && !derived.scattered(capability);

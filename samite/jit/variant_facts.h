@@ -1,10 +1,10 @@
-// What a variant's code relies on, for archives: in words for people and in words that are read again, and which
-// archived variants serve a launch that has none of its own.
+// The facts that a variant's code relies on, for archives: as text for people and as text that is parsed again, and the
+// archived variants that can serve a launch without a variant of its own.
 //
-// A key (jit/variant.h) has facts of one launch, some of which depend on the machine and on extents: the number of
-// multiprocessors, alignment, the number of instances. A variant serves every launch of which its facts hold. So
-// archives have, beside the variants of the launches that were made, conservative ones, which rely on what
-// SAMITE_AOT_ASSUME names and nothing else.
+// A key (jit/variant.h) has facts about one launch, some of which depend on the machine and on extents: the number of
+// multiprocessors, alignment, the number of instances. A variant serves every launch for which its facts hold. So in
+// addition to the variants of the launches that were made, archives contain conservative ones, which rely only on the
+// facts that SAMITE_AOT_ASSUME names.
 #pragma once
 
 #include "samite/jit/variant.h"
@@ -23,14 +23,14 @@ std::string description(const VariantKey &key, const std::vector<ir::Parameter> 
 // The first fact names the kernel: all of its variants and their parts have it.
 std::string first_fact(const std::string &kernel);
 std::string facts_text(const std::string &kernel, const VariantKey &key);
-// Empty if the text is none of facts_text.
+// Empty if facts_text did not write the text.
 std::optional<VariantKey> facts_from(const std::string &text);
 
 // Whether code for `archived` may run a launch with `key`.
 bool serves(const VariantKey &archived, const VariantKey &key);
 
-// The keys with which open archives may have the kernel for a launch with `key`: its own first, then those that rely on
-// most. For CUDA with the architecture that the code was compiled for.
+// The keys under which open archives may have the kernel for a launch with `key`: its own first, then those that rely
+// on the most facts. For CUDA with the architecture that the code was compiled for.
 struct ArchivedKey {
   VariantKey key;
   std::string architecture;
@@ -38,7 +38,7 @@ struct ArchivedKey {
 std::vector<ArchivedKey> archived_keys(const std::string &kernel, const VariantKey &key);
 
 // The variants that a recording run adds for a launch with `key`: the conservative one, and those of each CUDA target
-// of SAMITE_AOT_TARGETS. Empty architecture: the CPU.
+// in SAMITE_AOT_TARGETS. An empty architecture means the CPU.
 std::vector<ArchivedKey> keys_to_record(KernelDefinition &definition, const VariantKey &key);
 
 }  // namespace samite::jit

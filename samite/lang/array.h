@@ -7,10 +7,10 @@
 //
 // `Array<T, Rank>` stands for a buffer of Rank dimensions, 1 to 4, with any strides. `Array<const T, Rank>` is
 // read-only: a store into it does not compile. Indices are traced or plain integers, counted from 0; in a new buffer
-// the last dimension is contiguous. An index outside is undefined in release mode; in debug mode it is an error that
-// names array, index, extent and line.
+// the last dimension is contiguous. An index outside of the array is undefined in release mode; in debug mode it is an
+// error that names array, index, extent and line.
 //
-// `a.row(i)` is an array with one dimension less, `a.slice(0, begin, end)` a part of it: views, which C++ functions
+// `a.row(i)` is an array with one dimension fewer, `a.slice(0, begin, end)` a part of `a`: views, which C++ functions
 // take as arrays. An `Array<T, Rank>` converts to `Array<const T, Rank>`.
 #pragma once
 
@@ -94,7 +94,7 @@ Access component_access(const ComponentsOfValue &components, std::initializer_li
 // The elements of an array parameter that an Array names: all of them, those of a row, a slice.
 class ArrayView {
  public:
-  // All of the parameter, which has `rank` dimensions.
+  // All of the parameter with `rank` dimensions.
   ArrayView(std::uint32_t serial, std::uint32_t parameter, int rank);
 
   Access access(std::initializer_list<Index> indices) const;
@@ -106,13 +106,13 @@ class ArrayView {
   std::uint32_t parameter(SourceLocation where) const;
 
  private:
-  // A dimension of the parameter: removed from the view at this index, or kept from this index on.
+  // A dimension of the parameter: fixed at this index and removed from the view, or kept from this index on.
   struct Dimension {
     bool fixed = false;
     ir::Value begin;
-    ir::Value extent;  // of a slice; else a boolean
+    ir::Value extent;  // if it is a slice; else a boolean
   };
-  std::size_t place(int dimension) const;  // of the view's in the parameter's
+  std::size_t place(int dimension) const;  // place of the view's dimension in the parameter's
   void check(SourceLocation where) const;
 
   std::uint32_t serial_, parameter_;
@@ -342,8 +342,8 @@ class Array {
   lang::ArrayView view_;
 };
 
-// An Array that shares no memory with any other argument of a launch; an overlap is a UserError. For kernels that would
-// be wrong otherwise, such as one that reads neighbours in one array and writes to another.
+// An Array that shares no memory with any other argument of a launch; an overlap is a UserError. For kernels that
+// overlap would make wrong, such as one that reads neighbours in one array and writes to another.
 template <class T, int Rank>
 class Distinct : public Array<T, Rank> {
  public:
@@ -354,7 +354,7 @@ namespace lang {
 Traced<bool> interior(std::initializer_list<ir::Value> extents, std::initializer_list<Index> indices);
 }
 
-// Whether every index is at least 1 and at most extent - 2: all direct neighbours are inside of the array.
+// Whether every index is at least 1 and at most extent - 2, so that all direct neighbours are inside the array.
 template <class T>
 Bool interior(const Array<T, 1> &array, Index i) {
   return lang::interior({array.extent(0, i.where()).value(i.where())}, {i});

@@ -9,7 +9,7 @@ const ir::Value none = ir::Value::boolean(false);
 
 bool is_zero(const ir::Value &value) { return value.is_constant() && value.as_int() == 0; }
 
-// The two as values of one type: i32 where that holds both.
+// The two as values of one type: i32 if that holds both.
 std::array<ir::Value, 2> of_one_type(ir::Value a, ir::Value b, SourceLocation where) {
   for (ir::Value *value : {&a, &b}) {
     const ir::Value narrow =

@@ -4,9 +4,9 @@
 //   Int place = atomic_add(count(0), 1);      // each instance gets a different one
 //   atomic_max(largest(bin(i)), x(i));        // the previous value may be ignored
 //
-// Each returns the previous value. Instances run in no order; so the previous value, and the last bits of floating
-// sums, may differ from run to run. Only the operations themselves are atomic: other loads and stores of the launch are
-// not ordered by them, so they are no locks.
+// Each returns the previous value. Instances run in no order, so that the previous value, and the last bits of floating
+// sums, may differ from run to run. Only the operations themselves are atomic: they do not order other loads and stores
+// of the launch, so they cannot serve as locks.
 //
 //   function                           types              new value
 //   atomic_add, atomic_sub             floating, integer  element + value, element - value

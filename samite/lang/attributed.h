@@ -1,4 +1,4 @@
-// Operations of the library count as written on the user's line.
+// Records operations of the library at the user's line.
 //
 //   template <class T>
 //   T norm(const Vector<T, 3> &v, SourceLocation where = std::source_location::current()) {
@@ -6,8 +6,8 @@
 //     …                                      // all of it is recorded at the caller's line
 //   }
 //
-// Functions of traced values that are plain C++ (lang/algebra/, lang/random.h, lang/noise.h) open one around their
-// work, so that messages and the printed IR name the user's program. Where several are open the outermost counts.
+// Functions of traced values that are plain C++ (lang/algebra/, lang/random.h, lang/noise.h) open an Attributed around
+// their work, so that messages and the printed IR name the user's program. If several are open, the outermost counts.
 // For numbers of the host there is nothing to record.
 #pragma once
 
@@ -23,7 +23,7 @@ class [[maybe_unused]] Attributed {
   explicit Attributed(SourceLocation) {}
 };
 
-// Made and destroyed on the thread of the capture. UserError that names the line where there is no capture.
+// Made and destroyed on the thread of the capture. UserError that names the line if no capture is running.
 class AttributedCapture {
  public:
   explicit AttributedCapture(SourceLocation where);
@@ -32,7 +32,7 @@ class AttributedCapture {
   AttributedCapture &operator=(const AttributedCapture &) = delete;
 
  private:
-  Trace *trace_;  // null where another one is open around this
+  Trace *trace_;  // null if another one is open around this
 };
 
 template <Scalar T>

@@ -10,7 +10,8 @@
 
 namespace samite::lang {
 
-// Runs `function` once, as a trace, and returns the captured kernel. `block_threads` is that of a tile kernel.
+// Runs `function` once, as a trace, and returns the captured kernel. `block_threads` is the number of threads of a tile
+// kernel's block.
 ir::Kernel run_capture(std::string name, std::vector<ir::Parameter> parameters,
                        FunctionRef<void(std::uint32_t serial)> function, SourceLocation where, int block_threads);
 

@@ -14,8 +14,7 @@ ir::Value is(const ir::Value &index, int k, SourceLocation where) {
                 {index, ir::Value::constant(index.type().element(), static_cast<std::int64_t>(k))}, where);
 }
 
-// Whether the access chooses component k, in the order in which they are asked for; nothing where it certainly does
-// not.
+// Whether the access selects component k, for k in the order of the calls; empty if it certainly does not.
 class Chosen {
  public:
   explicit Chosen(const Access &access) : access_(access) {}

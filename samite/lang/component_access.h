@@ -1,4 +1,4 @@
-// A component of a vector or matrix that a traced index chooses, by selects.
+// Access to a component of a vector or matrix by a traced index, with selects.
 #pragma once
 
 #include "samite/lang/array.h"

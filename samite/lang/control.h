@@ -128,7 +128,7 @@ void loop_while(FunctionRef<ir::Value()> condition, FunctionRef<void()> body, So
 // Bounds are Int, Int64 or integers that promote to Int; other bounds are refused.
 template <class... A>
   requires(... || lang::UncountedNumber<A>)
-lang::cast_the_bounds range(const A &...) = delete;  // of integers: write range(cast<Int>(x))
+lang::cast_the_bounds range(const A &...) = delete;  // bounds are integers: write range(cast<Int>(x))
 template <class Begin, class End, lang::TracedValue Step>
 lang::the_step_is_a_cpp_integer range(const Begin &, const End &, const Step &) = delete;  // not traced: use while_
 
@@ -184,7 +184,7 @@ auto range(const Begin &begin, const End &end, int step, Pipelined pipeline,
 }
 
 // A loop whose body is captured once for each iteration, with the index as a constant. Its bounds are integers of C++.
-// break_ and continue_ in it are of the loop around it.
+// break_ and continue_ in it act on the loop around it.
 //
 //   for (Int k : range(4, unrolled())) sum += x(4 * i + k) * weight(k);
 struct Unrolled {};
@@ -328,7 +328,7 @@ T returning(F &&function, SourceLocation where = std::source_location::current()
   }
 }
 
-// a where `condition` holds, else b. Two literals get their common C++ type: 1.0 and 0.0 give a Double.
+// a if `condition` holds, else b. Two literals get their common C++ type: 1.0 and 0.0 give a Double.
 template <lang::Number A, lang::Number B>
 auto select(const Operand<bool> &condition, const A &a, const B &b) {
   using T = lang::selected_type<A, B>;
@@ -364,6 +364,6 @@ namespace lang {
 struct cast_to_a_traced_type {};
 }  // namespace lang
 template <Scalar To, lang::TracedValue From>
-lang::cast_to_a_traced_type cast(const From &) = delete;  // of the kernel's values: write cast<Float>(x), cast<Int>(x)
+lang::cast_to_a_traced_type cast(const From &) = delete;  // to a type of the kernel: write cast<Float>(x), cast<Int>(x)
 
 }  // namespace samite

@@ -9,7 +9,7 @@
 namespace samite::lang {
 namespace {
 
-// That the function changes nothing of what is around it, whose values its derivative takes for what they are.
+// Requires that the function changes none of the surrounding state, because its derivative relies on those values.
 void require_closed(const ir::Block &block) {
   std::unordered_set<ir::LocalId> locals;
   std::unordered_set<ir::LocalArrayId> arrays;

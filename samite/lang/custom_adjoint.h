@@ -1,27 +1,26 @@
-// Functions whose derivative is the user's own.
+// Functions with a derivative that the user defines.
 //
 //   auto safe_sqrt = custom_adjoint([](Float x) { return sqrt(x); },
 //                                   [](Float x, Float root, Float cotangent) { return cotangent / max(2 * root, 1e-3f);
 //                                   });
 //   y(i) = safe_sqrt(x(i));             // in a kernel, like the function itself
 //
-// The adjoint takes the function's parameters, its result and the cotangent of that, d(objective) / d(result), and
-// returns d(objective) / d(parameter) for each floating parameter: the value itself where there is one, a std::tuple of
-// them where there are more. It may do with the cotangent what it likes, such as clip it, write to arrays, and add to
-// the gradients of arrays (`add_to_gradient`). The forward kernel runs the function alone.
+// The adjoint takes the function's parameters, its result and the result's cotangent, d(objective) / d(result), and
+// returns d(objective) / d(parameter) for each floating parameter: one value, or a std::tuple of several. It may do
+// anything with the cotangent: clip it, write to arrays, add to the gradients of arrays (`add_to_gradient`). The
+// forward kernel runs the function alone.
 //
-// A third function is what the adjoint runs where it needs the result again, instead of the first: the replay, for
-// functions that must not happen twice, such as one that takes a number from a counter and stores it in an array, from
-// which the replay reads it back. Replay and adjoint find arrays as the kernel has left them.
+// An optional third function, the replay, runs in the adjoint instead of the first if the adjoint needs the result
+// again. It is for functions that must not run twice, such as one that takes a number from a counter and stores it in
+// an array, from which the replay reads it back. Replay and adjoint see arrays as the kernel has left them.
 //
 // Parameters and result are traced scalars, vectors, matrices or std::arrays of them, or std::tuples of such; the
-// result is floating. The functions may use arrays and values of the kernel around them; a value that carries a
-// gradient has to be a parameter. They assign no locals from outside, leave no loop or function around them, and use no
-// local array from outside: UserError. A tangent through such a function is the adjoint's transpose; an adjoint that is
-// not linear in the cotangent, writes to arrays, or reads what the kernel writes, has none, and is refused with its
-// line.
+// result is floating. The functions may use arrays and values of the surrounding kernel; a value that carries a
+// gradient must be a parameter. They may not assign outer locals, leave an outer loop or function, or use outer local
+// arrays: UserError. The tangent of such a function is the transpose of its adjoint; an adjoint that is not linear in
+// the cotangent, writes to arrays, or reads arrays that the kernel writes, has no tangent and is refused with its line.
 //
-// `adjoint_of(f)(arguments…, cotangent)` calls the derivative that Samite derives of `f`, inside a kernel: it returns
+// `adjoint_of(f)(arguments…, cotangent)` calls the derivative that Samite derives from `f`, inside a kernel: it returns
 // the gradients of the floating parameters, like an adjoint above, for one run of `f` that stores nothing. For a
 // custom_adjoint it calls the given adjoint.
 #pragma once
@@ -48,7 +47,7 @@ struct FunctionOf<R (C::*)(Ps...) const> : FunctionOf<R (*)(Ps...)> {};
 template <class C, class R, class... Ps>
 struct FunctionOf<R (C::*)(Ps...)> : FunctionOf<R (*)(Ps...)> {};
 
-// The gradients of parameters: of the floating ones alone, in order.
+// The gradients of the floating parameters, in order.
 template <class P>
 using GradientPart = std::conditional_t<IsFloating<P>::value, std::tuple<P>, std::tuple<>>;
 template <class Tuple>
@@ -82,8 +81,8 @@ V copy_of(const V &value, SourceLocation where) {
   return value_of_scalars<V>([&](ScalarType) { return values[next++]; }, where);
 }
 
-// One call of a function with an adjoint, as it is captured. The functions are given the operands under new names, and
-// give the values of results and gradients.
+// One captured call of a function with an adjoint. The functions take the operands under new names, and return the
+// values of results and gradients.
 using Values = std::vector<ir::Value>;
 struct CustomCall {
   FunctionRef<Values(const Values &inputs)> primal;
@@ -94,7 +93,7 @@ struct CustomCall {
 // The values of the results.
 Values capture_custom(const CustomCall &call, SourceLocation where);
 
-// One call of an adjoint: the gradients of the floating `inputs`, which `function` is given under new names.
+// One call of an adjoint: the gradients of the floating `inputs`, which are passed to `function` under new names.
 Values capture_adjoint_call(FunctionRef<Values(const Values &inputs)> function, const Values &inputs,
                             const Values &cotangents, SourceLocation where);
 
@@ -116,7 +115,7 @@ void append_floating(Values &inputs, const P &argument, SourceLocation where) {
     for (ir::Value value : scalar_values(argument, where)) inputs.push_back(value);
 }
 
-// A parameter of that kind from the next values of `inputs`, any other as it is.
+// A parameter that has a gradient is read from `inputs`; any other is passed on unchanged.
 template <class P>
 P input_or_argument(const P &argument, const ValueReader &inputs, SourceLocation where) {
   if constexpr (IsFloating<P>::value)
@@ -178,7 +177,7 @@ class CustomAdjoint<F, A, Replay, std::tuple<Ps...>> {
   }
 
  private:
-  // Floating ones under the new names, the others as they are.
+  // Floating ones under the new names, the others unchanged.
   static std::tuple<Ps...> parameters(const std::tuple<Ps...> &arguments, const lang::Values &inputs,
                                       SourceLocation where) {
     const lang::ValueReader reader(inputs);
@@ -208,8 +207,8 @@ auto custom_adjoint(F function, A adjoint, Replay replay) {
   return CustomAdjoint<F, A, Replay>(std::move(function), std::move(adjoint), std::move(replay));
 }
 
-// In the adjoint of a custom_adjoint alone: adds to the gradient of an array's element, as one step. Nothing where the
-// array tracks none.
+// Only in the adjoint of a custom_adjoint: adds to the gradient of an array's element, atomically. No effect if the
+// array tracks no gradient.
 template <class T>
   requires std::floating_point<T>
 void add_to_gradient(const Element<T> &element, const Operand<std::remove_const_t<T>> &value) {

@@ -25,7 +25,7 @@ Int wrapped(const Int &i, const Int &n) {
   return select(remainder < 0, remainder + n, remainder);
 }
 
-// Where inside of 0 … extent - 1 the value for `i` is.
+// The index within 0 … extent - 1 of the value for `i`.
 Int inside(Exterior exterior, const Int &i, const Int &extent) {
   switch (exterior) {
     case Exterior::repeat_edge:
@@ -68,7 +68,7 @@ Stage::Handle define(Exterior exterior, const std::string &name, ScalarType type
       const Bool here = i >= 0 && i < extent;
       is_inside.emplace(is_inside ? *is_inside && here : here);
     }
-    // The bounds are told once more, for whoever asks which elements are needed.
+    // The bounds are stated once more, for the analysis of the required elements.
     const Int from_begin = clamp(inside(exterior, i, extent), 0, extent - 1);
     kept.push_back(from_zero ? from_begin : from_begin + begin);
     element[d] = kept.back().value(where);

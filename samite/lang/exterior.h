@@ -8,8 +8,8 @@
 //   Func inside = repeat_edge(blur, {{0, h}, {0, w}});       // of a Func: begin and extent of each index
 //
 // Each is a Func of the same rank, named after the array: input_repeat_edge. Its variables are x; y, x; z, y, x; and so
-// on. Only elements inside are loaded, and there is one along each dimension at least. If an array
-// begins_at other indices, its elements are inside from there on.
+// on. Only elements inside are loaded; each extent must be at least 1. If the array begins_at other indices, its
+// elements lie inside from there on.
 #pragma once
 
 #include "samite/lang/func.h"

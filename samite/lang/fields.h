@@ -128,10 +128,10 @@ inline constexpr bool all_alike = false;
 template <class T, class... Ts>
 inline constexpr bool all_alike<std::tuple<T, Ts...>> = (... && std::same_as<T, Ts>);
 
-// A vector, matrix, quaternion, transform or user's struct of traced values; a scalar is none.
+// A vector, matrix, quaternion, transform or user's struct of traced values, but no scalar.
 template <class S>
 concept StructValue = !TracedValue<S> && HasLeaves<S> && all_traced<leaves_of<S>>;
-// One of the user's.
+// A user's struct.
 template <class S>
 concept UserStruct = StructValue<S> && std::is_aggregate_v<S>;
 

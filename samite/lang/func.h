@@ -9,9 +9,9 @@
 //     schedule_cpu([&] { output.parallel(y).vectorize(x, 8); });
 //   }
 //
-// The first definition gives a value for all indices, which are different variables. Each further one is an update: it
-// changes some elements, in order, for each point of the Reductions whose variables it names. Dimensions over which it
-// does not reduce keep a variable as index.
+// The first definition gives a value for all indices, which are different variables. Each further definition is an
+// update: it changes some elements, in order, for each point of the Reductions whose variables it names. Dimensions
+// over which it does not reduce keep a variable as index.
 //
 //   Func<std::int32_t> histogram{"histogram"};
 //   Reduction k{"k", 0, input.extent(0)};
@@ -34,9 +34,9 @@
 // the same Func; plain C++ functions take and return Funcs.
 //
 // Elements are defined outside of traced control flow, which only computes values; otherwise UserError. Definitions
-// that leave elements open are a UserError too: those with variables that are no index, and first definitions that read
-// the Func. A Func whose first definition is f(…) += … or f(…) -= … begins with zeros, and with ones if it is f(…) *=
-// ….
+// that leave elements undefined are a UserError too: those with variables that are not indices, and first definitions
+// that read the Func. A Func whose first definition is f(…) += … or f(…) -= … begins with zeros, and with ones if it is
+// f(…) *= ….
 #pragma once
 
 #include "samite/lang/fields.h"
@@ -150,7 +150,7 @@ class Func : public Stage {
   using Call = typename lang::CalledAs<Ts...>::type;
 
   Func(const lang::FuncName &name) : Stage(lang::declare_func(name, {scalar_type_of<Ts>...})) {}
-  // Fills the arrays, whose indices are those of the Func.
+  // Fills the arrays; their indices are those of the Func.
   template <int Rank>
   Func(const lang::FuncName &name, const Array<Ts, Rank> &...arrays)
       : Stage(lang::declare_func(name, {scalar_type_of<Ts>...}, {arrays.index(name.where)...}, Rank)) {}

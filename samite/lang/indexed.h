@@ -3,9 +3,9 @@
 //   auto picked = indexed(values, order);      // picked(i) is values(order(i))
 //   auto columns = indexed<1>(matrix, kept);   // columns(i, j) is matrix(i, kept(j))
 //
-// It reads and assigns like an array of the same rank whose extent along that dimension is that of the indices, and may
-// itself be indexed. Where several places name one element, a store to it is a race and an addition takes atomic_add,
-// as ever; gradients meet in that element.
+// It reads and assigns like an array of the same rank, except that its extent along that dimension is the number of
+// indices, and may itself be indexed. If several indices select one element, a store to it is a race and an addition
+// needs atomic_add, as usual; gradients add up in that element.
 #pragma once
 
 #include "samite/lang/array.h"

@@ -1,11 +1,11 @@
-// Reductions as expressions: a value for each point of a Reduction, and what comes of all of them.
+// Reductions as expressions: they combine the values at all points of a Reduction.
 //
 //   Reduction k{"k", -2, 5};
 //   blur(y, x) = sum(k, input(y, x + k) * weight(k + 2));
 //   auto [smallest, place] = argmin(k, abs(error(x, k)));
 //
-// Each makes a Func over the variables that the value depends on beside those of the Reduction. It is computed where
-// the expression is. UserError where there are more than 8 of these variables, or one of another Reduction among them.
+// Each makes a Func over the variables that the value depends on, apart from those of the Reduction. It is computed
+// where the expression is. UserError if there are more than 8 of these variables, or one belongs to another Reduction.
 #pragma once
 
 #include "samite/lang/func.h"
@@ -18,20 +18,20 @@ namespace lang {
 
 struct InlineReduction {
   const char *name;
-  ir::Op op;          // of what there is so far and the next value
-  ir::Value initial;  // what comes of no points
+  ir::Op op;          // combines the result so far and the next value
+  ir::Value initial;  // the result over no points
 };
 
 ir::Value reduce_inline(const InlineReduction &reduction, const ReductionVariables &over, ir::Value value,
                         SourceLocation where);
-// The value for which `op`, a comparison, holds against all others, and its place: a value for each dimension.
+// The value for which `op`, a comparison, holds against all others, and its place: one index for each dimension.
 std::vector<ir::Value> find_inline(const InlineReduction &reduction, const ReductionVariables &over, ir::Value value,
                                    SourceLocation where);
 
 template <class A>
 concept ReducedValue = ArithmeticValue<A> && ArithmeticScalar<value_type_of<A>>;
 
-// Infinity, or the largest or the least integer.
+// Infinity, or the largest or smallest integer.
 template <class T>
 ir::Value extreme(bool largest) {
   constexpr ScalarType type = scalar_type_of<T>;
@@ -46,14 +46,15 @@ ir::Value extreme(bool largest) {
 
 }  // namespace lang
 
-// Where a value is found: an Int, or one for each dimension of the Reduction.
+// The place of a value: an Int, or one for each dimension of the Reduction.
 template <class T, int Rank>
 struct Extremum {
   Traced<T> value;
   std::conditional_t<Rank == 1, Int, std::array<Int, Rank>> position;
 };
 
-// Over no points: 0, 1, the largest and the least number there is. Minimum and maximum ignore NaNs unless all are NaNs.
+// Over no points: 0, 1, the largest and the smallest number of the type. Minimum and maximum ignore NaNs unless all are
+// NaNs.
 #define SAMITE_REDUCTION(name, op, initial)                                                                            \
   template <int Rank, lang::ReducedValue A>                                                                            \
   auto name(const Reduction<Rank> &over, const A &value, SourceLocation where = std::source_location::current()) {     \
@@ -67,8 +68,8 @@ SAMITE_REDUCTION(minimum, Min, lang::extreme<T>(true))
 SAMITE_REDUCTION(maximum, Max, lang::extreme<T>(false))
 #undef SAMITE_REDUCTION
 
-// The least, or the largest value, and the first place that has it. NaNs do not count. Over no points: the value as
-// above, and where the Reduction begins.
+// The least or the largest value, and its first place. NaNs do not count. Over no points: the value as above, and the
+// Reduction's first point.
 #define SAMITE_REDUCTION(name, op, initial)                                                                         \
   template <int Rank, lang::ReducedValue A>                                                                         \
   auto name(const Reduction<Rank> &over, const A &value, SourceLocation where = std::source_location::current()) {  \

@@ -7,7 +7,7 @@
 namespace samite::lang {
 namespace {
 
-// Where the compiler would unroll anyway, a loop in between only costs.
+// Up to this size the compiler would unroll the loop anyway, so it would only cost time.
 constexpr std::int64_t largest_unrolled = 4;
 
 // body(i) for each element.

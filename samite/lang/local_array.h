@@ -1,14 +1,15 @@
-// Local arrays: memory of one instance's own, with an index that the kernel computes.
+// Local arrays: an instance's own memory, indexed by values that the kernel computes.
 //
 //   LocalArray<float, 8> window;                      // eight zeros
 //   for (Int k : range(8)) window(k) = x(i + k);
 //   LocalArray<std::int32_t, 3> steps{1, i, i * i};   // the elements that are not given are zero
 //
-// Elements read, assign and take part in operators like those of an `Array`: `a(i)`, or `a[i]`, is a reference. A copy
-// is a copy; a function takes a local array by reference. One that was moved from may be assigned to or filled, so that
-// std::swap, std::vector and what else moves objects work as for scalars. It is there from its declaration to the end
-// of the block, in a loop anew in each iteration, as in C++. An index outside is undefined in release mode, and an
-// error that names index, size and line in debug mode; one that is a constant of C++ is an error of the capture.
+// Elements are read, assigned and used in operators like those of an `Array`: `a(i)`, or `a[i]`, is a reference.
+// Copying copies the elements; a function takes a local array by reference. A moved-from array may be assigned to or
+// filled, so that std::swap, std::vector and other code that moves objects work as for scalars. It lives from its
+// declaration to the end of the block, anew in each iteration of a loop, as in C++. An index outside is undefined in
+// release mode; in debug mode it is an error that names index, size and line. An index outside that is a C++ constant
+// is an error of the capture.
 #pragma once
 
 #include "samite/lang/array.h"
@@ -18,20 +19,20 @@
 namespace samite {
 namespace lang {
 
-// What a LocalArray is, but for its type.
+// A LocalArray without its type.
 struct LocalStorage {
   std::uint32_t serial;
   ir::LocalArrayId array;
 };
 
-// With no particular elements.
+// Allocates without initial elements.
 LocalStorage allocate_local(ScalarType type, std::int64_t size, SourceLocation where);
 void fill_local(const LocalStorage &to, std::int64_t size, ir::Value value, SourceLocation where);
 void copy_local(const LocalStorage &to, const LocalStorage &from, ScalarType type, std::int64_t size,
                 SourceLocation where);
 Access local_access(const LocalStorage &storage, std::int64_t size, const Index &index);
 
-// The local array that an object of C++ stands for. A move hands it on, as a LocalHandle (lang/traced.h) does its
+// The local array that an object of C++ stands for. A move passes it on, as a LocalHandle (lang/traced.h) passes on its
 // local.
 class LocalArrayHandle {
  public:
@@ -40,9 +41,9 @@ class LocalArrayHandle {
   LocalArrayHandle &operator=(LocalArrayHandle &&) = delete;
   ~LocalArrayHandle();
 
-  // UserError where it was moved from.
+  // UserError if it was moved from.
   const LocalStorage &storage(SourceLocation where) const;
-  // The array of which all elements are about to be stored: of an object that was moved from, one of its own again.
+  // The array, all of whose elements are about to be stored; a moved-from object gets a new array of its own.
   const LocalStorage &overwritten(ScalarType type, std::int64_t size, SourceLocation where);
 
  private:
@@ -78,21 +79,21 @@ class LocalArray {
   LocalArray &operator=(const LocalArray &other) {
     if (this == &other) return *this;
     const SourceLocation where = lang::latest_location();
-    // First: where the elements are may change with what was moved from.
+    // First, because the elements of a moved-from array may be stored elsewhere afterwards.
     const lang::LocalStorage &to = handle_.overwritten(scalar_type_of<T>, N, where);
     lang::copy_local(to, other.handle_.storage(where), scalar_type_of<T>, N, where);
     return *this;
   }
-  // A copy, too: the array may have been declared outside of the loop or branch where it is assigned.
+  // Also a copy, because the array may have been declared outside of the loop or branch that assigns it.
   LocalArray &operator=(LocalArray &&other) { return *this = std::as_const(other); }
-  ~LocalArray() {}  // NOLINT(modernize-use-equals-default): an array that only its declaration names is meant
+  ~LocalArray() {}  // NOLINT(modernize-use-equals-default): avoids warnings about unused arrays
 
   Element<T> operator()(Index i) { return at(i); }
   Element<T> operator[](Index i) { return at(i); }
   Element<const T> operator()(Index i) const { return at(i); }
   Element<const T> operator[](Index i) const { return at(i); }
 
-  // Exchanges the elements, where the instance comes here: in a branch or loop, too.
+  // Exchanges the elements at this point of the program, also in a branch or loop.
   friend void swap(LocalArray &a, LocalArray &b) {  // NOLINT(performance-noexcept-swap): capturing allocates
     const LocalArray kept = a;
     a = b;

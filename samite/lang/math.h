@@ -1,6 +1,6 @@
 // Mathematical functions of traced values, with the names and meanings of <cmath>.
 //
-// Arguments are Float, Double, Half or BFloat16 (also array elements, and literals beside a traced argument); two
+// Arguments are Float, Double, Half or BFloat16 (also array elements, and literals next to a traced argument); two
 // arguments are converted to their common type by the promotion table of lang/traced.h. min, max and abs also take
 // integers. The accuracy is that of the target's vector library: at most 4 units in the last place on the CPU. If one
 // argument is NaN, min and max return the other one, as fmin and fmax do.
@@ -35,7 +35,7 @@ concept FloatingValue = FloatingScalar<value_type_of<A>> && ArithmeticScalar<val
 template <class A>
 concept ArithmeticValue = TracedValue<A> && !std::same_as<value_type_of<A>, bool>;
 
-// Literals beside integers have the common type: pow(i, 0.5) of an Int i is a Double.
+// Literals with integers have the common type: pow(i, 0.5) of an Int i is a Double.
 template <class A, class B>
 concept FloatingValues =
     TwoNumbers<A, B> && (FloatingScalar<meeting_type<A, B>> || std::is_void_v<meeting_type<A, B>>) &&
@@ -246,8 +246,8 @@ Bool isfinite(const A &a, SourceLocation where = std::source_location::current()
   return lang::beside_infinity(ir::Op::Less, a, where);
 }
 
-// The number of bits that are set, of zeros above the highest set bit, and of zeros below the lowest; for 0, the number
-// of bits.
+// The number of set bits, of zeros above the highest set bit, and of zeros below the lowest; the last two of 0 are the
+// number of bits.
 #define SAMITE_BITS_FUNCTION(name, op)                                                                          \
   template <lang::IntegerValue A>                                                                               \
   Int name(const A &a, SourceLocation where = std::source_location::current()) {                                \

@@ -6,11 +6,11 @@
 //   Vec3f velocity = curl_noise(p);                 // of Vec2f or Vec3f
 //
 // Perlin, «Improving Noise» (SIGGRAPH 2002): gradients at the points of the integer lattice, from his set of
-// directions, blended by 6 t^5 - 15 t^4 + 10 t^3. Noise is 0 at each point of the lattice, between -1 and 1 elsewhere,
-// and has continuous second derivatives, so that a gradient through it (and through perlin_with_gradient) is right
-// everywhere. The direction at a point comes from a hash of its 32-bit coordinates and the seed in place of Perlin's
-// table of 256 entries: it does not repeat, and nothing is looked up. Positions must be within ±2^31; float has 24 bits
-// of them. Positions of 16 bits are converted by who has them.
+// directions, blended by 6 t^5 - 15 t^4 + 10 t^3. Noise is 0 at each lattice point, between -1 and 1 elsewhere, and has
+// continuous second derivatives, so that a gradient through it (and through perlin_with_gradient) is right everywhere.
+// The direction at a point comes from a hash of its 32-bit coordinates and the seed instead of Perlin's table of 256
+// entries: it does not repeat, and needs no table look-up. Positions must be within ±2^31; float represents 24 bits of
+// them. Callers convert 16-bit positions themselves.
 //
 // Operations in the IR: 50, 130, 320 and 710 in 1 to 4 dimensions; a sum of octaves is a loop.
 #pragma once
@@ -33,7 +33,7 @@ using WordOf = std::conditional_t<Scalar<T>, std::uint32_t, UInt>;
 template <class T>
 using WordOperand = ComponentOperand<WordOf<T>>;
 
-// The coordinate of the lattice below x, as a word.
+// The lattice coordinate below x, as a word.
 template <class T>
 WordOf<T> lattice_word(const T &floor) {
   if constexpr (Scalar<T>)
@@ -42,8 +42,8 @@ WordOf<T> lattice_word(const T &floor) {
     return UInt(cast<Int>(floor));
 }
 
-// Hashes a point of the lattice, whose coordinates were multiplied by odd constants and combined (the finalizer is
-// Wellons' lowbias32).
+// Hashes a lattice point, whose coordinates were multiplied by odd constants and combined (the finalizer is Wellons'
+// lowbias32).
 template <class Word>
 Word mixed(Word h) {
   h = Word(h ^ (h >> 16)) * 0x7FEB352Du;
@@ -51,7 +51,7 @@ Word mixed(Word h) {
   return h ^ (h >> 16);
 }
 
-// The direction that a hash stands for.
+// The direction that a hash selects.
 template <class T>
 Vector<T, 1> lattice_direction(const WordOf<T> &h, Vector<T, 1> *) {
   return Vector<T, 1>(T(h & 15u) * T(2.0 / 15) - T(1));  // 16 slopes from -1 to 1
@@ -84,14 +84,14 @@ Vector<T, 4> lattice_direction(const WordOf<T> &h, Vector<T, 4> *) {
       component::select(zero == 2u, T(0), component::select(zero == 3u, w, v)), component::select(zero == 3u, T(0), w));
 }
 
-// What brings the noise of N dimensions into -1 to 1.
+// The factor that scales noise in N dimensions to -1 to 1.
 template <int N>
 constexpr double noise_scale = N == 1   ? 2.0
                                : N == 2 ? 0.66
                                : N == 3 ? 0.96
                                         : 0.8;
 
-// Perlin noise at p; the gradient is computed where `With` holds.
+// Perlin noise at p; computes the gradient only if `With` is true.
 template <bool With, class T, int N>
 NoiseSample<T, N> perlin_sample(const Vector<T, N> &p, const WordOf<T> &seed) {
   static_assert(N >= 1 && N <= 4, "noise is of one to four dimensions");
@@ -148,7 +148,7 @@ template <class P>
 concept AnyPosition = FloatingVector<P> || FloatingScalar<value_type_of<P>> || FloatingScalar<P>;
 template <class P>
 using noise_component = typename decltype(noise_position(std::declval<const P &>(), {}))::component_type;
-// Between two points of the lattice numbers of 16 bits have few.
+// 16-bit types have too few numbers between two lattice points.
 template <class P>
 concept NoisePosition = AnyPosition<P> && sizeof(typename ComponentOf<noise_component<P>>::Scalar) >= 4;
 template <class P>
@@ -176,7 +176,7 @@ auto perlin_with_gradient(const P &p, const lang::NoiseSeed<P> &seed = 0,
 }
 
 struct FractalOptions {
-  double lacunarity = 2;  // of frequencies, from octave to octave
+  double lacunarity = 2;  // ratio of frequencies between octaves
   double gain = 0.5;      // of amplitudes
 };
 
@@ -198,8 +198,8 @@ auto fractal_noise(const P &p, int octaves, const FractalOptions &options = {}, 
   return sum;
 }
 
-// The curl of a noise potential: a velocity of zero divergence (Bridson, Hourihan, Nordenstam 2007). In two dimensions
-// of perlin(p, seed), in three of the potentials with the seeds seed, seed + 1 and seed + 2.
+// The curl of a noise potential: a velocity of zero divergence (Bridson, Hourihan, Nordenstam 2007). The potential is
+// perlin(p, seed) in two dimensions; in three, the potentials have the seeds seed, seed + 1 and seed + 2.
 template <lang::NoisePosition P>
   requires lang::FloatingVector<P>
 auto curl_noise(const P &p, const lang::NoiseSeed<P> &seed = 0,

@@ -1,4 +1,4 @@
-// The parameters of a kernel's function: what each is in the IR, and what the function is called with.
+// The parameters of a kernel's function: each one's type in the IR, and the argument that the function is called with.
 #pragma once
 
 #include "samite/base/function_ref.h"
@@ -88,7 +88,7 @@ struct FieldTypes<std::tuple<Fs &...>> {
 template <AggregateOfFields S>
 using field_types = typename FieldTypes<decltype(fields(std::declval<S &>()))>::type;
 
-// A struct defined by the user, with arrays: each field is a parameter.
+// A user's struct with arrays: each field is a parameter.
 template <class S>
 concept ParameterStruct =
     AggregateOfFields<S> && !StructValue<S> && FieldTypes<decltype(fields(std::declval<S &>()))>::are_parameters;

@@ -22,7 +22,7 @@ std::string free_name(const std::string &name, const Taken &taken) {
 
 std::string indices_text(int count) { return std::to_string(count) + (count == 1 ? " index" : " indices"); }
 
-// In a Func, as in its bounds, 32 bits are enough wherever they hold the number.
+// In a Func, as in its bounds, 32 bits suffice whenever they hold the number.
 ir::Value narrow(ir::Value index) {
   if (!index.is_constant() || index.type() != ScalarType::Int64) return index;
   const std::int64_t number = index.as_int();
@@ -88,7 +88,7 @@ Dependencies::Set PipelineTrace::dependencies(const std::vector<ir::Value> &valu
   dependencies_.follow();
   Dependencies::Set set;
   for (const ir::Value &value : values) set.add(dependencies_.of(value));
-  // A variable of a domain stands for what its condition depends on.
+  // A variable of a domain also depends on everything that the domain's condition depends on.
   for (bool grown = true; grown;) {
     const Dependencies::Set before = set;
     for (ir::LocalId variable : before.variables) {
@@ -312,7 +312,7 @@ void PipelineTrace::define(const Access &element, const std::vector<ir::Value> &
   for (const ir::Value &value : values) trace_.append({ir::Store{array++, indices, value}, element.where});
 }
 
-// f(i, j) += value begins with zeros where f has no definition yet, f(i, j) *= value with ones.
+// f(i, j) += value begins with zeros if f has no definition yet, f(i, j) *= value with ones.
 bool PipelineTrace::begin_as_sum(Declaration &func, const std::vector<ir::Value> &indices,
                                  const std::vector<ir::Value> &values, SourceLocation where) {
   std::vector<ir::Value> first;

@@ -1,7 +1,7 @@
-// The recorder behind Funcs: what the capture of a pipeline has beside the statements of its trace.
+// The recorder behind Funcs: it holds the state of a pipeline's capture beyond the statements of its trace.
 //
-// A Func is declared first, and gets its number and its arrays behind the pipeline's own parameters when it is called
-// or defined for the first time: one that is neither leaves nothing behind.
+// A Func is declared first. It gets its number, and its arrays after the pipeline's own parameters, when it is first
+// called or defined; an unused declaration leaves no trace.
 #pragma once
 
 #include "samite/ir/func.h"
@@ -28,7 +28,7 @@ class PipelineTrace {
     int rank = -1;
     bool inline_reduction = false;
 
-    // Where it was first called, or where the array was named that it fills.
+    // Line of the first call, or of the naming of the array that it fills.
     SourceLocation rank_where{};
     std::optional<std::uint32_t> number{};  // among the Funcs of the captured pipeline
     std::uint32_t array = 0;
@@ -37,7 +37,8 @@ class PipelineTrace {
     std::optional<std::size_t> schedule{};      // the only one that has it, if a directive has made it
   };
 
-  // The pipeline's of the running capture. UserError where there is none: `what` is made or used only there.
+  // The pipeline of the running capture. UserError if there is none; `what` names an object or operation that only
+  // pipelines have.
   static PipelineTrace &current(const std::string &what, SourceLocation where);
 
   // `trace` has the pipeline's own parameters.
@@ -48,48 +49,49 @@ class PipelineTrace {
 
   Trace &trace() { return trace_; }
 
-  // Variables have the order in which they are made, and are part of the pipeline where they are computed with.
+  // Variables are numbered in the order in which they are made, and belong to the pipeline in which they are used.
   void add_variable(const Var &variable);
   ir::Value variable(const Var &variable);
 
-  // Begins and extents in turn.
+  // Alternating begins and extents.
   std::uint32_t add_domain(const std::vector<std::string> &names, const std::vector<ir::Value> &bounds,
                            SourceLocation where);
   void add_condition(std::uint32_t domain, ir::Value condition, SourceLocation where);
   const ir::ReductionDomain &domain(std::uint32_t number) const { return domains_[number]; }
-  // What values depend on, and the conditions of the domains whose variables are among that.
+  // The dependencies of values, and of the conditions of all domains whose variables are among them.
   Dependencies::Set dependencies(const std::vector<ir::Value> &values);
   std::optional<std::uint32_t> domain_of(ir::LocalId variable) const;
   std::string variable_name(ir::LocalId variable) const;
-  // A local that no assignment changes any more.
+  // A local with the value's current contents, which no later assignment changes.
   ir::Value as_it_is(ir::Value value, SourceLocation where);
-  // UserError where a loop or a branch is open.
+  // UserError if a loop or a branch is open.
   void require_top(const std::string &what, SourceLocation where) const;
 
-  // Gives the indices of an array's first element. UserError where they depend on variables or elements, or where the
-  // array has such indices already, or a boundary condition took it to begin at zeros.
+  // Sets the indices of an array's first element. UserError if they depend on variables or elements, if the array has
+  // such indices already, or if a boundary condition has assumed that it begins at zeros.
   void set_origin(std::uint32_t array, const std::vector<ir::Value> &indices, SourceLocation where);
-  // Those indices, or none where they are zeros. They stay as they are from here on: a boundary condition uses them.
+  // Those indices, or none if they are zeros. They are fixed from here on, because a boundary condition uses them.
   std::vector<ir::Value> origin(std::uint32_t array, SourceLocation where);
-  // `index`, which the user promises to be no less than `low` and no more than `high`.
+  // `index`, which the user promises to be between `low` and `high`.
   ir::Value promised(ir::Value index, ir::Value low, ir::Value high, SourceLocation where);
 
   std::uint32_t declare(Declaration declaration);
-  // UserError where it is another pipeline's.
+  // UserError if the Func belongs to another pipeline.
   const Declaration &declaration(const Stage::Handle &func, SourceLocation where) const;
 
   // An element of the Func's first value.
   Access access(const Stage::Handle &func, const AccessIndices &indices, int rank, SourceLocation where);
-  // Defines all values, the first at `element`. UserError if it is an array's element, or cannot be defined so.
+  // Defines all values, the first at `element`. UserError if it is an element of an array, or cannot be defined in this
+  // way.
   void define(const Access &element, const std::vector<ir::Value> &values);
 
-  // A schedule, while `directives` run.
+  // Runs `directives` with this schedule open.
   void schedule(ir::CapturedSchedule schedule, FunctionRef<void()> directives);
-  // The schedule that is open; UserError where none is. `what` is a scheduling function.
+  // The open schedule; UserError if there is none. `what` is a scheduling function.
   ir::CapturedSchedule &open_schedule(const std::string &what, SourceLocation where);
-  // The number of a Func that may be named in a schedule; UserError where it has no definition.
+  // The number of a Func that a schedule may name; UserError if the Func has no definition.
   std::uint32_t scheduled(const Stage::Handle &func, const std::string &what, SourceLocation where) const;
-  // A Func that the open schedule has beside those of the algorithm.
+  // A Func that the open schedule adds to those of the algorithm.
   Stage::Handle make_for_schedule(Declaration declaration, std::size_t definitions);
   // The Func of this number.
   Stage::Handle handle_of(std::uint32_t number) const { return {trace_.serial(), numbered_[number]}; }
@@ -122,7 +124,7 @@ class PipelineTrace {
   bool schedule_is_open_ = false;
   std::vector<ir::Origin> origins_;
   std::map<std::uint32_t, SourceLocation> origin_used_;  // by array: the boundary condition that used its origin
-  std::optional<std::uint32_t> promises_;                // the parameter that stands for promises
+  std::optional<std::uint32_t> promises_;                // the parameter that represents promises
 };
 
 }  // namespace samite::lang

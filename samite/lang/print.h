@@ -12,8 +12,8 @@
 // of set_print_sink (jit/print_sink.h).
 //
 // If the condition of a `check` is false, the launch continues and then throws a UserError with the line, the index of
-// the first such instance and the text, in release mode as well. What the launch has written stays written, and further
-// launches are not affected.
+// the first such instance and the text, in release mode as well. Data that the launch has written stays written, and
+// further launches are not affected.
 //
 // On CUDA both are reported by calls that wait for the stream: Stream::synchronize(), or reading a buffer.
 //
@@ -76,7 +76,7 @@ class MessagePart {
   SourceLocation where() const { return where_; }
   const std::vector<Piece> &pieces() const { return pieces_; }
 
-  // Out of line, like what follows: every program compiles this header.
+  // Defined out of line, like the following, because every program compiles this header.
   MessagePart(const MessagePart &other);
   MessagePart &operator=(const MessagePart &other);
   ~MessagePart();
@@ -126,7 +126,7 @@ class MessagePart {
   std::vector<Piece> pieces_;
 };
 
-// The condition of a check. Only traced conditions: a C++ bool belongs in an `if` during capture.
+// The condition of a check. Only traced conditions: test a C++ bool with `if` during the capture.
 class CheckedCondition {
  public:
   CheckedCondition(const Traced<bool> &value, SourceLocation where = std::source_location::current())

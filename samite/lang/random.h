@@ -1,5 +1,5 @@
-// Random numbers by counting: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, «Parallel random numbers: as easy as 1, 2, 3»,
-// SC 2011).
+// Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, «Parallel random numbers: as easy as 1, 2,
+// 3», SC 2011).
 //
 //   Random rng{seed, i};                     // the stream of instance i: no two overlap
 //   Float x = rng.uniform();                 // 0 ≤ x < 1
@@ -8,14 +8,14 @@
 //   Random later{seed, i, 1000};             // the same stream from its draw number 1000 on
 //   Half h = cast<Half>(rng.uniform());      // numbers are float or double; half and bfloat16 are cast from them
 //
-// What is drawn is a function of seed, stream and the number of draws before: the same on every target, with any number
-// of threads, in a forward launch and in its adjoint, and on the host by `HostRandom`. Where log, sin, cos or cbrt are
-// in it, it is the same to their accuracy. Nothing of it has a gradient.
+// A draw is a function of seed, stream and the number of earlier draws: the same on every target, with any number of
+// threads, in a forward launch and in its adjoint, and on the host by `HostRandom`. Draws that use log, sin, cos or
+// cbrt agree to the accuracy of these functions. Draws have no gradient.
 //
 // There are 2^64 seeds, with 2^64 streams of 2^64 draws each. The number of draws is a local of the kernel: in a loop
-// draws go on from iteration to iteration, and one inside of an if_ counts for the instances that come there. Each
-// draw is one block of four 32-bit words, whether it needs one or all (two blocks for more than two doubles), some 170
-// operations in the IR; so draw Vec4f once rather than Float four times.
+// it continues from iteration to iteration, and a draw inside an if_ counts for the instances that reach it. Each draw
+// is one block of four 32-bit words, whether it needs one or all (two blocks for more than two doubles), some 170
+// operations in the IR; so draw a Vec4f once rather than a Float four times.
 #pragma once
 
 #include "samite/lang/algebra/vector_functions.h"
@@ -33,7 +33,7 @@ inline std::array<UInt, 2> wide_product(const UInt &a, std::uint32_t b) {
   return {UInt(product >> 32), UInt(product)};
 }
 
-// Four words for a counter of four words and a key of two. Word is std::uint32_t, or UInt in a kernel; for tiles of
+// Four words from a counter of four words and a key of two. Word is std::uint32_t, or UInt in a kernel; for tiles of
 // words the key is UInt.
 template <class Word, class Key = Word>
 std::array<Word, 4> philox(std::array<Word, 4> counter, std::array<Key, 2> key) {
@@ -120,8 +120,7 @@ class BasicRandom {
     }
   }
 
-  // A uniform integer, 0 ≤ k < n; and low ≤ k < high, whose difference is at most 2^31 - 1. Uneven by less than
-  // n / 2^64.
+  // A uniform integer, 0 ≤ k < n; or low ≤ k < high with high - low at most 2^31 - 1. The bias is below n / 2^64.
   Whole integer(const ComponentOperand<Whole> &n, SourceLocation where = Here::current()) {
     const Attributed<Word> at(where);
     return below(ComponentOf<Whole>::from(n));
@@ -173,7 +172,7 @@ class BasicRandom {
     return Vector<R, 2>(radius * component::cos(angle), radius * component::sin(angle));
   }
 
-  // A draw as it is: four words.
+  // A raw draw: four words.
   std::array<Word, 4> words(SourceLocation where = Here::current()) {
     const Attributed<Word> at(where);
     return block();
@@ -196,14 +195,14 @@ class BasicRandom {
     return philox<Word>(std::move(counter), std::move(key));
   }
 
-  // 64 random bits times n, above 2^64.
+  // The integer part of n times a 64-bit random fraction.
   Whole below(const Whole &n) {
     const std::array<Word, 4> words = block();
     const Long factor(n), low = Long(words[0]) * factor, high = Long(words[1]) * factor;
     return Whole((high + (low >> 32)) >> 32);
   }
 
-  // Four numbers: the even ones above 0 and at most 1, to take logarithms of; those that N does not need are 1.
+  // Four numbers: the even ones above 0 and at most 1, as arguments of logarithms; those that N does not need are 1.
   template <int N, class T>
   Vector<Real<T>, 4> in_unit() {
     using R = Real<T>;

@@ -8,8 +8,8 @@ namespace {
 
 using namespace ir;
 
-// Each statement without blocks, as `made` makes it. What a user's adjoint or the primal of an adjoint that is called
-// assigns and stores to is its own.
+// Each statement without blocks, transformed by `made`. A user's adjoint, or the primal of a called adjoint, assigns
+// and stores only to its own locals.
 Block rewritten(const Block &block, FunctionRef<Stmt(const Stmt &)> made) {
   Block copy;
   copy.reserve(block.size());

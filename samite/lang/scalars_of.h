@@ -1,4 +1,4 @@
-// The traced scalars that a value is made of: itself, the components of a vector or an array, the parts of a tuple.
+// The traced scalars that make up a value: itself, the components of a vector or an array, the parts of a tuple.
 #pragma once
 
 #include "samite/lang/traced.h"
@@ -20,7 +20,7 @@ struct IsTuple : std::false_type {};
 template <class... Vs>
 struct IsTuple<std::tuple<Vs...>> : std::true_type {};
 
-// As std::ranges::range, without <ranges>, which takes a compiler a tenth of the time of all of samite.h.
+// Like std::ranges::range, but without <ranges>, which takes a tenth of the compile time of all of samite.h.
 template <class V>
 concept Iterable = requires(V &value) {
   std::begin(value);
@@ -42,7 +42,7 @@ void for_each_scalar(V &value, const F &f) {
   }
 }
 
-// Whether all scalars of a V are floating, and so have gradients.
+// Whether all scalars of a V are floating, so that they have gradients.
 template <class V>
 struct IsFloating : std::false_type {};
 template <Scalar T>

@@ -79,7 +79,7 @@ void require_at_least(std::int64_t least, std::int64_t number, Kind kind, const 
                                std::to_string(most_index) + ", as no loop or dimension has more elements");
 }
 
-// That the elements from `begin` on have indices of 32 bits.
+// Checks that the elements from `begin` on have indices of 32 bits.
 void require_indices(std::int64_t begin, std::int64_t extent, Kind kind, SourceLocation where) {
   const std::int64_t end = begin > most_index ? begin : begin + extent - 1;
   if (begin < -most_index - 1 || end > most_index)

@@ -31,7 +31,7 @@ namespace samite {
 
 using Tail = ir::Tail;
 
-// Where the values of a Func are stored. `automatic` is the compiler's choice; `local` is a thread's own memory.
+// The place of a Func's values. `automatic` is the compiler's choice; `local` is a thread's own memory.
 enum class Memory : std::uint8_t { automatic, registers, local, shared, device };
 
 namespace lang {

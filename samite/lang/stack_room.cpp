@@ -19,10 +19,10 @@ struct Stack {
 
 std::uintptr_t frame_address() { return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)); }
 
-// The stack that the process began with. The program's name lies at its upper end, and the kernel keeps at least
-// 128 MiB below it free for it to grow, up to its limit. The system would tell it too, but reads all of
-// /proc/self/maps for that, which takes a tenth of the time from a kernel's construction to its first launch. Empty on
-// other stacks, also if they are the first thread's, as after a fork.
+// The process's initial stack. The program's name is at its upper end, and the kernel keeps at least 128 MiB below it
+// free for it to grow, up to its limit. The system would report it too, but reads all of /proc/self/maps for that,
+// which takes a tenth of the time from a kernel's construction to its first launch. Empty on other stacks, also if they
+// are the first thread's, as after a fork.
 std::optional<Stack> first_stack() {
   constexpr rlim_t kept_free = rlim_t{128} << 20;
   rlimit limit{};
@@ -50,9 +50,9 @@ Stack stack_of_thread() {
   return stack;
 }
 
-// Of a stack without a limit, so that a recursion without end stops before the memory does.
+// Limit for a stack without one, so that infinite recursion stops before memory runs out.
 constexpr std::uintptr_t most_bytes = std::uintptr_t{64} << 20;
-// For what is called after the last check, and for ending the capture with an error.
+// Reserved for calls after the last check, and for ending the capture with an error.
 constexpr std::uintptr_t reserved_bytes = std::uintptr_t{256} << 10;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How much of its thread's stack a capture may still use.
+// How much of a thread's stack a capture may still use.
 //
 // A capture runs C++ functions, so that one that calls itself without end would overflow the stack. Each statement that
 // the capture records asks here first, so that the capture can end with a message instead.
@@ -10,11 +10,11 @@ namespace samite::lang {
 
 class StackRoom {
  public:
-  // From the caller's frame on, of the calling thread.
+  // Measures from the caller's frame on, on the calling thread.
   StackRoom();
 
-  // Whether the caller's frame is beyond what may be used. Where a thread runs on a stack that the system does not
-  // know, such as a coroutine's, never.
+  // Whether the caller's frame is beyond the usable stack. Always false if the thread runs on a stack that the system
+  // does not know, such as a coroutine's.
   bool used_up() const noexcept { return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) < lowest_; }
 
  private:

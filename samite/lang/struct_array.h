@@ -18,10 +18,10 @@
 //     Particle p = particles(i);
 //   }
 //
-// In memory `Array<S, Rank>` is an array of scalars with one dimension more, whose extent is the number of scalars in S
-// (lang/fields.h says in which order): a launch takes Buffer<float> of extents {n, 4} for Array<Particle, 1>. All of
-// them are of one type, and Rank is 1 to 3. `zip` is for structs of several types, and for arrays that are apart
-// anyway. What a kernel does not use of an element is not loaded.
+// In memory `Array<S, Rank>` is an array of scalars with one more dimension, whose extent is the number of scalars in S
+// (lang/fields.h gives their order): a launch takes Buffer<float> of extents {n, 4} for Array<Particle, 1>. All of the
+// scalars have one type, and Rank is 1 to 3. `zip` is for structs with several types, and for separate arrays. A kernel
+// loads only the parts of an element that it uses.
 #pragma once
 
 #include "samite/lang/atomic.h"
@@ -53,7 +53,7 @@ inline constexpr int named_components<Vector<T, N>> = N;
 template <class T>
 inline constexpr int named_components<Quaternion<T>> = 4;
 
-// The last index of the access to a matrix in an array, row by row.
+// The last index of an access to a matrix in an array, row by row.
 Access matrix_element_access(Access matrix, const Index &row, const Index &column, int rows, int columns);
 template <class Leaf>
 Element<Leaf> matrix_element(const Access &matrix, const Index &row, const Index &column, int rows, int columns) {
@@ -74,7 +74,7 @@ class StructElement : public lang::ReferenceOperators<std::remove_const_t<S>> {
  public:
   using referenced_type = Value;
 
-  // `access` has a last index to be replaced by the leaf's number.
+  // The last index of `access` is replaced by the leaf's number.
   explicit StructElement(const lang::Access &access) : access_(access) {}
   StructElement(const StructElement &) = default;
 
@@ -119,7 +119,7 @@ class StructElement : public lang::ReferenceOperators<std::remove_const_t<S>> {
     return *this = Value(*this / a);
   }
 
-  // The scalar number k of the element. An index that the kernel computes is one of memory, as others are.
+  // Scalar number k of the element. A traced index indexes memory, like any other array index.
   Element<Leaf> operator[](const Index &k) const { return component(k, leaves, "component"); }
   // An element of a matrix.
   Element<Leaf> operator()(const Index &row, const Index &column) const
@@ -184,7 +184,7 @@ class Array<S, Rank> {
 
   // Made by the capture: the parameter `index` of the kernel.
   Array(std::uint32_t serial, std::uint32_t index) : view_(serial, index, Rank + 1) {}
-  // The same array, to be read only.
+  // The same array, read-only.
   template <class U>
     requires(std::is_const_v<S> && std::same_as<const U, S>)
   Array(const Array<U, Rank> &other) : view_(other.view()) {}
@@ -213,7 +213,7 @@ class Array<S, Rank> {
     return Int::adopt(view_.extent(dimension, Rank, where));
   }
 
-  // Views, as those of other arrays (lang/array.h).
+  // Views, like those of other arrays (lang/array.h).
   auto row(const Index &i) const
     requires(Rank >= 2)
   {
@@ -242,7 +242,7 @@ class Array<S, Rank> {
   lang::ArrayView view_;
 };
 
-// Each scalar of the element is one step of its own: another instance may see the element half done.
+// Each scalar of the element is updated in a separate step: another instance may see a partly updated element.
 #define SAMITE_ATOMIC(name)                                                                               \
   template <class S>                                                                                      \
   void name(const StructElement<S> &element, const std::type_identity_t<std::remove_const_t<S>> &value) { \
@@ -255,7 +255,7 @@ SAMITE_ATOMIC(atomic_min)
 SAMITE_ATOMIC(atomic_max)
 #undef SAMITE_ATOMIC
 
-// An element of a struct of arrays: its fields are elsewhere.
+// An element of a struct of arrays; each field is in an array of its own.
 template <class S, class... Elements>
 class ZippedElement {
  public:
@@ -309,7 +309,7 @@ class Zipped {
   std::tuple<Arrays...> arrays_;
 };
 
-// Arrays as one array of S, whose fields they hold in order; all are of one rank.
+// Combines arrays that hold the fields of S, in order, into one array of S; all have one rank.
 template <lang::UserStruct S, class... Arrays>
 auto zip(const Arrays &...arrays) {
   static_assert(sizeof...(Arrays) == lang::field_count<S>(), "zip needs one array for each field of the struct");

@@ -49,14 +49,14 @@ class Tile;
 
 namespace lang {
 
-// An operation on the elements of tiles and numbers that fit each other. `result` is the element type.
+// An element-wise operation on tiles and numbers whose extents are compatible. `result` is the element type.
 ir::Value record_on_tiles(ir::Op op, ScalarType result, std::vector<ir::Value> operands, SourceLocation where);
 ir::Value record_tile(ir::Operation operation, SourceLocation where);
-// The extents in which two tiles meet; one without dimensions is a number. UserError where they do not fit each other.
+// The common extents of two tiles; a tile without dimensions is a number. UserError if they are incompatible.
 ir::TileShape shape_of_both(const ir::TileShape &a, const ir::TileShape &b, SourceLocation where);
 ir::Type tile_type(ScalarType element, TileExtents extents, SourceLocation where);
 void assign_tile(LocalHandle &target, const ir::Type &type, ir::Value value, SourceLocation where);
-// The dimension, counted from the last one if negative. UserError unless it is one of the tile's.
+// The dimension, counted from the last one if negative. UserError unless the tile has this dimension.
 int tile_dimension(int dimension, const ir::Type &type, SourceLocation where);
 
 }  // namespace lang
@@ -86,18 +86,18 @@ class TileOperand {
 
 namespace lang {
 
-// A number that elements of type T promote to, beside which the result has the number's type.
+// A number that T promotes to, so that the result has the number's type.
 template <class A, class T>
 concept NumberAbove = Number<A> && ArithmeticScalar<T> && ArithmeticScalar<meeting_type<Traced<T>, A>> &&
                       !std::same_as<meeting_type<Traced<T>, A>, T>;
-// An operand of tiles that has no type in common with T, or promotes to none that T is.
+// An operand of tiles that has no common type with T, or promotes to a type that T does not promote to.
 template <class A, class T>
 concept TileToBeCast = requires { []<Scalar S>(const Tile<S> &) {}(std::declval<const A &>()); } &&
                        !std::convertible_to<const A &, TileOperand<T>>;
 template <class A, class T>
 concept OperandToBeCast = TileToBeCast<A, T> || (Number<A> && !std::convertible_to<const A &, Operand<T>>);
 
-// One element of a tile, zero outside of it. UserError unless there is an index for each dimension.
+// One element of a tile, zero if the index is outside. UserError unless there is an index for each dimension.
 ir::Value element_of_tile(const ir::Value &tile, std::initializer_list<Index> at, SourceLocation where);
 
 template <Scalar T>
@@ -131,7 +131,7 @@ struct TileOperators {
   SAMITE_BINARY(||, Or, Truth, (std::same_as<T, bool>))
 #undef SAMITE_BINARY
 
-  // Beside a number that T promotes to: a tile of Int times a Float, or times 0.5.
+  // With a number that T promotes to: a tile of Int times a Float, or times 0.5.
 #define SAMITE_BESIDE_NUMBER(symbol, op, result)                                                         \
   template <class A>                                                                                     \
     requires NumberAbove<A, T>                                                                           \

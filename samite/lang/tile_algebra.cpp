@@ -5,7 +5,7 @@
 namespace samite::lang {
 namespace {
 
-// UserError where it is no square matrix of a type that there is an algorithm for.
+// UserError unless it is a square matrix of a supported type.
 void check_square(const char *what, const ir::Type &type, SourceLocation where) {
   const ir::TileShape shape = type.shape();
   const int rank = shape.rank();

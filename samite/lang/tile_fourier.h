@@ -6,9 +6,10 @@
 //   Tile<float> f = tile::fft(z);                                  // along the dimension of extent 64
 //   Tile<float> smooth = tile::real(tile::ifft(tile::multiply_complex(f, g)));
 //
-// `fft` is X[j] = Σ x[k] exp(-2πi j k / n); `ifft` has the conjugate and divides by n, so that it is the inverse. Any
-// length: in steps of 4, 2, 3, 5 and 7, and by sums for other primes, which take as long as the prime for each element.
-// float or double. The gradient is the conjugate transform, of the gradient of real and imaginary part.
+// `fft` computes X[j] = Σ x[k] exp(-2πi j k / n); `ifft` uses the conjugate and divides by n, so that it is the
+// inverse. Any length is allowed: factors of 4, 2, 3, 5 and 7 take fast steps; other prime factors take sums, whose
+// time for each element grows with the prime. Elements are float or double. The gradient is the conjugate transform of
+// the gradients of real and imaginary part.
 #pragma once
 
 #include "samite/lang/tile_operations.h"
@@ -16,9 +17,9 @@
 namespace samite {
 namespace lang {
 
-// UserError where it is no tile of complex numbers, or of another type than float and double.
+// UserError if it is not a complex tile of float or double.
 ir::Value transform_tile(ir::Value x, bool inverse, SourceLocation where);
-// With another dimension of extent 1, the last one; and one of its two parts without it.
+// Appends a dimension of extent 1; and returns one of the two parts without that dimension.
 ir::Value with_last_dimension(ir::Value x, SourceLocation where);
 ir::Value part_of_complex(ir::Value x, int part, SourceLocation where);
 

@@ -1,11 +1,11 @@
-// Functions of tiles that consist of several operations: activations, statistics, and questions to tiles of bool.
+// Functions of tiles that consist of several operations: activations, statistics, and tests of tiles of bool.
 //
 //   Tile<float> weights = tile::softmax(scores);                 // of each row
 //   Tile<float> centred = x - tile::mean(x, {-1});
 //   if_(tile::any(isnan(x)), [&] { … });
 //
-// Statistics leave 1 along the dimensions that they are given, as all reductions do; without dimensions they are of all
-// elements, and numbers. Those of half and bfloat16 are computed in float, and rounded at the end.
+// Statistics leave extent 1 along the given dimensions, as all reductions do; without dimensions they cover all
+// elements and return numbers. Those of half and bfloat16 are computed in float and rounded at the end.
 #pragma once
 
 #include "samite/lang/tile_operations.h"
@@ -52,7 +52,7 @@ Tile<T> sigmoid(const Tile<T> &x, SourceLocation where = std::source_location::c
   const Tile<T> e = exp(select(negative, x, -x));
   return select(negative, e, 1) / (e + 1);
 }
-// The greater of x and 0, with gradient 0 where x is 0; a NaN stays one.
+// The greater of x and 0, with gradient 0 at x = 0; NaN stays NaN.
 template <FloatingScalar T>
   requires ArithmeticScalar<T>
 Tile<T> relu(const Tile<T> &x, SourceLocation where = std::source_location::current()) {
@@ -66,7 +66,7 @@ Tile<T> gelu(const Tile<T> &x, SourceLocation where = std::source_location::curr
   const lang::Attributed<Traced<T>> at(where);
   return x * 0.5 * (erf(x * 0.7071067811865476) + 1);
 }
-// Its approximation by tanh.
+// Approximates gelu by tanh.
 template <FloatingScalar T>
   requires ArithmeticScalar<T>
 Tile<T> gelu_tanh(const Tile<T> &x, SourceLocation where = std::source_location::current()) {
@@ -81,8 +81,8 @@ Tile<T> silu(const Tile<T> &x, SourceLocation where = std::source_location::curr
   return x * sigmoid(x, where);
 }
 
-// exp(x) divided by its sum along the dimensions. The greatest element may be of any size; where all are -infinity, the
-// results are NaN.
+// exp(x) divided by its sum along the dimensions. The greatest element may have any magnitude; if all are -infinity,
+// the results are NaN.
 template <FloatingScalar T>
   requires ArithmeticScalar<T>
 Tile<T> softmax(const Tile<T> &x, lang::Dimensions along = {-1},
@@ -92,7 +92,7 @@ Tile<T> softmax(const Tile<T> &x, lang::Dimensions along = {-1},
   const auto e = exp(wide - stop_gradient(max(wide, along, where)));
   return lang::rounded_to<T>(e / sum(e, along, where), where);
 }
-// Its logarithm.
+// The logarithm of softmax.
 template <FloatingScalar T>
   requires ArithmeticScalar<T>
 Tile<T> log_softmax(const Tile<T> &x, lang::Dimensions along = {-1},
@@ -115,8 +115,8 @@ template <FloatingScalar T>
 Traced<T> mean(const Tile<T> &x, SourceLocation where = std::source_location::current()) {
   return lang::only_element(mean(lang::in_a_row(x, where), {0}, where), where);
 }
-// The mean square of the differences from the mean. It is divided by the number of elements less `correction`: 0 for
-// the variance of the elements themselves, 1 for that of what they are a sample of.
+// The mean square of the differences from the mean. The sum is divided by the number of elements minus `correction`: 0
+// for the variance of the elements themselves, 1 for an estimate of the variance of the population that they sample.
 template <FloatingScalar T>
   requires ArithmeticScalar<T>
 Tile<T> var(const Tile<T> &x, lang::Dimensions along, int correction = 0,
@@ -132,7 +132,7 @@ template <FloatingScalar T>
 Traced<T> var(const Tile<T> &x, int correction = 0, SourceLocation where = std::source_location::current()) {
   return lang::only_element(var(lang::in_a_row(x, where), {0}, correction, where), where);
 }
-// The square root of the sum of squares; its gradient is zero where all elements are.
+// The square root of the sum of squares; its gradient is zero if all elements are zero.
 template <FloatingScalar T>
   requires ArithmeticScalar<T>
 Tile<T> norm(const Tile<T> &x, lang::Dimensions along, SourceLocation where = std::source_location::current()) {

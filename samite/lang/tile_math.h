@@ -1,4 +1,4 @@
-// Mathematical functions of tiles, element by element: names and meaning of lang/math.h.
+// Mathematical functions of tiles, element by element: names and meanings are those of lang/math.h.
 #pragma once
 
 #include "samite/lang/math.h"
@@ -24,7 +24,7 @@ concept TileValue = requires { []<Scalar T>(const Tile<T> &) {}(std::declval<con
 template <class A, class B>
 concept TileOperands = TileValue<A> || TileValue<B>;
 
-// A tile's elements as a traced number; any other operand as it is.
+// A tile's elements as a traced number; any other operand unchanged.
 template <class A>
 struct NumberFor {
   using type = std::remove_cvref_t<A>;
@@ -38,7 +38,7 @@ using number_for = typename NumberFor<std::remove_cvref_t<A>>::type;
 template <class A>
 concept TileOrNumber = TileValue<A> || Number<A>;
 
-// The common type of tiles and numbers, at least one of them a tile, as that of numbers; void if there is none.
+// The common type of tiles and numbers, at least one of them a tile, by the rules for numbers; void if there is none.
 template <class A, class B>
 using tile_meeting_type = meeting_type<number_for<A>, number_for<B>>;
 template <class A, class B>
@@ -66,7 +66,7 @@ template <class A>
 concept TileThatIsNotFloating =
     TileValue<A> && !(FloatingScalar<tile_element_of<A>> && ArithmeticScalar<tile_element_of<A>>);
 
-// Converted to T, from what promotes to it and from numbers beside which T is the common type.
+// Converted to T, from types that promote to it and from numbers whose common type with it is T.
 template <Scalar T, class A>
 ir::Value tile_operand(const A &a, SourceLocation where) {
   if constexpr (TileValue<A>)
@@ -84,7 +84,7 @@ auto on_tiles(ir::Op op, const A &a, const B &b, SourceLocation where) {
         record_on_tiles(op, scalar_type_of<T>, {tile_operand<T>(a, where), tile_operand<T>(b, where)}, where));
 }
 
-// Passes three operands, in their common type T, to a function that makes the elements of a Tile<T> of them by `with`.
+// Passes three operands in their common type T to a function; `with` combines their elements into a Tile<T>.
 template <class A, class B, class C, class F>
 auto with_three_tiles(const A &a, const B &b, const C &c, SourceLocation where, const F &function) {
   using T = tile_meeting_of_three<A, B, C>;
@@ -277,7 +277,7 @@ SAMITE_BITS_FUNCTION(ctz, TrailingZeros)
 #undef SAMITE_BITS_FUNCTION
 
 namespace lang {
-// float, or Float: functions for both numbers and tiles name the type as for numbers.
+// float, or Float: functions for both numbers and tiles name the type as functions of numbers do.
 template <class A>
 struct ElementNamed : ValueType<A> {};
 template <Scalar T>
@@ -325,7 +325,7 @@ auto select(const Tile<bool> &condition, const A &a, const B &b,
             SourceLocation where = std::source_location::current()) {
   return lang::select_on_tiles(condition.value(where), a, b, where);
 }
-// All elements of `a` or of `b`, as a number of the block or of the capture says.
+// All elements of `a` or of `b`, selected by a number of the block or of the capture.
 template <class A, class B>
   requires(lang::TilesMeet<A, B>)
 auto select(const Operand<bool> &condition, const A &a, const B &b) {

@@ -8,7 +8,7 @@
 namespace samite::lang {
 namespace {
 
-// An index that is outside of every array where the mask is false.
+// An index that is outside of every array if the mask is false.
 ir::Value outside_without(const ir::Value &mask, const ir::Value &index, SourceLocation where) {
   const ScalarType integer = index.type().element();
   return record_on_tiles(ir::Op::Select, integer, {mask, index, ir::Value::constant(integer, std::int64_t{-1})}, where);

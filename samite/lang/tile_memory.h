@@ -1,4 +1,4 @@
-// Loads and stores of some elements, of elements at tiles of indices, and atomic steps.
+// Masked loads and stores, gathers and scatters at tiles of indices, and atomic operations.
 //
 //   Tile<float> x = tile::load(a, {i, j}, {8, 64}, columns < n, -1.0f);   // -1 elsewhere, and outside of the array
 //   tile::store(b, {i, j}, y, columns < n);                               // the others stay as they are
@@ -7,13 +7,13 @@
 //   Tile<std::int32_t> old = tile::atomic_max(best, {bins}, scores);      // the elements before
 //   tile::atomic_add(c, {0, j}, turned, {.order = {1, 0}});               // through a view, as for load_view
 //
-// Masks and indices fit the tile as operands do: extents of 1 are repeated, and numbers combine with any tile. What is
-// at an index outside of the array reads zero, and is not stored.
+// Masks and indices fit the tile as operands do: extents of 1 are repeated, and numbers combine with any tile. An
+// element at an index outside of the array reads zero, and is not stored.
 //
-// Elements that `scatter` stores at one place more than once, in a block or in several, are a race, as for all stores:
-// one of them stays, any of them, and gradients are those of one of them, which need not be the same one. scatter_add
-// and the atomic operations combine them all. Atomic steps have a gradient where they add and their result is unused;
-// others are refused where a gradient would pass through them.
+// If `scatter` stores several elements at one place, in one block or several, it is a race, as for all stores: any one
+// of them stays, and the gradient is that of any one, not necessarily the same one. scatter_add and the atomic
+// operations combine them all. Atomic operations have a gradient if they add and their result is unused; the others are
+// refused if a gradient would pass through them.
 #pragma once
 
 #include "samite/lang/atomic.h"
@@ -28,7 +28,7 @@ namespace lang {
 template <class A>
 concept TileOfIndices = std::same_as<A, Tile<std::int32_t>> || std::same_as<A, Tile<std::int64_t>>;
 
-// The indices of elements, one for each dimension of an array: tiles of them, and numbers for all.
+// The indices of elements, one for each dimension of an array: tiles, or numbers that apply to all elements.
 class ElementIndices {
  public:
   template <class... A>
@@ -48,27 +48,27 @@ class ElementIndices {
   std::vector<ir::Value> values_;
 };
 
-// Where elements lie in an array: an index for each dimension, as a tile if it differs between the elements.
+// The positions of elements in an array: an index for each dimension, as a tile if it differs between the elements.
 struct ElementPlaces {
   std::vector<ir::Value> indices;
   ir::TileShape shape;
 };
-// UserError unless there is an index for each dimension, and they fit each other, the mask and the elements of `value`,
-// if there are any.
+// UserError unless there is an index for each dimension, and all fit each other, the mask, and the elements of `value`
+// if given.
 ElementPlaces element_places(const ElementIndices &indices, int rank, const ir::Value *mask, const ir::Value *value,
                              SourceLocation where);
-// The places of rows along the first dimension, and of a tile along the others.
+// The positions of rows along the first dimension, and of a tile along the others.
 ElementPlaces row_places(const ir::Value &rows, Indices number, const std::vector<std::int64_t> &extents, int rank,
                          SourceLocation where);
-// The places of a tile by its number (`cut`) or first element, outside of the array where the mask is false.
+// The positions of a tile given by its number (`cut`) or first element, outside of the array where the mask is false.
 std::vector<ir::Value> places_under_mask(Indices indices, const ir::Type &type, int rank, bool cut,
                                          const ir::Value &mask, SourceLocation where);
-// `other` instead of elements that are outside of the array or where the mask is false.
+// `other` in place of elements that are outside of the array or where the mask is false.
 ir::Value with_other(const ir::Value &loaded, std::uint32_t array, const std::vector<ir::Value> &origin,
                      const ir::Value *mask, const ir::Value &other, SourceLocation where);
-// `other` where the mask is false; what was loaded under the mask is zero there.
+// `other` where the mask is false; the masked load gave zero there.
 ir::Value where_masked(const ir::Value &loaded, const ir::Value &mask, const ir::Value &other, SourceLocation where);
-// UserError unless there is a tile of values for the places, or a number.
+// UserError unless the value is a number, or a tile that fits the places.
 ir::Value value_for(const ElementPlaces &places, const ir::Value &value, SourceLocation where);
 ir::Value atomic_on_tiles(ir::Op op, std::uint32_t array, const ElementPlaces &places,
                           const std::vector<ir::Value> &values, SourceLocation where);
@@ -79,7 +79,7 @@ ir::Value atomic_at(ir::Op op, std::uint32_t array, int rank, const ElementIndic
 
 namespace tile {
 
-// What is outside of the array, or where the mask is false, is `other`.
+// Elements outside of the array, or where the mask is false, are `other`.
 template <class T, int Rank>
 Tile<std::remove_const_t<T>> load(const Array<T, Rank> &array, lang::Indices number, TileExtents extents,
                                   const Tile<bool> &mask,
@@ -102,7 +102,7 @@ Tile<std::remove_const_t<T>> load_at(const Array<T, Rank> &array, lang::Indices 
   return Tile<std::remove_const_t<T>>::adopt(
       lang::with_other(loaded, array.index(where), origin, &chosen, other.value(), where));
 }
-// What is outside of the array is `other`.
+// Elements outside of the array are `other`.
 template <class T, int Rank>
 Tile<std::remove_const_t<T>> load_at(const Array<T, Rank> &array, lang::Indices first, TileExtents extents,
                                      const Operand<std::remove_const_t<T>> &other,
@@ -124,7 +124,7 @@ Tile<std::remove_const_t<T>> load(const Array<T, Rank> &array, lang::Indices num
       lang::with_other(loaded, array.index(where), origin, nullptr, other.value(), where));
 }
 
-// The elements where the mask is true.
+// Only the elements where the mask is true.
 template <class T, int Rank>
 void store(const Array<T, Rank> &array, lang::Indices number, const Tile<std::remove_const_t<T>> &value,
            const Tile<bool> &mask, SourceLocation where = std::source_location::current()) {
@@ -142,7 +142,7 @@ void store_at(const Array<T, Rank> &array, lang::Indices first, const Tile<std::
                    value.value(where), where);
 }
 
-// Elements of any indices: element e of the result is array(indices(e)), and zero where that is outside.
+// Elements at any indices: element e of the result is array(indices(e)), and zero if that is outside.
 template <class T, int Rank>
 Tile<std::remove_const_t<T>> gather(const Array<T, Rank> &array, const lang::ElementIndices &indices,
                                     SourceLocation where = std::source_location::current()) {
@@ -150,7 +150,7 @@ Tile<std::remove_const_t<T>> gather(const Array<T, Rank> &array, const lang::Ele
   const ir::Type type(scalar_type_of<T>, places.shape);
   return Tile<std::remove_const_t<T>>::adopt(lang::load_tile(array.index(where), places.indices, type, where));
 }
-// And `other` where the mask is false.
+// The same, with `other` where the mask is false.
 template <class T, int Rank>
 Tile<std::remove_const_t<T>> gather(const Array<T, Rank> &array, const lang::ElementIndices &indices,
                                     const Tile<bool> &mask,
@@ -180,7 +180,7 @@ void scatter(const Array<T, Rank> &array, const lang::ElementIndices &indices,
   const lang::ElementPlaces places = lang::element_places(indices, Rank, &chosen, &stored, where);
   lang::store_tile(array.index(where), places.indices, lang::value_for(places, stored, where), where);
 }
-// Where several may go to one element, each is added.
+// If several elements have one index, all of them are added.
 template <class T, int Rank>
 void scatter_add(const Array<T, Rank> &array, const lang::ElementIndices &indices,
                  const TileOperand<std::remove_const_t<T>> &value,
@@ -200,7 +200,7 @@ void scatter_add(const Array<T, Rank> &array, const lang::ElementIndices &indice
   lang::add_tile(array.index(where), places.indices, lang::value_for(places, added, where), where);
 }
 
-// Whole rows: row e of the result is tile `number`, of these extents, of the other dimensions of array(rows(e)).
+// Whole rows: row e of the result is tile `number`, with these extents, of array(rows(e))'s other dimensions.
 //
 //   Tile<float> x = tile::gather_rows(table, tokens, {0}, {64});   // of an Array<…, 2>: tokens.extent(0) × 64
 template <class T, int Rank, class I>
@@ -234,9 +234,9 @@ void scatter_add_rows(const Array<T, Rank> &array, const Tile<I> &rows, lang::In
   lang::add_tile(array.index(where), places.indices, lang::value_for(places, value.value(where), where), where);
 }
 
-// Atomic steps on the elements of tile `number` of the array, or from element `first` on as a view says, or at tiles of
-// indices, where the mask is true if there is one. They return what was there before, and zero for what is outside or
-// masked.
+// Atomic operations on the elements of tile `number` of the array, on those from element `first` on in a view, or at
+// tiles of indices, where the optional mask is true. They return the previous elements, and zero for those that are
+// outside or masked.
 #define SAMITE_TILE_ATOMIC(name, op, condition, expected)                                                          \
   template <class T, int Rank>                                                                                     \
   Tile<std::remove_const_t<T>> name(const Array<T, Rank> &array, lang::Indices number,                             \
@@ -278,7 +278,7 @@ SAMITE_TILE_ATOMIC(atomic_or, AtomicOr, lang::has_bits, "integers or bool")
 SAMITE_TILE_ATOMIC(atomic_xor, AtomicXor, lang::has_bits, "integers or bool")
 SAMITE_TILE_ATOMIC(atomic_exchange, AtomicExchange, lang::any_scalar, "scalars")
 #undef SAMITE_TILE_ATOMIC
-// Stores the value where the element has the bits of `expected`.
+// Stores the value if the element has the bits of `expected`.
 template <class T, int Rank>
 Tile<std::remove_const_t<T>> atomic_compare_exchange(const Array<T, Rank> &array, const lang::ElementIndices &indices,
                                                      const TileOperand<std::remove_const_t<T>> &expected,

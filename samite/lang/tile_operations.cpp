@@ -19,7 +19,7 @@ std::string list(const auto &numbers) {
 
 std::string extents_of(const ir::Type &type) { return type.shape().to_string(); }
 
-// Of 64 bits where it has more than 32: others are faster, and bulk copies take them alone.
+// 64-bit only if the number has more than 32 bits: narrower indices are faster, and bulk copies take only those.
 ir::Value constant_origin(const ir::Value &number, std::int64_t extent) {
   const std::int64_t origin = number.as_int() * extent;
   const bool fits = std::in_range<std::int32_t>(origin);

@@ -1,16 +1,16 @@
-// What can be done with tiles: the namespace `tile`.
+// Operations on tiles: the namespace `tile`.
 //
 // Arrays are cut into tiles from their first element on: `load(a, {i, j}, {64, 32})` is tile (i, j) of those of 64 by
 // 32, zero where it reaches beyond the array, and `store` leaves out what is outside. A tile has as many dimensions as
-// the array, or less: it then lies along the last ones, and the first indices count elements. `load_at` and `store_at`
-// begin at an element of any index, and may begin before the array.
+// the array, or fewer: it then lies along the last ones, and the first indices count elements. `load_at` and `store_at`
+// begin at any element, even before the array.
 //
 //   Tile<float> x = tile::load(a, {i, 0}, {1, 256});
 //   Tile<float> e = exp(x - tile::max(x, {1}));
 //   tile::store(b, {i, 0}, e / tile::sum(e, {1}));
 //
-// A reduction leaves 1 along the dimensions that it is given, so that its result meets the tile that it is of; without
-// dimensions it is of all elements, and gives a number.
+// A reduction leaves extent 1 along the given dimensions, so that its result combines with its operand; without
+// dimensions it reduces all elements to a number.
 #pragma once
 
 #include "samite/lang/tile.h"
@@ -22,8 +22,8 @@ namespace lang {
 using Indices = std::initializer_list<Index>;
 using Dimensions = std::initializer_list<int>;
 
-// Where a tile begins, for the number of it (`cut`) or for an element. UserError where there are not as many indices as
-// dimensions of the array, or the tile has more.
+// The first element of a tile, from the tile's number (`cut`) or an element's indices. UserError if the number of
+// indices is not that of the array's dimensions, or the tile has more dimensions.
 std::vector<ir::Value> tile_origin(Indices indices, const ir::Type &type, int rank, bool cut, SourceLocation where);
 void store_tile(std::uint32_t array, std::vector<ir::Value> indices, ir::Value value, SourceLocation where);
 void add_tile(std::uint32_t array, std::vector<ir::Value> indices, ir::Value value, SourceLocation where);
@@ -34,18 +34,18 @@ ir::Value transpose_tile(ir::Value tile, Dimensions order, SourceLocation where)
 ir::Value concatenate_tiles(ir::Value a, ir::Value b, int dimension, SourceLocation where);
 ir::Value multiply_tiles(ir::Value a, ir::Value b, ir::Value sum, bool transposed_a, bool transposed_b, bool tf32,
                          SourceLocation where);
-// UserError where factors of another type than float are to be rounded to tf32.
+// UserError if factors of another type than float are to be rounded to tf32.
 void check_precision(bool tf32, ScalarType factor, SourceLocation where);
 ir::Value scaled_product(ir::Value alpha, ir::Value a, ir::Value b, ir::Value beta, ir::Value sum, bool transposed_a,
                          bool transposed_b, SourceLocation where);
 ir::Value window_tile(ir::Value tile, Indices begin, TileExtents extents, SourceLocation where);
-// One element replaced; and where the elements of a view lie, an index tile for each dimension of the array that the
-// tile lies along.
+// Replaces one element; and returns the positions of a view's elements, an index tile for each dimension of the array
+// that the tile lies along.
 ir::Value insert_into_tile(ir::Value x, Indices at, ir::Value value, SourceLocation where);
 std::vector<ir::Value> view_origin(Indices first, const ir::Type &type, int rank,
                                    const std::vector<std::int64_t> &steps, const std::vector<int> &order,
                                    bool may_repeat, SourceLocation where);
-// The type that products of this one are added up in, unless another is asked for.
+// The default type in which products of this one are added up.
 ir::Type product_type(const ir::Type &a, const ir::Type &b, bool transposed_a, bool transposed_b, ScalarType element,
                       SourceLocation where);
 
@@ -53,7 +53,7 @@ template <Scalar T>
 using Accumulator = std::conditional_t<FloatingScalar<T> && sizeof(T) <= 2, float,
                                        std::conditional_t<std::integral<T> && sizeof(T) < 4, std::int32_t, T>>;
 
-// The type of tile::sum: a sum of small integers would soon wrap around in their own type.
+// The type of tile::sum: sums of small integers would soon wrap around in their own type.
 template <Scalar T>
 using SumOf = std::conditional_t<std::integral<T> && sizeof(T) < 4,
                                  std::conditional_t<std::signed_integral<T>, std::int32_t, std::uint32_t>, T>;
@@ -80,13 +80,13 @@ namespace tile {
 struct Transposes {
   bool a = false, b = false;
 };
-// The precision of products of floats: with `tf32`, tensor cores round the factors to 11 digits, and are many times
-// faster.
+// The precision of products of floats: with `tf32`, tensor cores round the factors to 11 significant bits, and are many
+// times faster.
 enum class Precision : std::uint8_t { full, tf32 };
 
-// How a tile lies in an array: from one element to the next of each dimension of the tile, this many of the array's;
-// dimension d of the tile along the dimension order[d] of those that the array ends with. Empty for 1, and for the same
-// order. With a step of 0 all along a dimension are one element, which is loaded for each.
+// The layout of a tile in an array: dimension d of the tile lies along dimension order[d] of the array's last ones,
+// with steps[d] elements of the array from one element to the next. Empty `steps` are 1, and an empty `order` is the
+// same order. With a step of 0, one element is loaded for all along the dimension.
 struct View {
   std::vector<std::int64_t> steps = {};
   std::vector<int> order = {};
@@ -168,7 +168,8 @@ void store_at(const Array<T, Rank> &array, lang::Indices first, const Tile<std::
   lang::store_tile(array.index(where), lang::tile_origin(first, value.type(), Rank, false, where), value.value(where),
                    where);
 }
-// From element `first` on, as the view says: every other row, or transposed. Zero outside, or left out.
+// From element `first` on in the given view: every other row, or transposed. Elements outside read zero and are not
+// stored.
 //
 //   Tile<float> even = tile::load_view(x, {0, 0}, {32, 64}, {.steps = {2, 1}});
 //   Tile<float> turned = tile::load_view(x, {0, 0}, {64, 32}, {.order = {1, 0}});
@@ -188,7 +189,7 @@ void store_view(const Array<T, Rank> &array, lang::Indices first, const Tile<std
                    value.value(where), where);
 }
 
-// Elements of any indices: element e of the result is array(indices(e)), and zero where that is outside.
+// Elements at any indices: element e of the result is array(indices(e)), and zero if that is outside.
 template <class T>
 Tile<std::remove_const_t<T>> gather(const Array<T, 1> &array, const Tile<std::int32_t> &indices,
                                     SourceLocation where = std::source_location::current()) {
@@ -196,7 +197,7 @@ Tile<std::remove_const_t<T>> gather(const Array<T, 1> &array, const Tile<std::in
   return Tile<std::remove_const_t<T>>::adopt(
       lang::load_tile(array.index(where), {index}, index.type().of(scalar_type_of<T>), where));
 }
-// The opposite, where several may go to one element.
+// The opposite: adds element e of the value to array(indices(e)); indices may repeat.
 template <class T>
 void scatter_add(const Array<T, 1> &array, const Tile<std::int32_t> &indices, const Tile<std::remove_const_t<T>> &value,
                  SourceLocation where = std::source_location::current()) {
@@ -233,11 +234,11 @@ Tile<lang::SumOf<T>> sum(const Tile<T> &x, lang::Dimensions along,
     return Tile<T>::adopt(lang::reduce_tile(ir::Op::op, scalar_type_of<T>, x.value(where), along, where));         \
   }
 SAMITE_TILE_REDUCTION(product, ReduceMul)
-SAMITE_TILE_REDUCTION(min, ReduceMin)  // of a number and a NaN, the number
+SAMITE_TILE_REDUCTION(min, ReduceMin)  // prefers a number to NaN
 SAMITE_TILE_REDUCTION(max, ReduceMax)
 #undef SAMITE_TILE_REDUCTION
 
-// The first position of the least or greatest element: along the dimensions that are reduced, row by row.
+// The first position of the least or greatest element, row by row along the reduced dimensions.
 #define SAMITE_TILE_REDUCTION(name, op)                                                                               \
   template <Scalar T>                                                                                                 \
     requires(ArithmeticScalar<T>)                                                                                     \
@@ -254,7 +255,7 @@ SAMITE_TILE_REDUCTION(argmin, ReduceArgMin)
 SAMITE_TILE_REDUCTION(argmax, ReduceArgMax)
 #undef SAMITE_TILE_REDUCTION
 
-// Repeats what has extent 1.
+// Repeats dimensions of extent 1.
 template <Scalar T>
 Tile<T> broadcast(const TileOperand<T> &x, TileExtents extents,
                   SourceLocation where = std::source_location::current()) {
@@ -266,7 +267,7 @@ Tile<T> reshape(const Tile<T> &x, TileExtents extents, SourceLocation where = st
   return Tile<T>::adopt(lang::record_tile(
       {ir::Op::Reshape, lang::tile_type(scalar_type_of<T>, extents, where), {x.value(where)}}, where));
 }
-// Transposes a matrix, or puts the dimensions in another order.
+// Transposes a matrix, or permutes the dimensions.
 template <Scalar T>
 Tile<T> transpose(const Tile<T> &x, SourceLocation where = std::source_location::current()) {
   return Tile<T>::adopt(lang::transpose_tile(x.value(where), {1, 0}, where));
@@ -291,15 +292,15 @@ template <Scalar T>
 Traced<T> extract(const Tile<T> &x, lang::Indices at, SourceLocation where = std::source_location::current()) {
   return Traced<T>::adopt(lang::element_of_tile(x.value(where), at, where));
 }
-// The tile with another number in place of one element; all as they were where `at` is outside.
+// The tile with one element replaced by a number; unchanged if `at` is outside.
 template <Scalar T>
 Tile<T> insert(const Tile<T> &x, lang::Indices at, const Operand<std::type_identity_t<T>> &value,
                SourceLocation where = std::source_location::current()) {
   return Tile<T>::adopt(lang::insert_into_tile(x.value(where), at, value.value(), where));
 }
-using samite::cast;  // of the elements: tile::cast<float>(x)
+using samite::cast;  // casts elements: tile::cast<float>(x)
 
-// A B + C, of two matrices or, in three dimensions, of as many pairs of them. 8- and 16-bit types are added up in f32,
+// A B + C, for two matrices or, in three dimensions, for a batch of pairs. 8- and 16-bit types are added up in f32,
 // integers of 8 and 16 bits in i32.
 template <Scalar T, Scalar C>
 void matmul(const Tile<T> &a, const Tile<T> &b, Tile<C> &sum, Transposes transposed, Precision precision,
@@ -339,13 +340,13 @@ Tile<lang::Accumulator<T>> matmul(const Tile<T> &a, const Tile<T> &b, Transposes
 
 namespace lang {
 
-// Factors of two types are cast to one that has all numbers of both; void where there is none.
+// Factors of two types are cast to one that represents all numbers of both; void if there is none.
 template <Scalar A, Scalar B>
 struct CommonFactor {
   static constexpr bool floating_a = FloatingScalar<A>, floating_b = FloatingScalar<B>;
   static constexpr bool bytes = sizeof(A) == 1 && sizeof(B) == 1 && std::integral<A> == std::integral<B> &&
                                 !std::same_as<A, bool> && !std::same_as<B, bool>;
-  // 8 bits, integers too, and a floating type of at least 16.
+  // 8 bits, floating or integer, with a floating type of at least 16.
   template <class Narrow, class Wide>
   static constexpr bool held =
       sizeof(Narrow) == 1 && !std::same_as<Narrow, bool> && FloatingScalar<Wide> && sizeof(Wide) > 1;
@@ -374,8 +375,8 @@ namespace tile {
                 "matmul: these two types of factors have no common one; tile::cast one of them. Integers of more " \
                 "than 8 bits meet neither each other nor floating types")
 
-// Factors of e4m3 and e5m2 meet in half, u8 and i8 in i16; 8 bits and a wider floating type in that; half and bfloat16
-// in float; other floating types in the wider one. They are added up as factors of that type are.
+// Factors of e4m3 and e5m2 combine in half, u8 and i8 in i16; 8 bits and a wider floating type in the wider type; half
+// and bfloat16 in float; other floating types in the wider one. Products are added up as for factors of that type.
 template <Scalar A, Scalar B, Scalar C>
   requires(!std::same_as<A, B>)
 void matmul(const Tile<A> &a, const Tile<B> &b, Tile<C> &sum, Transposes transposed = {},

@@ -37,7 +37,8 @@ class TileMessagePart {
 };
 // UserError unless one of the parts is a tile.
 void print_tile(const std::vector<TileMessagePart> &parts, SourceLocation where);
-// A tile among the parts stands for the element where the condition is false first; UserError if it has other extents.
+// A tile among the parts shows its element at the first false condition; UserError if its extents differ from the
+// condition's.
 void check_tile(const ir::Value &condition, const std::vector<TileMessagePart> &parts, SourceLocation where);
 
 template <class... Parts>

@@ -1,10 +1,10 @@
-// Tiles of random numbers, of the generator of lang/random.h.
+// Tiles of random numbers from the generator of lang/random.h.
 //
 //   Tile<float> noise = tile::random_normal<float>({8, 64}, seed, {.stream = block_index() * 512});
 //
 // Element e, counted row by row, is draw number `draw` of Random{seed, stream + e}: the same number that a thread or
-// the host draws from that stream, on every target and with any number of threads. Blocks, and draws of one block,
-// differ where their streams do not overlap or their draw numbers differ. Nothing of it has a gradient.
+// the host draws from that stream, on every target and with any number of threads. Blocks, and draws in one block, are
+// independent if their streams do not overlap or their draw numbers differ. Draws have no gradient.
 #pragma once
 
 #include "samite/lang/random.h"
@@ -15,10 +15,10 @@ namespace lang {
 
 std::array<Tile<std::uint32_t>, 2> wide_product(const Tile<std::uint32_t> &a, std::uint32_t b);
 
-// The four words of each element's draw, from the stream of its number.
+// The four words of each element's draw, from the stream with the element's number.
 std::array<Tile<std::uint32_t>, 4> random_words(const Tile<std::uint64_t> &streams, const LongOperand<UInt64> &seed,
                                                 const LongOperand<UInt64> &draw, SourceLocation where);
-// One stream after another, row by row.
+// Consecutive streams, row by row.
 Tile<std::uint64_t> streams_of(const ir::Type &type, const LongOperand<UInt64> &first, SourceLocation where);
 Tile<std::uint32_t> shifted_right(const Tile<std::uint32_t> &x, int bits, SourceLocation where);
 
@@ -31,8 +31,8 @@ struct RandomStream {
   lang::LongOperand<UInt64> draw = 0;
 };
 
-// Uniform in 0 ≤ x < 1, in steps of 2^-24 or 2^-53: of a stream for each element, such as the element's number in an
-// array. So a program gets the same numbers however it cuts the array into tiles.
+// Uniform in 0 ≤ x < 1, in steps of 2^-24 or 2^-53, from a stream for each element, such as the element's number in an
+// array. A program then gets the same numbers however it cuts the array into tiles.
 //
 //   Tile<std::int64_t> number = tile::generate<std::int64_t>({8, 64}, [&](auto i, auto j) { … });
 //   Tile<float> noise = tile::random_uniform<float>(number, seed);
@@ -86,8 +86,8 @@ Tile<T> random_normal(TileExtents extents, const lang::LongOperand<UInt64> &seed
   return random_normal<T>(lang::streams_of(type, from.stream, where), seed, from.draw, where);
 }
 
-// Each element is zero with this probability, and otherwise divided by 1 - probability. The adjoint draws the same
-// numbers again, as it does of `stream`: that of the first element of the tile, or one for each.
+// Each element is zero with this probability, and is otherwise divided by 1 - probability. The adjoint draws the same
+// numbers again. `stream` is that of the tile's first element, or one for each element.
 template <FloatingScalar T, std::integral S>
   requires ArithmeticScalar<T>
 Tile<T> dropout(const Tile<T> &x, const Operand<float> &probability, const lang::LongOperand<UInt64> &seed,

@@ -1,4 +1,4 @@
-// Reductions and scans with a function of the user's, and tiles made of functions of their indices.
+// Reductions and scans with a user's function, and tiles made of functions of their indices.
 //
 //   // The greatest element, and the sum of exponentials relative to it, as in an online softmax:
 //   auto [top, total] = tile::reduce(std::tuple{x, tile::ones<float>({8, 64})}, {1}, [](auto a, auto b) {
@@ -20,19 +20,19 @@
 namespace samite {
 namespace lang {
 
-// What lies before, along and after a dimension. UserError where there is no such dimension.
+// The extents before, along and after a dimension. UserError if there is no such dimension.
 struct AroundDimension {
   std::int64_t outer, extent, inner;
 };
 AroundDimension around_dimension(const ir::Type &type, int dimension, SourceLocation where);
 ir::Value reshape_tile(ir::Value x, std::span<const std::int64_t> extents, SourceLocation where);
-// Pairs of neighbours along the middle one of three dimensions: their first, or their second ones.
+// The first, or the second, elements of neighbouring pairs along the middle one of three dimensions.
 ir::Value halves_of_pairs(ir::Value x, int which, SourceLocation where);
 ir::Value last_of_middle(ir::Value x, SourceLocation where);
-// UserError where a function of this many indices is to make a tile of other than this many dimensions.
+// UserError if the function's number of indices is not the tile's number of dimensions.
 void check_indices(std::size_t indices, TileExtents extents, SourceLocation where);
 
-// Along the middle one of three dimensions, as a tree. What is left over comes at the end.
+// Reduces along the middle one of three dimensions, as a tree. Leftover elements are combined at the end.
 template <Scalar T, class F>
 Tile<T> reduce_middle(const Tile<T> &x, std::optional<std::type_identity_t<Tile<T>>> rest, const F &function,
                       SourceLocation where) {
@@ -76,7 +76,7 @@ template <class F, class Tiles>
 concept CombinesTiles = std::invocable<const F &, const Tiles &, const Tiles &> &&
                         std::convertible_to<std::invoke_result_t<const F &, const Tiles &, const Tiles &>, Tiles>;
 
-// As three dimensions around one of them; and back to extents.
+// Reshapes to three dimensions around one of them; and back to the extents.
 template <Scalar... Ts>
 TilesOf<Ts...> around_middle(const TilesOf<Ts...> &tiles, int dimension, SourceLocation where) {
   const AroundDimension e = around_dimension(first_type(tiles), dimension, where);
@@ -123,9 +123,9 @@ TilesOf<Ts...> scan_middles(TilesOf<Ts...> tiles, std::int64_t apart, const F &f
 
 namespace tile {
 
-// Takes the elements along the dimensions together by an associative function of two tiles, element by element; it need
-// not be commutative. As many of them at once as there are pairs, so that the steps are the logarithm of the extent.
-// The gradient is that of the function, of the partial results, which the adjoint computes again.
+// Combines the elements along the dimensions by an associative function of two tiles, element by element; it need not
+// be commutative. Each step combines all pairs at once, so that the number of steps is the logarithm of the extent. The
+// gradient is that of the function at the partial results, which the adjoint recomputes.
 template <Scalar T, class F>
   requires std::invocable<const F &, const Tile<T> &, const Tile<T> &>
 Tile<T> reduce(const Tile<T> &x, lang::Dimensions along, const F &function,
@@ -176,8 +176,8 @@ std::tuple<Tile<Ts>...> reduce(const std::tuple<Tile<Ts>...> &x, lang::Dimension
   return done.back();
 }
 
-// Each element combined with all before it along a dimension, by an associative function of two tiles, or of two tuples
-// of tiles. In as many steps as the extent has bits.
+// Combines each element with all before it along a dimension, by an associative function of two tiles, or of two tuples
+// of tiles. Takes as many steps as the extent has bits.
 template <Scalar... Ts, class F>
   requires lang::CombinesTiles<F, std::tuple<Tile<Ts>...>>
 std::tuple<Tile<Ts>...> inclusive_scan(const std::tuple<Tile<Ts>...> &x, int dimension, const F &function,

@@ -1,4 +1,4 @@
-// What users of other languages look for and write otherwise here: each name says how.
+// Names that users of other languages look for: each one's message says how to write it here.
 #pragma once
 
 #include "samite/lang/tile_operations.h"
@@ -45,7 +45,7 @@ void store(const Array<T, Rank> &, lang::Indices, const A &) {
 
 }  // namespace tile
 
-// The number of blocks is not known to a kernel, as launches may be divided.
+// A kernel does not know the number of blocks, because launches may be divided.
 template <class... A>
 void block_count(const A &...) {
   static_assert(lang::never<A...>,

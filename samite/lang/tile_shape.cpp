@@ -21,7 +21,7 @@ ir::Value shaped_as(const ir::Value &x, const Extents &extents, SourceLocation w
 
 ir::Value number_of(std::int64_t number) { return ir::Value::constant(ScalarType::Int32, number); }
 
-// From an offset on along one dimension; zero outside.
+// The window that starts at an offset along one dimension; zero outside.
 ir::Value window_along(const ir::Value &x, int dimension, const ir::Value &begin, std::int64_t extent,
                        SourceLocation where) {
   Extents extents = extents_in(x);
@@ -91,7 +91,7 @@ ir::Value roll_tile(const ir::Value &x, const Index &by, int dimension, SourceLo
   const auto with = [&](ir::Op op, const ir::Value &a, std::int64_t b) {
     return record(op, a.type().element(), {a, ir::Value::constant(a.type(), b)}, where);
   };
-  ir::Value first = by.value();  // the index of what was element 0
+  ir::Value first = by.value();  // the index of the former element 0
   if (first.is_constant()) {
     first = number_of((first.as_int() % extent + extent) % extent);
   } else {
@@ -149,7 +149,7 @@ ir::Value repeat_tile(const ir::Value &x, int times, int dimension, bool each, S
   if (times < 1)
     throw UserError(where, "a tile that is repeated " + std::to_string(times) + " times; it is at least once");
   const ir::ScanExtents e = ir::scan_extents(x.type(), dimension);
-  // Beside a dimension of extent 1, which is repeated.
+  // Inserts a dimension of extent 1, which is repeated.
   Extents apart = each ? Extents{e.outer * e.extent, 1, e.inner} : Extents{e.outer, 1, e.extent * e.inner};
   const ir::Value from = shaped_as(x, apart, where);
   apart[1] = times;

@@ -1,4 +1,4 @@
-// Changes of a tile's shape. Dimensions are counted from 0, or from the last one backwards if they are negative.
+// Changes of a tile's shape. Dimensions are counted from 0, or from the last one backwards if negative.
 //
 //   Tile<float> pairs = tile::stack(real, imaginary, -1);        // 8x16 and 8x16 become 8x16x2
 //   auto halves = tile::split(x, 2, 1);                          // halves[0], halves[1]
@@ -14,7 +14,7 @@ namespace samite {
 namespace lang {
 
 ir::Value expand_tile(const ir::Value &x, int dimension, SourceLocation where);
-// Without one dimension, whose extent is 1; or without all of those, `dimension` being empty.
+// Removes one dimension, whose extent is 1; or all of them, if `dimension` is empty.
 ir::Value squeeze_tile(const ir::Value &x, std::optional<int> dimension, SourceLocation where);
 ir::Value flip_tile(const ir::Value &x, int dimension, SourceLocation where);
 ir::Value roll_tile(const ir::Value &x, const Index &by, int dimension, SourceLocation where);
@@ -30,12 +30,12 @@ ir::Value stack_tiles(const std::vector<ir::Value> &tiles, int dimension, Source
 
 namespace tile {
 
-// A dimension of extent 1 before the given one; -1 is after the last.
+// Inserts a dimension of extent 1 before the given one; -1 means after the last.
 template <Scalar T>
 Tile<T> expand_dims(const Tile<T> &x, int dimension, SourceLocation where = std::source_location::current()) {
   return Tile<T>::adopt(lang::expand_tile(x.value(where), dimension, where));
 }
-// Without dimensions of extent 1: the given one, or all.
+// Removes dimensions of extent 1: the given one, or all.
 template <Scalar T>
 Tile<T> squeeze(const Tile<T> &x, int dimension, SourceLocation where = std::source_location::current()) {
   return Tile<T>::adopt(lang::squeeze_tile(x.value(where), dimension, where));
@@ -44,22 +44,22 @@ template <Scalar T>
 Tile<T> squeeze(const Tile<T> &x, SourceLocation where = std::source_location::current()) {
   return Tile<T>::adopt(lang::squeeze_tile(x.value(where), std::nullopt, where));
 }
-// The dimensions in another order: dimension d of the result is order[d] of x.
+// Permutes the dimensions: dimension d of the result is order[d] of x.
 template <Scalar T>
 Tile<T> permute(const Tile<T> &x, lang::Dimensions order, SourceLocation where = std::source_location::current()) {
   return transpose(x, order, where);
 }
-// The last element along the dimension first.
+// Reverses the elements along the dimension.
 template <Scalar T>
 Tile<T> flip(const Tile<T> &x, int dimension, SourceLocation where = std::source_location::current()) {
   return Tile<T>::adopt(lang::flip_tile(x.value(where), dimension, where));
 }
-// Element i along the dimension becomes element i + by, those beyond the last come first. `by` may be traced.
+// Moves element i along the dimension to i + by; elements beyond the last wrap to the front. `by` may be traced.
 template <Scalar T>
 Tile<T> roll(const Tile<T> &x, const Index &by, int dimension, SourceLocation where = std::source_location::current()) {
   return Tile<T>::adopt(lang::roll_tile(x.value(where), by, dimension, where));
 }
-// With this many elements of `value` before and after those of each dimension.
+// Adds this many elements of `value` before and after each dimension's own.
 template <Scalar T>
 Tile<T> pad(const Tile<T> &x, std::initializer_list<int> before, std::initializer_list<int> after,
             const Operand<std::type_identity_t<T>> &value, SourceLocation where = std::source_location::current()) {
@@ -70,12 +70,12 @@ Tile<T> pad(const Tile<T> &x, std::initializer_list<int> before, std::initialize
             SourceLocation where = std::source_location::current()) {
   return Tile<T>::adopt(lang::pad_tile(x.value(where), before, after, ir::Value::zero(scalar_type_of<T>), where));
 }
-// All of it again and again along a dimension: of a b come a b a b.
+// Repeats the whole tile along a dimension: a b becomes a b a b.
 template <Scalar T>
 Tile<T> repeat(const Tile<T> &x, int times, int dimension, SourceLocation where = std::source_location::current()) {
   return Tile<T>::adopt(lang::repeat_tile(x.value(where), times, dimension, false, where));
 }
-// Each element again and again: of a b come a a b b.
+// Repeats each element: a b becomes a a b b.
 template <Scalar T>
 Tile<T> repeat_interleave(const Tile<T> &x, int times, int dimension,
                           SourceLocation where = std::source_location::current()) {
@@ -90,7 +90,7 @@ std::vector<Tile<T>> split(const Tile<T> &x, int parts, int dimension,
     tiles.push_back(Tile<T>::adopt(part));
   return tiles;
 }
-// Tiles of equal extents along a new dimension.
+// Joins tiles of equal extents along a new dimension.
 template <Scalar T>
 Tile<T> stack(const std::vector<Tile<T>> &tiles, int dimension = 0,
               SourceLocation where = std::source_location::current()) {

@@ -1,4 +1,4 @@
-// Sorting the rows of tiles: along the last dimension.
+// Sorts the rows of tiles along the last dimension.
 //
 //   auto [keys, values] = tile::sort(k, v);                             // both in the order of the keys
 //   Tile<std::int32_t> order = tile::argsort(k, {.descending = true});  // where each element comes from
@@ -7,7 +7,7 @@
 //   15
 //
 // Sorting is stable: equal keys stay in their order, in either direction. NaN comes last, in either direction. Rows
-// have any length; keys any type but bool. Gradients go back to where the elements came from.
+// have any length; keys have any type but bool. Gradients go back to the original positions of the elements.
 #pragma once
 
 #include "samite/lang/tile.h"
@@ -17,8 +17,8 @@ namespace tile {
 
 struct SortOptions {
   bool descending = false;
-  // For integers of at least 0, ascending: only that many lowest bits may be set. Keys of up to 8 bits are
-  // counted instead of compared, which takes less time. 0: any keys.
+  // For non-negative integers in ascending order: only this many lowest bits may be set. Keys of up to 8 bits are
+  // sorted by counting, which takes less time than comparing. 0 allows any keys.
   int bits = 0;
 };
 
@@ -32,14 +32,14 @@ struct Sorted {
 
 namespace lang {
 
-// UserError for bits of other keys.
+// UserError if bits are given for other keys.
 ir::Value sort_order_of_tile(ir::Value keys, tile::SortOptions options, SourceLocation where);
 ir::Value histogram_of_tile(ir::Value places, int bins, SourceLocation where);
-// UserError where the extents differ before the last one.
+// UserError if the extents before the last one differ.
 ir::Value take_of_tile(ir::Value x, ir::Value places, SourceLocation where);
-// UserError where rows have less elements.
+// UserError if rows have fewer elements.
 ir::Value first_of_rows(ir::Value x, int count, SourceLocation where);
-// UserError where there is not one value for each key.
+// UserError unless there is one value for each key.
 void check_values_of_keys(const ir::Type &keys, const ir::Type &values, SourceLocation where);
 
 }  // namespace lang
@@ -53,8 +53,8 @@ Tile<std::int32_t> argsort(const Tile<K> &keys, SortOptions options = {},
   return Tile<std::int32_t>::adopt(lang::sort_order_of_tile(keys.value(where), options, where));
 }
 
-// Element [.., i] is x[.., places[.., i]], and zero where that is outside. There may be more places than elements, and
-// the same twice.
+// Element [.., i] is x[.., places[.., i]], and zero if that is outside. There may be more places than elements, and
+// places may repeat.
 template <Scalar T>
 Tile<T> take(const Tile<T> &x, const Tile<std::int32_t> &places,
              SourceLocation where = std::source_location::current()) {
@@ -82,7 +82,7 @@ Tile<std::int32_t> histogram(const Tile<I> &places, int bins, SourceLocation whe
   return Tile<std::int32_t>::adopt(lang::histogram_of_tile(places.value(where), bins, where));
 }
 
-// The greatest elements of each row, the greatest first, and their positions; or the least ones.
+// The greatest elements of each row, greatest first, and their positions; or the least ones.
 //
 //   auto [best, where] = tile::topk(scores, 4);
 template <Scalar K>

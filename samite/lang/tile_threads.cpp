@@ -1,5 +1,5 @@
-// The code is captured once, as that of one thread, and written again as operations on tiles: what differs between the
-// elements is a tile, what does not stays a number.
+// The code is captured once, for one thread, and rewritten as operations on tiles: values that differ between the
+// elements become tiles, others stay numbers.
 #include "samite/lang/tile_threads.h"
 
 #include "samite/base/error.h"
@@ -13,9 +13,9 @@ namespace samite::lang {
 namespace {
 
 using namespace ir;
-using Mask = std::optional<Value>;  // the elements that the code is for where it stands; none: all of them
+using Mask = std::optional<Value>;  // the elements that run the current code; none: all of them
 
-// Operations that are defined for every number, and whose derivatives are, too.
+// Operations that are defined for every number, with derivatives that are too.
 bool never_singular(Op op) {
   switch (op) {
     case Op::Copy:
@@ -113,7 +113,7 @@ class Widener {
     return mask ? elementwise(Op::And, ScalarType::Bool, {*mask, condition}) : condition;
   }
 
-  // Indices of elements, which are outside of the array where the code is for none.
+  // Indices of elements, which are outside of the array for elements that do not run the code.
   std::vector<Value> elements(const std::vector<Value> &indices, const Mask &mask) const {
     std::vector<Value> values;
     for (const Value &index : indices) values.push_back((*this)(index));
@@ -123,8 +123,8 @@ class Widener {
     return values;
   }
 
-  // A number for which every operation and its derivative is defined, where the code is for none: its gradient is zero
-  // there, and zero times infinity would be a NaN.
+  // A number for which every operation and its derivative is defined, for elements that do not run the code: their
+  // gradient is zero, and zero times infinity would be NaN.
   Value harmless(Op op, const Value &value, const Mask &mask) const {
     const Type type = value.type();
     const bool divisor = (info(op).typing == Typing::Integer && info(op).arity == 2) || op == Op::Div;
@@ -151,7 +151,7 @@ class Widener {
       differs = differs || operands.back().type().is_tile();
     }
     define(let.local, result(from, std::move(operands), differs, mask));
-    // What is assigned later may differ then.
+    // Later assigned values may then differ between the elements.
     if (!assigned_.contains(let.local)) return;
     const Value first = as_tile(known_.at(let.local));
     define(let.local, record_tile({Op::Copy, first.type(), {first}}, where_));
@@ -203,7 +203,7 @@ class Widener {
     trace_.append({std::move(again), where});
   }
 
-  // Whether the condition holds for any element, which is what a loop of all of them goes on for.
+  // Whether the condition holds for any element; a loop of all elements continues while it does.
   Value any(const Value &condition) const {
     const Value count = elementwise(Op::Cast, ScalarType::Int32, {as_tile(condition)});
     const Value most = record_tile({Op::ReduceMax, ScalarType::Int32, {count}}, where_);
@@ -234,7 +234,7 @@ class Widener {
     close_while(depth, body, goes_on);
   }
 
-  // Where another step would go beyond the end, and maybe beyond the largest number, the index ends there.
+  // If another step would go beyond the end, and perhaps beyond the largest number, the index ends there.
   Value next_index(const For &loop, const Value &index, const Value &end) {
     const ScalarType type = loop.type.element();
     const std::int64_t step = loop.step.as_int();

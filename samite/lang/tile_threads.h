@@ -111,7 +111,7 @@ auto thread_code(ThreadCode &code, const F &function, SourceLocation where, Elem
 // Repeated along dimensions of extent 1, so that all have the same extents.
 std::vector<ir::Value> tiles_that_fit(std::vector<ir::Value> tiles, SourceLocation where);
 
-// The elements of tiles that fit each other, one of each in every call.
+// The elements of compatible tiles, one of each in every call.
 template <class F, Scalar... Ts>
 auto map_numbers(const F &function, SourceLocation where, const Tile<Ts> &...tiles) {
   ThreadCode code(tiles_that_fit({tiles.value(where)...}, where), where);

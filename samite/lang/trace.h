@@ -3,8 +3,8 @@
 // While a kernel's function runs under capture, each operation on a traced value appends one statement to the block
 // that is open. A thread captures one kernel at a time; captures on different threads are independent.
 //
-// Users never name anything here: they write with `Traced` values (lang/traced.h), arrays (lang/array.h) and control
-// flow (lang/control.h).
+// Users never name a Trace: they write with `Traced` values (lang/traced.h), arrays (lang/array.h) and control flow
+// (lang/control.h).
 #pragma once
 
 #include "samite/base/function_ref.h"
@@ -26,11 +26,11 @@ class Trace {
   // The capture that is running on this thread; a UserError that names `where` if there is none.
   static Trace &current(SourceLocation where);
 
-  // The same; null where no capture is running.
+  // The same; null if no capture is running.
   static Trace *running();
 
-  // Makes a new trace current for its own lifetime. Captures do not nest: UserError.
-  // `block_threads` is that of a tile kernel, else 0.
+  // Makes a new trace current for its own lifetime. Captures do not nest: UserError. `block_threads` is the number of
+  // threads of a tile kernel's block, else 0.
   Trace(int launch_rank, std::vector<ir::Parameter> parameters, SourceLocation where, int block_threads = 0);
   ~Trace();
   Trace(const Trace &) = delete;
@@ -39,11 +39,11 @@ class Trace {
   // The kernel's line.
   SourceLocation where() const { return lines_.kernel; }
 
-  // Tells values of this capture from those of another one.
+  // Distinguishes values of this capture from those of others.
   std::uint32_t serial() const { return serial_; }
 
-  // Whatever is recorded is a UserError where the function has called itself, or others, so deeply that little is left
-  // of the thread's stack.
+  // Recording is a UserError if the function has called itself, or others, so deeply that little of the thread's stack
+  // is left.
   //
   // Appends `%n = operation` and returns %n.
   ir::Value let(ir::Operation operation, SourceLocation where);
@@ -51,27 +51,27 @@ class Trace {
   void append(ir::Stmt stmt);
   void append(ir::Block statements);
 
-  // Throws UserError if `local` was defined in a block that has been closed since: a value that left its scope.
+  // UserError if `local` was defined in a block that has since been closed: the value left its scope.
   void check_scope(ir::LocalId local, SourceLocation where) const;
 
   std::uint32_t open_block_id() const { return open_.back().id; }
   std::uint32_t block_of(ir::LocalId local) const { return locals_.block[local]; }
-  // As `let`, at the end of the open block of this number, which may be around others; where it is closed, of the
-  // innermost one.
+  // Like `let`, but appends to the end of the open block of this number, which may enclose others; if it is closed, to
+  // the innermost block.
   ir::LocalId let_in(std::uint32_t block, ir::Operation operation, SourceLocation where);
 
-  // The object of C++ that a local is the value of: the last one that it was moved to, null where that is gone.
+  // The C++ object that owns a local's value: the last one that it was moved to, null if that object is gone.
   LocalHandle *owner(ir::LocalId local) const { return local < locals_.owner.size() ? locals_.owner[local] : nullptr; }
   void set_owner(ir::LocalId local, LocalHandle *owner) {
     if (local >= locals_.owner.size()) locals_.owner.resize(locals_.block.size());
     locals_.owner[local] = owner;
   }
 
-  // What the blocks that are open inside of the block of this number say of the local `from` is about `to`. Where the
-  // block is closed, nothing is inside of it.
+  // Renames the local `from` to `to` in all open blocks inside the block of this number. If the block is closed,
+  // nothing is inside of it.
   void rename_inside(std::uint32_t block, ir::LocalId from, ir::LocalId to);
 
-  // The same for local arrays: a new one in the block that is open, and whether that is still open.
+  // The same for local arrays: a new one in the open block, and whether that block is still open.
   ir::LocalArrayId allocate(ScalarType type, std::int64_t size, SourceLocation where);
   void check_local_array_scope(ir::LocalArrayId array, SourceLocation where) const;
   std::uint32_t array_block_of(ir::LocalArrayId array) const { return local_arrays_.block[array]; }
@@ -79,31 +79,32 @@ class Trace {
   void set_array_owner(ir::LocalArrayId array, LocalArrayHandle *owner) { local_arrays_.owner[array] = owner; }
   void rename_array_inside(std::uint32_t block, ir::LocalArrayId from, ir::LocalArrayId to);
 
-  // Runs `record`, which opens and closes blocks in pairs, as if the blocks inside of the block of this number were not
-  // open yet; where that is closed, in the innermost one.
+  // Runs `record`, which opens and closes blocks in pairs, as if the blocks inside the block of this number were not
+  // open yet; if that block is closed, records in the innermost one.
   void record_in(std::uint32_t block, FunctionRef<void()> record);
 
   SourceLocation latest_location() const { return lines_.latest; }
 
-  // From now on everything counts as written at `where` (lang/attributed.h); false, and without effect, where something
-  // is in force already.
+  // Records everything at `where` from now on (lang/attributed.h); false, without effect, if an attribution is in force
+  // already.
   bool attribute_to(SourceLocation where);
   void end_attribution() { lines_.attributed = {}; }
 
   ir::LocalId new_local();
   // A variable of a pipeline, which is visible everywhere: no statement defines it.
   ir::LocalId new_variable();
-  // The operation that gave a local of the open block its value; null where there is none.
+  // The operation that defined a local of the open block; null if there is none.
   const ir::Operation *operation(const ir::Value &value) const;
   bool is_variable(ir::LocalId local) const { return local < locals_.is_variable.size() && locals_.is_variable[local]; }
-  // Blocks nest: each is closed with the depth that it was opened with. UserError at the loop that was left by a native
-  // `break`, `return` or `goto` if one is open inside of it still, and for more blocks than ir::maximum_nesting.
+  // Blocks nest: each is closed with the depth at which it was opened. UserError if there are more blocks than
+  // ir::maximum_nesting, or a block inside is still open: it names the loop that a native `break`, `return` or `goto`
+  // left.
   std::size_t open_block(SourceLocation where);
   ir::Block close_block(std::size_t depth);
 
   JumpTargets &jumps() { return jumps_; }
 
-  // Whether the function is about a block, and may have tiles.
+  // Whether the function describes a block, and may use tiles.
   bool tiles() const { return block_threads_ != 0; }
   int block_threads() const { return block_threads_; }
 
@@ -111,16 +112,16 @@ class Trace {
   bool in_adjoint() const { return in_adjoint_; }
   bool set_in_adjoint(bool in_adjoint) { return std::exchange(in_adjoint_, in_adjoint); }
 
-  // A thread_index of rank r was asked for: fixes the rank of the launch, once. UserError if it was fixed otherwise.
+  // Called for a thread_index of rank r: fixes the rank of the launch, once. UserError if it was fixed to another rank.
   void require_launch_rank(int rank, SourceLocation where);
 
   const std::vector<ir::Parameter> &parameters() const { return parameters_; }
   std::uint32_t add_parameter(ir::Parameter parameter);
 
-  // What a pipeline has beside its statements (lang/pipeline_trace.h); null in the capture of a kernel.
+  // The state of a pipeline beyond its statements (lang/pipeline_trace.h); null in the capture of a kernel.
   PipelineTrace *pipeline() const { return pipeline_; }
   void set_pipeline(PipelineTrace *pipeline) { pipeline_ = pipeline; }
-  // Whether no loop, branch or function of `returning` is open, and the statements so far if so.
+  // Whether no loop, branch or function of `returning` is open; and the statements so far if none is.
   bool at_top() const { return open_.size() == 1; }
   const ir::Block &top_statements() const { return open_.front().statements; }
 
@@ -134,7 +135,7 @@ class Trace {
     SourceLocation where;
   };
 
-  // Where what is said to be at `where` counts as written.
+  // The line at which operations at `where` are recorded.
   SourceLocation place(SourceLocation where) const { return lines_.attributed.known() ? lines_.attributed : where; }
   void check_stack(SourceLocation where) const {
     if (stack_.used_up()) refuse_depth(where);

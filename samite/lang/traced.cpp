@@ -62,7 +62,7 @@ void LocalHandle::assign(const ir::Type &type, ir::Value value, SourceLocation w
     } else if (owner) {
       owner->local_ = trace.let_in(moved_in_, {ir::Op::Copy, type, {handed_on}}, where);
       trace.set_owner(owner->local_, owner);
-      // What was captured since the move, in blocks that may run several times, is about the owner's value.
+      // Statements captured since the move, in blocks that may run several times, must refer to the owner's value.
       trace.rename_inside(moved_in_, local_, owner->local_);
       if (value == handed_on) value = ir::Value::local(type, owner->local_);
     }

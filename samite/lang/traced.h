@@ -8,9 +8,9 @@
 // Promotion is stricter than C++'s and never loses range silently: the common type of two operands is the one to which
 // the other promotes (lang/promotion.h). If neither type promotes, compilation fails: add a cast.
 //
-// A C++ literal takes the type of the traced operand beside it (`x * 2`, `x * 0.5` with a Float x are Float), and Bool
-// only bool. An integer beside a floating literal promotes to the literal's type, as in C++: with an Int i `i * 0.5` is
-// a Double, `i * 0.5f` a Float. Explicit casts: `cast<Float>(d)`, or `Float(d)`.
+// A C++ literal takes the type of the other, traced operand (`x * 2`, `x * 0.5` with a Float x are Float), and Bool
+// only bool. An integer next to a floating literal promotes to the literal's type, as in C++: with an Int i `i * 0.5`
+// is a Double, `i * 0.5f` a Float. Explicit casts: `cast<Float>(d)`, or `Float(d)`.
 //
 // A traced value has no truth value while the kernel is captured: `if (x < y)` does not compile; write
 // `if_(x < y, [&] { … })` or `select(x < y, a, b)`. `&&`, `||` evaluate both sides.
@@ -72,7 +72,7 @@ namespace lang {
 
 template <class A>
 struct ValueType {
-  using type = void;  // a literal: takes the other operand's type
+  using type = void;  // a literal takes the other operand's type
 };
 template <Scalar T>
 struct ValueType<Traced<T>> {
@@ -120,7 +120,7 @@ template <TracedValue A, class B>
 struct Meeting<A, B> {
   using type = type_beside_literal<B, value_type_of<A>>;
 };
-// The common type of two numbers, at least one of them traced: by the promotion table, or as a literal beside a traced
+// The common type of two numbers, at least one of them traced: by the promotion table, or as a literal next to a traced
 // value. void if there is none.
 template <class A, class B>
 using meeting_type = typename Meeting<std::remove_cvref_t<A>, std::remove_cvref_t<B>>::type;
@@ -177,8 +177,8 @@ class LocalHandle {
   std::uint32_t moved_in_ = 0;  // the block
 };
 
-// Where the running capture last recorded something. An assignment operator cannot ask for its caller's line; the
-// assigned value was recorded on that line or just before.
+// The line at which the running capture last recorded something. An assignment operator cannot ask for its caller's
+// line; the assigned value was recorded on that line or just before.
 SourceLocation latest_location();
 // A literal as a constant of `type`. UserError if an integer does not fit, or if a floating literal overflows or
 // becomes zero; otherwise it is rounded. `rounded` is `value` in the type.
@@ -244,8 +244,8 @@ template <class A, class T>
 concept NumberToBeCast = (TracedValue<A> && !std::same_as<value_type_of<A>, T> && !PromotesTo<value_type_of<A>, T>) ||
                          (!TracedValue<A> && Number<A> && !LiteralFor<A, T>);
 
-// Traced<bool>, as a name that depends on T: it is incomplete where this is read. Compilers print this name in the
-// error for a native `if`.
+// Traced<bool>, as a name that depends on T, because Traced is incomplete at this point. Compilers print this name in
+// the error for a native `if`.
 template <class T>
 struct Condition {
   using type = Traced<std::conditional_t<sizeof(T) != 0, bool, T>>;
@@ -253,8 +253,8 @@ struct Condition {
 template <class T>
 using write_if_or_select = typename Condition<T>::type;
 
-// An integer beside a floating literal: a base class only of integers, since each such base costs compile time in every
-// type that has it.
+// An integer next to a floating literal: a base class only of integers, since each such base costs compile time in
+// every type that has it.
 template <class T>
 struct OperatorsBesideLiterals {};
 template <std::integral T>

@@ -67,7 +67,7 @@ void Dependencies::statement(const ir::Stmt &stmt, const Set &control) {
   } else if (auto *loop = stmt.as<ir::While>()) {
     repeated(*loop, control);
   } else if (auto *labelled = stmt.as<ir::Labelled>()) {
-    // What follows a jump depends on the condition of the jump.
+    // Statements after a jump depend on the condition of the jump.
     nested(labelled->body, control);
     ir::for_each_statement(labelled->body, [&](const ir::Stmt &inner) {
       if (auto *branch = inner.as<ir::If>()) used.add(of(branch->condition));

@@ -1,4 +1,4 @@
-// What the values of a pipeline depend on: variables, and the arrays that they are loaded from.
+// The variables that the values of a pipeline depend on, and the arrays that they are loaded from.
 #pragma once
 
 #include "samite/lang/trace.h"
@@ -8,13 +8,13 @@
 
 namespace samite::lang {
 
-// Follows the statements of a trace. A value that is assigned in a branch or a loop counts as depending on its previous
-// value, and on what decides whether the branch or loop is run.
+// Follows the statements of a trace. A value assigned in a branch or a loop also depends on its previous value, and on
+// the conditions of the branch or loop.
 class Dependencies {
  public:
   struct Set {
     std::set<ir::LocalId> variables;
-    std::set<std::uint32_t> arrays;  // that a load has led to, not through the variables of Funcs
+    std::set<std::uint32_t> arrays;  // reached by loads, not through the variables of Funcs
 
     void add(const Set &other) {
       variables.insert(other.variables.begin(), other.variables.end());
@@ -25,10 +25,10 @@ class Dependencies {
 
   explicit Dependencies(const Trace &trace) : trace_(trace) {}
 
-  // Goes on to the last of the statements that are outside of any loop or branch.
+  // Advances to the last statement that is outside of any loop or branch.
   void follow();
 
-  // What a value depends on, at the statement that the trace was followed to.
+  // The dependencies of a value at the statement that the trace was followed to.
   Set of(const ir::Value &value) const;
 
  private:
@@ -39,7 +39,7 @@ class Dependencies {
 
   const Trace &trace_;
   std::size_t followed_ = 0;
-  int depth_ = 0;         // of blocks around the statement that is looked at
+  int depth_ = 0;         // number of blocks around the current statement
   bool changed_ = false;  // a set has grown
   std::vector<Set> locals_, local_arrays_;
 };

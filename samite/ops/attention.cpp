@@ -171,7 +171,7 @@ AttentionAdjoint masked_attention_adjoint_launches(ScalarType type, const Attent
 
 namespace {
 
-// The masks of a call, with the arrays that masked kernels are given; unused ones are of one element.
+// The masks of a call, with the arrays passed to masked kernels; unused ones have one element.
 struct Masking {
   AttentionMasks masks;
   AnyBuffer bias, slopes, lengths;
@@ -209,7 +209,7 @@ struct Gradients {
 
 jit::Argument integer(std::int32_t value) { return {nullptr, static_cast<std::uint32_t>(value)}; }
 
-// The arguments of a kernel: with masks there are more behind v, and behind the scale.
+// The arguments of a kernel; masks add some after v and after the scale.
 std::vector<jit::Argument> arguments_of(const Arrays &a, const Masking &masking,
                                         std::initializer_list<jit::Argument> others, const jit::Argument &scale) {
   std::vector<jit::Argument> arguments{{&a.q}, {&a.k}, {&a.v}};
@@ -267,8 +267,8 @@ AnyBuffer without_repetition(AnyBuffer x) {
   return x;
 }
 
-// The masks' arrays as what the operation reads, and back from the values that a tape has kept, which follow `first`
-// others.
+// Adds the masks' arrays to those that the operation reads, and restores them from the values kept by a tape, which
+// follow `first` others.
 std::vector<jit::Operation::Array> masks_read(const Masking &masking) {
   std::vector<jit::Operation::Array> arrays;
   if (masking.masks.bias)

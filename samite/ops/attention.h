@@ -4,11 +4,10 @@
 //   ops::attention_adjoint(q, k, v, out, row_sums, out_gradient, q_gradient, k_gradient, v_gradient, {.causal = true});
 //
 // All are (batches, heads, rows, size), and may be views with any strides; permute() turns (batches, rows, heads, size)
-// into it. q and out have the same rows, and so have k and v, which may have fewer heads: then as many consecutive
-// heads of q share one of theirs (grouped queries; with one head, multi-query). No matrix of weights is stored: a block
-// has some rows of q, iterates over blocks of k and v, and keeps the running maximum, the sum of exponentials and the
-// weighted sum of v (Milakov, Gimelshein, Online normalizer calculation for softmax, 2018; Dao, FlashAttention-2,
-// 2023).
+// into it. q and out have the same rows, as do k and v, which may have fewer heads: then consecutive heads of q share a
+// head of k and v (grouped queries; with one head, multi-query). No matrix of weights is stored: a block has some rows
+// of q, iterates over blocks of k and v, and keeps the running maximum, the sum of exponentials and the weighted sum of
+// v (Milakov, Gimelshein, Online normalizer calculation for softmax, 2018; Dao, FlashAttention-2, 2023).
 //
 // The adjoint recomputes the weights from the logarithm of each row's sum of exponentials, which the forward run
 // stores. It is three kernels: one for the dot product of each row of out and its gradient, one that iterates over k
@@ -86,16 +85,16 @@ AttentionAdjoint attention_adjoint_launches(ScalarType type, const AttentionShap
                                             const AttentionGradients &gradients = {},
                                             SourceLocation where = std::source_location::current());
 
-// What masked kernels are made for.
+// The masks that a kernel is made for.
 struct AttentionMasks {
   bool any = false;
   bool from_the_end = false, bias = false, slopes = false, lengths = false;
 
   friend auto operator<=>(const AttentionMasks &, const AttentionMasks &) = default;
 };
-// The same launches with masks. After v they have the arguments bias, slopes and lengths, which are any arrays of those
-// types and ranks where they are not used, and after the scale the int32 `before` and `behind`: row i of q sees rows of
-// k at distances from -before to behind, both at most 2^30.
+// The same launches with masks. After v they take bias, slopes and lengths (any arrays of those types and ranks if
+// unused), and after the scale the int32 `before` and `behind`: row i of q sees rows of k at distances from -before to
+// behind, both at most 2^30.
 PlannedLaunch masked_attention_launch(ScalarType type, const AttentionShape &shape, const AttentionMasks &masks,
                                       const PlanDevice &device, bool derived = false,
                                       SourceLocation where = std::source_location::current());

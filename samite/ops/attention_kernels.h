@@ -42,7 +42,7 @@ struct AttentionKernels {
       auto [i, j, k] = block_index<3>();
       batch = i, head = j, tile = k;
     }
-    // That of k and v that this head of q attends to.
+    // The head of k and v that this head of q attends to.
     Block of_keys(const AttentionPlan &plan) const {
       Block block = *this;
       if (plan.heads_of_key > 1) block.head = head / plan.heads_of_key;
@@ -55,7 +55,7 @@ struct AttentionKernels {
     }
   };
 
-  // What masked kernels are given, and what follows from it for one batch element: row i of q sees rows j of k before
+  // The arguments of masked kernels, and the range they give for one batch element: row i of q sees rows j of k before
   // `end` for which -before <= j - i - diagonal <= behind.
   struct Masks {
     In bias;
@@ -74,7 +74,7 @@ struct AttentionKernels {
           diagonal(plan.masks.from_the_end ? end - rows : Int(0)),
           plan(plan) {}
 
-    // The tiles of k that rows of q in tile i see some of, and the other way round.
+    // The tiles of k that rows of q in tile i see some of, and vice versa.
     std::pair<Int, Int> keys_of(const Int &i) const {
       const Int row = i * plan.queries + diagonal;
       return tiles(row - before, min(end, row + plan.queries + behind), plan.keys);

@@ -47,7 +47,7 @@ std::int64_t shared_bytes(const AttentionPlan &plan, ScalarType type, const Plan
   const std::int64_t of_block = part == AttentionPart::forward ? 1 : 2;
   const bool in_turn = part == AttentionPart::forward && plan.stages == 1;  // k is dead when v is loaded
   const std::int64_t windows = of_keys ? 2 * plan.stages : in_turn ? 1 : 1 + plan.stages;
-  // 32-bit sums that do not fit registers are in memory beside the factors made from them.
+  // 32-bit sums that do not fit registers are in memory, in addition to the factors made from them.
   const bool by_groups = device.has_warp_groups() && plan.size % 64 == 0;
   const std::int64_t factor = element == 2 && of_keys && !by_groups ? element + 4 : element;
   constexpr std::int64_t of_reductions = 1024;

@@ -21,8 +21,8 @@ namespace {
 using detail::ConvolutionKernels;
 using detail::ConvolutionPlan;
 
-// The kernels of one type that have been used so far. No two blocks write one element, and none reads what it writes,
-// but where gradients are added.
+// The kernels of one type that have been used so far. No two blocks write one element, and no block reads an array that
+// it writes, except to add to gradients.
 template <Scalar T>
 struct Made {
   using Of = ConvolutionKernels<T>;
@@ -67,7 +67,7 @@ enum class Part : std::uint8_t { forward, of_x, of_weights };
 ConvolutionPlan plan_of(ScalarType type, const ConvolutionShape &shape, Part part, const PlanDevice &device) {
   ConvolutionPlan plan;
   const auto number = [](std::int64_t value) { return static_cast<int>(value); };
-  // Places of x whose distance is the stride are a box of it.
+  // Places of x at distances of the stride form a box.
   const std::int64_t height = part == Part::of_x ? detail::ceil_div(shape.x[0], shape.stride[0]) : shape.y[0],
                      width = part == Part::of_x ? detail::ceil_div(shape.x[1], shape.stride[1]) : shape.y[1];
   std::tie(plan.height, plan.width) = box_of(height, width, 64);

@@ -1,5 +1,5 @@
 // Convolution of images in one, two or three dimensions, and its gradients, as implicit products: a block loads, for
-// one place of the kernel after another, the window of x that its results read, and multiplies it with the weights of
+// one place of the kernel after another, the window of x that its results read, and multiplies it by the weights of
 // that place. No array of unfolded windows is made.
 //
 //   ops::convolution(x, weights, y, {.stride = {2, 2}, .padding = {1, 1}, .bias = bias});
@@ -44,13 +44,14 @@ constexpr std::int64_t convolved_extent(std::int64_t extent, std::int64_t kernel
   return room < 0 ? 0 : room / stride + 1;
 }
 
-// Arrays of half, bfloat16, float or double, of one type, which may be views with any strides. Sums are in float, for
-// double in double. On a tape the adjoint is convolution_adjoint, unless arrays share memory or one is a broadcast; it
-// computes only the gradients that are tracked. UserError if shapes or types do not match, DeviceError as for a launch.
+// Arrays of half, bfloat16, float or double, all of one type, which may be views with any strides. Sums are in float,
+// for double in double. On a tape the adjoint is convolution_adjoint, unless arrays share memory or one is a broadcast;
+// it computes only the gradients that are tracked. UserError if shapes or types do not match, DeviceError as for a
+// launch.
 void convolution(const AnyBuffer &x, const AnyBuffer &weights, const AnyBuffer &y,
                  const ConvolutionOptions &options = {}, SourceLocation where = std::source_location::current());
 
-// Those that are empty buffers are not computed.
+// Gradients that are empty buffers are not computed.
 struct ConvolutionGradients {
   AnyBuffer x = {}, weights = {}, bias = {};
 };
@@ -70,9 +71,8 @@ struct ConvolutionShape {
 //
 //   forward          (x, weights, y, places…), or with a bias (x, weights, bias, y, places…)
 //   of_x             (y_gradient, weights, x_gradient, places…)
-//   weight_parts     (x, y_gradient, parts, places…), which overwrites parts, of the weights' extents but for the
-//   first:
-//                    that is part_count times as large
+//   weight_parts     (x, y_gradient, parts, places…), which overwrites parts, of the weights' extents except
+//                    that the first is part_count times as large
 //   of_weights       (parts, weights_gradient), after it
 //   bias_parts       (y_gradient, parts), parts of (part_count, outputs of all groups); without `places`
 //   of_bias          (parts, bias_gradient), after it

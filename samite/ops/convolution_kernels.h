@@ -14,8 +14,8 @@ namespace samite::ops::detail {
 
 struct ConvolutionPlan {
   int height = 1, width = 1;      // of the box of places
-  int outputs = 1, channels = 1;  // of a tile, each a divisor of those of a group if there are several
-  int groups = 1;                 // of which each has this many
+  int outputs = 1, channels = 1;  // of a tile; divisors of a group's numbers if there are several groups
+  int groups = 1;                 // each has this many channels and outputs
   int outputs_of_group = 1, channels_of_group = 1;
   std::array<int, 3> stride = {1, 1, 1}, dilation = {1, 1, 1};
   int threads = 0, stages = 1, parts = 1;
@@ -61,7 +61,7 @@ struct ConvolutionKernels {
   // A place of the kernel, and a tile of channels or outputs, for step n of a loop over both.
   struct Tap {
     Int row, column, depth, part;
-    Int in_rows;  // of the weights' second dimension
+    Int in_rows;  // in the weights' second dimension
 
     Tap(const Int &n, const Int &parts, const Int &width, const Int &height) {
       part = n % parts;
@@ -77,7 +77,7 @@ struct ConvolutionKernels {
   static Int plane_of(const Int &batch, const Int &depth, const Int &depths) {
     return select(depth >= 0 && depth < depths, batch * depths + depth, -1);
   }
-  // What the results of a box of y read of x for a place of the kernel, a row for each.
+  // The window of x that the results of a box of y read for one place of the kernel, a row for each result.
   static Tile<T> window_of_x(const In &x, const Box &box, const Tap &tap, const Int &channel, const Places &places,
                              const Plan &plan) {
     const auto &[of_row, of_column, of_depth] = plan.stride;
@@ -161,8 +161,8 @@ struct ConvolutionKernels {
     Int place(const Int &n) const { return first + n * step; }
   };
 
-  // A block has places of x whose distance is the stride: all of them contribute with the same places of the kernel,
-  // to places of y that lie beside each other.
+  // A block has places of x at distances of the stride: all of them contribute through the same places of the kernel,
+  // to adjacent places of y.
   static OfX of_x(const Plan &plan) {
     return {
         "convolution_of_x",
@@ -172,7 +172,7 @@ struct ConvolutionKernels {
             const Int &pad_depth, const Int &x_depth, const Int &y_depth, const Int &kernel_depth) {
           auto [number, part] = block_index<2>();
           const auto &[of_row, of_column, of_depth] = plan.stride;
-          // The first place of each kind of places, and the box among those of its kind.
+          // The first place of each kind, and the box among those of its kind.
           const Int kinds = of_row * of_column;
           const Int first_row = number % kinds / of_column, first_column = number % of_column;
           const Box box(number / kinds, tile::ceil_div(x_gradient.extent(1), of_row),

@@ -17,14 +17,14 @@ namespace {
 using detail::CrossEntropyKernels;
 using detail::CrossEntropyPlan;
 
-// Nothing of a row is kept: parts stay in the first-level cache.
+// No part of a row is kept: parts stay in the first-level cache.
 constexpr std::int64_t longest_on_cpu = 2048;
 
 // The kernels of one type of logits and one of targets that have been used so far.
 template <Scalar T, std::integral I>
 struct Made {
   using Of = CrossEntropyKernels<T, I>;
-  // Blocks read all arrays where they write; only the share, or the sum, belongs to one block.
+  // Blocks read all arrays at the places they write; only the share, or the sum, belongs to one block.
   detail::Kernels<CrossEntropyPlan, typename Of::Forward> forward{Of::forward, 0b0010};
   detail::Kernels<bool, typename Of::Reduce> reduce{Of::reduce};
   detail::Kernels<bool, typename Of::Share> share{Of::share};
@@ -125,7 +125,7 @@ std::vector<jit::AdjointLaunch> launches_of_adjoint(const Arrays &a, const AnyBu
   return launches;
 }
 
-// The losses of rows are an array of their own where they are reduced.
+// The losses of rows are a separate array if they are reduced.
 void run_forward(const CrossEntropyLaunches &planned, const Arrays &a, const CrossEntropyOptions &options, bool derived,
                  SourceLocation where) {
   const AnyBuffer losses =

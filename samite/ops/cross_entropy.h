@@ -2,14 +2,14 @@
 //
 //   ops::cross_entropy(logits, targets, loss, row_sums, {.smoothing = 0.1});
 //
-// Softmax, logarithm and the choice of the target's element are one pass over the logits, and no array as large as
-// these is made: `row_sums` keeps the logarithm of each row's sum of exponentials, from which the adjoint computes the
-// softmax again. Sums are in float, for double in double.
+// Softmax, logarithm and the choice of the target's element take one pass over the logits, without an array as large as
+// these: `row_sums` keeps the logarithm of each row's sum of exponentials, from which the adjoint recomputes the
+// softmax. Sums are in float, for double in double.
 //
-// With smoothing s the target is 1 - s of its class and s / classes of each class: the loss of a row is
-// log(sum of exp(x)) - (1 - s) x[target] - s mean(x). A row whose target is the ignored one has the loss 0, no
-// gradient, and no part in the mean. A target that is neither a class nor ignored gives NaN, as loss and as the row's
-// gradient; so does the mean of no rows, as 0 / 0.
+// With smoothing s the target is 1 - s of its class and s / classes of each class: the loss of a row is log(sum of
+// exp(x)) - (1 - s) x[target] - s mean(x). A row with the ignored target has loss 0 and no gradient, and does not count
+// in the mean. A target that is neither a class nor ignored gives NaN, as loss and as the row's gradient; so does the
+// mean of no rows, as 0 / 0.
 #pragma once
 
 #include "samite/ops/plan_device.h"

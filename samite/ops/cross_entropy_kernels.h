@@ -47,7 +47,7 @@ struct CrossEntropyKernels {
     }
   };
 
-  // What the loss of a row is computed from.
+  // The sums that a row's loss is computed from.
   struct Sums {
     Tile<S> largest, powers, chosen, all;  // the sums of exp(x - largest), of the target's logit and of all logits
   };
@@ -96,8 +96,8 @@ struct CrossEntropyKernels {
                 tile::store(array, {i}, tile::reshape(values, {plan.rows}));
               };
               put(row_sums, sums.largest + logarithm);
-              // Differences of logits first: they may be far smaller than these. Without smoothing, infinite logits of
-              // other classes do not count.
+              // Subtracts logits first: the differences may be far smaller than the logits. Without smoothing, infinite
+              // logits of other classes do not count.
               const Tile<S> plain = (sums.largest - sums.chosen) + logarithm;
               const Tile<S> uniform =
                   (sums.largest - sums.all * (S(1) / cast<Traced<S>>(logits.extent(1)))) + logarithm;

@@ -24,8 +24,8 @@
 
 namespace samite::ops {
 
-// Where `tokens` rows go, each to `chosen` of the experts. `weights` are of float, or of double if the logits are, the
-// others of int32.
+// The routing of `tokens` rows, each to `chosen` of the experts. `weights` are of float, or of double if the logits
+// are, the others of int32.
 struct Routing {
   AnyBuffer experts, weights;  // (tokens, chosen): which experts, the best first
   AnyBuffer places;            // (tokens, chosen): the row of a token among those of the expert

@@ -17,7 +17,7 @@ namespace samite::ops::detail {
 struct ExpertPlan {
   int rows = 0, columns = 0, chosen = 0, threads = 0;
   bool weighted = false;    // by the weights of a routing, or of the chosen experts alone
-  bool add = false;         // to what is there
+  bool add = false;         // to the existing values
   Activation activation{};  // of gates
 
   friend auto operator<=>(const ExpertPlan &, const ExpertPlan &) = default;
@@ -26,7 +26,7 @@ struct ExpertPlan {
 using Entries = Array<const std::int32_t, 1>;
 using Chosen = Array<const std::int32_t, 2>;
 
-// Where the rows of expert number block_index() begin, and which entries they are, in order.
+// Computes where the rows of expert number block_index() begin, and their entries in order.
 inline TileKernel<void(Entries, Array<std::int32_t, 1>, Array<std::int32_t, 1>, Array<std::int32_t, 1>)> order_entries(
     const ExpertPlan &plan) {
   return {"order_of_experts",
@@ -34,7 +34,7 @@ inline TileKernel<void(Entries, Array<std::int32_t, 1>, Array<std::int32_t, 1>, 
           [=](Entries experts, Array<std::int32_t, 1> places, Array<std::int32_t, 1> entries,
               Array<std::int32_t, 1> offsets) {
             const Int expert = block_index(), tiles = tile::ceil_div(experts.extent(0), plan.rows);
-            // Beyond the last entry there is one of no expert.
+            // Entries beyond the last belong to no expert.
             const auto numbers = [&](const Int &k) { return tile::load(experts, {k}, {plan.rows}, -1); };
             Tile<std::int32_t> earlier = tile::zeros<std::int32_t>({plan.rows});
             for (Int k : range(tiles)) {
@@ -72,7 +72,7 @@ struct ExpertKernels {
   using OfWeights = TileKernel<void(In, In, Chosen, Array<S, 2>)>;
   using Gate = TileKernel<void(In, In, Out)>;
 
-  // The logits of a tile of tokens; there are none beyond the last expert.
+  // The logits of a tile of tokens; minus infinity beyond the last expert.
   static Tile<S> logits_of(const In &logits, const Int &i, const Plan &plan) {
     const Tile<bool> exists = tile::coordinate({plan.rows, plan.columns}, 1) < logits.extent(1);
     return select(exists, as_type<S>(tile::load(logits, {i, 0}, {plan.rows, plan.columns})),
@@ -121,7 +121,7 @@ struct ExpertKernels {
             TileOptions{.threads = plan.threads}};
   }
 
-  // Each row of an expert from its token's, times its weight.
+  // Copies each expert's row from its token's row, times its weight.
   static Spread spread(const Plan &plan) {
     return {"rows_of_experts",
             {"x", "entries", "weights", "rows"},

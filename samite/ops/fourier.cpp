@@ -17,7 +17,7 @@
 namespace samite::ops {
 namespace {
 
-// Of a transform in one tile. A GPU keeps up to three tiles in a block's shared memory.
+// The longest row that is transformed in one tile. A GPU keeps up to three tiles in a block's shared memory.
 std::int64_t longest_on(ScalarType type, const PlanDevice &device) {
   constexpr std::int64_t longest = 4096, of_complex = 2, tiles = 3;
   if (device.is_cpu()) return longest;
@@ -93,7 +93,7 @@ struct FourierKernels {
 template <Scalar T>
 struct Made {
   using Of = FourierKernels<T>;
-  // A block of the first reads only what it writes.
+  // A block of the first step reads only the elements that it writes.
   detail::Kernels<FourierPlan, typename Of::Whole> whole{Of::whole, 0};
   detail::Kernels<FourierPlan, typename Of::First> first{Of::first};
   detail::Kernels<FourierPlan, typename Of::Last> last{Of::last};
@@ -179,7 +179,7 @@ void fft(const AnyBuffer &x, const AnyBuffer &y, const FourierOptions &options, 
   if (x.count() == 0) return;
   const auto n = static_cast<double>(x.extents()[1]);
   const bool inverse = options.inverse;
-  // The transposed conjugate: what a transform divides by n, its adjoint does, too, and the other one does not.
+  // The transposed conjugate: the adjoint divides by n exactly if the transform does.
   const auto adjoint = [=](std::span<const AnyBuffer>) {
     return launches_for(y.gradient(), x.gradient(), {.inverse = !inverse, .add = true}, inverse ? 1 / n : n, where);
   };

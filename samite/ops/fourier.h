@@ -3,11 +3,11 @@
 //   ops::fft(x, y);                       // y[j] = Σ x[k] exp(-2πi j k / n), for each row
 //   ops::fft(y, z, {.inverse = true});    // z is x again
 //
-// x and y are (rows, n, 2), of which the last dimension is the real and the imaginary part. The inverse has the
-// conjugate, and divides by n. Rows of up to 4,096 numbers are transformed in one tile, longer ones in two steps: as
-// transforms of the columns of an n1 x n2 matrix, and of its rows (Cooley, Tukey, 1965; Bailey, FFTs in external or
-// hierarchical memory, 1990). A transform along another dimension is one of a view: of the columns of an image,
-// fft(x.permute({1, 0, 2}), y.permute({1, 0, 2})).
+// x and y are (rows, n, 2); the last dimension holds the real and the imaginary part. The inverse uses the conjugate,
+// and divides by n. Rows of up to 4,096 numbers are transformed in one tile, longer ones in two steps: as transforms of
+// the columns of an n1 x n2 matrix, and of its rows (Cooley, Tukey, 1965; Bailey, FFTs in external or hierarchical
+// memory, 1990). To transform along another dimension, pass views; for the columns of an image, fft(x.permute({1, 0,
+// 2}), y.permute({1, 0, 2})).
 #pragma once
 
 #include "samite/ops/plan_device.h"
@@ -23,9 +23,9 @@ struct FourierOptions {
   std::optional<Stream> stream = {};  // default: the standard stream of the arrays' device
 };
 
-// Arrays of float or double. Any n up to 4,096, or what a GPU's shared memory has room for, which is less for double; a
-// longer one needs two factors that are both at most that, and contiguous arrays. Primes take as long as a sum of so
-// many numbers for each result. y may be x. On a tape the adjoint is the conjugate transform, unless the arrays share
+// Arrays of float or double. n is any number up to 4,096, or up to the capacity of a GPU's shared memory, which is less
+// for double; a longer n needs two factors that are both at most that, and contiguous arrays. A prime n takes a sum of
+// n terms for each result. y may be x. On a tape the adjoint is the conjugate transform, unless the arrays share
 // memory. UserError if shapes or types do not match, or for an n without such factors; DeviceError as for a launch.
 void fft(const AnyBuffer &x, const AnyBuffer &y, const FourierOptions &options = {},
          SourceLocation where = std::source_location::current());

@@ -181,7 +181,7 @@ struct Made {
   }
 };
 
-// None for groups without elements, which lack a first one.
+// No blocks for groups without elements, which lack a first one.
 Extents blocks_of(const GroupNormShape &shape) {
   return {shape.batches, shape.channels == 0 || shape.places == 0 ? 0 : shape.groups};
 }

@@ -3,8 +3,8 @@
 //
 //   ops::group_norm(x, weight, bias, y, {.groups = 32});
 //
-// (Wu, He, Group Normalization, 2018.) With one group it normalises all channels together, with as many as there are
-// channels each by itself (instance norm). The variance is the mean of the squares of x - mean. Sums are in float, for
+// (Wu, He, Group Normalization, 2018.) One group normalises all channels together; one group per channel normalises
+// each channel on its own (instance norm). The variance is the mean of the squares of x - mean. Sums are in float, for
 // double in double.
 #pragma once
 
@@ -17,7 +17,7 @@
 namespace samite::ops {
 
 struct GroupNormOptions {
-  std::int64_t groups = 1;  // of consecutive channels, as many in each
+  std::int64_t groups = 1;  // of consecutive channels, equally many in each
   double epsilon = 1e-5;
   std::optional<Stream> stream = {};  // default: the standard stream of the arrays' device
   bool add_gradients = false;         // group_norm_adjoint adds to the gradient of x, too, as tapes do

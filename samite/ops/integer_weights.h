@@ -1,16 +1,16 @@
-// Products with weights of 8 or 4 bits, whose other factor is of floating point: a language model's layers, which are
-// bound by the memory that their weights take.
+// Products of floating-point factors with weights of 8 or 4 bits: layers of language models, which are bound by the
+// memory traffic of their weights.
 //
 //   ops::quantise_weights(w, weights, scales);              // once
 //   ops::integer_weight_matmul(a, weights, scales, c);      // c = a wᵀ
 //
-// Weights are int8 (columns, inner), or 4 bits, two to a byte: uint8 (columns, inner / 2), of which the lower four bits
-// are the number before. A number of 8 bits stands for itself, one of 4 bits for itself minus 8, from -8 to 7; with
-// `zeros` either, from 0 to 15 in 4 bits, stands for itself minus its zero. That is multiplied by a scale: `scales` and
-// `zeros` are (columns, groups), one for each of as many groups of equal size along the inner dimension.
+// Weights are int8 (columns, inner), or 4 bits, two to a byte: uint8 (columns, inner / 2) with the earlier number in
+// the lower four bits. An 8-bit number q means q, a 4-bit number q means q - 8, from -8 to 7; with `zeros`, either
+// means q minus its zero, with 4-bit q from 0 to 15. The result is multiplied by a scale: `scales` and `zeros` are
+// (columns, groups), one for each group; groups divide the inner dimension equally.
 //
 // Weights are unpacked in the product's loop. Integers are exact in every type of a, and the sums of a group are scaled
-// in float, so that weights are not rounded; zeros that are no integers are, with their weight, to a's type.
+// in float, so that weights are not rounded; a weight minus a non-integer zero is rounded to a's type.
 #pragma once
 
 #include "samite/ops/matmul_by_type.h"
@@ -30,9 +30,9 @@ struct IntegerWeightOptions {
 };
 
 // a (rows, inner) and c (rows, columns) are of half, bfloat16, float or double; scales and zeros of float, or of double
-// if a is. c = activation(a wᵀ + bias). Groups have a multiple of 16 numbers, unless there is one. On a tape the
-// gradients of a, of the scales and of the bias come from the derived adjoint. UserError if shapes or types do not
-// match, DeviceError as for a launch.
+// if a is. c = activation(a wᵀ + bias). The size of a group is a multiple of 16, unless there is only one group. On a
+// tape the gradients of a, of the scales and of the bias come from the derived adjoint. UserError if shapes or types do
+// not match, DeviceError as for a launch.
 void integer_weight_matmul(const AnyBuffer &a, const AnyBuffer &weights, const AnyBuffer &scales, const AnyBuffer &c,
                            const IntegerWeightOptions &options = {},
                            SourceLocation where = std::source_location::current());

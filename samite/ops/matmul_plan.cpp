@@ -48,10 +48,10 @@ constexpr MatmulPlan groups_of_tf32[] = {
 // If b's terms are not, so that warp groups multiply the transposes (passes/sm90/group_sums.h).
 constexpr MatmulPlan turned_groups_of_tf32[] = {
     {256, 128, 32, 256, 4}, {128, 128, 32, 256, 6}, {128, 64, 32, 128, 4}, {64, 64, 32, 128, 6}, {32, 64, 32, 128, 8}};
-// A thread has the sums of 128 terms beside the total sums. The stages fill a multiprocessor, so that the block has
-// producer warps (passes/sm90/assign_roles.h). A tile with more columns than a block of scales is multiplied in parts
-// of this many, if bulk copies load its scales as well. Three groups hide more of each other's additions than two, but
-// such high tiles leave more of the last wave idle: it is for results of many waves, and comes first.
+// A thread has the sums of 128 terms in addition to the total sums. The stages fill a multiprocessor, so that the block
+// has producer warps (passes/sm90/assign_roles.h). A tile with more columns than a block of scales is multiplied in
+// parts of this many, if bulk copies load its scales as well. Three groups hide more of each other's additions than
+// two, but such high tiles leave more of the last wave idle: it is for results of many waves, and comes first.
 constexpr std::int64_t rounds_of_three_groups = 10;
 constexpr MatmulPlan scaled_beside[] = {{128, 256, 128, 256, 4},
                                         {128, 128, 128, 256, 6},
@@ -128,8 +128,8 @@ bool fills_shared_memory(const MatmulPlan &plan, ScalarType factor) {
 bool in_teams(const MatmulPlan &plan) { return plan == groups_of_warps[0] || plan == groups_of_eight_bits[0]; }
 
 // Grouped rows are not worth it: blocks at the end of a group have little to multiply. Loops whose terms have a limit
-// have a barrier of all consumers. An adjoint that recomputes the sums adds over blocks, for which its warp groups
-// wait, and a single group for itself.
+// have a barrier of all consumers. An adjoint that recomputes the sums adds over blocks, and its warp groups wait for
+// these additions, a single group only for its own.
 bool may_have_teams(const MatmulFactors &factors) {
   return !factors.rows_vary && !factors.terms_vary && !factors.differentiated;
 }

@@ -37,7 +37,7 @@ struct Made {
   }
 };
 
-// That of sequences of equal lengths. A GPU keeps products that masks change in memory, as in ops/attention.cpp.
+// The plan for sequences of equal lengths. A GPU keeps products that masks change in memory, as in ops/attention.cpp.
 PackedAttentionPlan plan_of(ScalarType type, const PackedAttentionShape &shape, const PackedAttentionKind &kind,
                             const PlanDevice &device) {
   const std::int64_t sequences = std::max<std::int64_t>(shape.sequences, 1);

@@ -2,8 +2,8 @@
 //
 //   ops::packed_attention(q, k, v, q_offsets, k_offsets, out, row_sums, {.causal = true});
 //
-// q and out are (rows, heads, size), k and v (terms, key heads, size); as many consecutive heads of q share a head of k
-// and v. Sequence s has the rows of q from q_offsets[s] to before q_offsets[s + 1], and those of k and v from
+// q and out are (rows, heads, size), k and v (terms, key heads, size); equally many consecutive heads of q share each
+// head of k and v. Sequence s has the rows of q from q_offsets[s] to before q_offsets[s + 1], and those of k and v from
 // k_offsets[s] to before k_offsets[s + 1]: out = softmax(scale q kᵀ) v within each sequence, as ops/attention.h has it
 // for batches. Offsets are on the device; the host does not read them. They increase from 0 on, up to the number of
 // rows. Sequences may be empty; rows in no sequence stay unchanged, and contribute to no gradient, even if they are

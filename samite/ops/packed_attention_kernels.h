@@ -42,7 +42,7 @@ struct PackedAttentionKernels {
 
   static constexpr S binary_logarithm_of_e = std::numbers::log2e_v<S>;
 
-  // The block's head, its rows of one sequence, and what rows of that sequence see.
+  // The block's head, its rows of one sequence, and the range that rows of that sequence see.
   struct Block {
     Plan plan;
     Int head, before, behind;
@@ -53,7 +53,7 @@ struct PackedAttentionKernels {
           const In &k, const Int &before, const Int &behind, bool of_keys)
         : Block(name, plan, block_index<2>(), q_offsets, k_offsets, q, k, before, behind, of_keys) {}
 
-    // The tiles of k that the block's rows of q see some of, and the other way round; none for a block without rows.
+    // The tiles of k that the block's rows of q see some of, and vice versa; none for a block without rows.
     std::pair<Int, Int> key_tiles() const {
       const Int row = own.first - first_query + diagonal;
       return tiles(row - before, min(keys, row + own.height + behind), plan.keys);
@@ -149,8 +149,8 @@ struct PackedAttentionKernels {
             TileOptions{.threads = plan.threads}};
   }
 
-  // The dot product of each row of two arrays, less the gradient of the row's logarithm: what the cotangent of each
-  // weight is reduced by.
+  // The dot product of each row of two arrays, minus the gradient of the row's logarithm; the cotangent of each weight
+  // is reduced by this.
   static RowProducts row_products(const RowPlan &plan) {
     return {"packed_attention_row_products",
             {"out", "out_gradient", "row_sums_gradient", "products"},

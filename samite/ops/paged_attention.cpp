@@ -63,7 +63,7 @@ struct PagedKernels {
             const Int page = page_table(sequence, j / plan.tiles_of_page), row = j % plan.tiles_of_page * plan.keys,
                       key = j * plan.keys;
             const Tile<T> keys = tile::load_at(k_pages, {page, key_head, row, 0}, {plan.keys, plan.size});
-            // What is beyond the length may be anything, NaN too.
+            // Elements beyond the length may be anything, even NaN.
             const Tile<T> values = tile::load_at(v_pages, {page, key_head, row, 0}, {plan.keys, plan.size},
                                                  tile::coordinate({plan.keys, plan.size}, 0) + key < length);
             const Tile<std::int32_t> term = tile::coordinate({height, plan.keys}, 1) + key,
@@ -141,7 +141,7 @@ int tile_of_page(std::int64_t page_rows) {
   return static_cast<int>(tile);
 }
 
-// Tensor cores multiply 16 rows at least.
+// Tensor cores multiply at least 16 rows.
 int heads_of_tile(const PagedAttentionShape &shape, const PlanDevice &device) {
   std::int64_t heads = shape.heads_of_key;
   if (!device.is_cpu())

@@ -5,8 +5,8 @@
 // q and out are (sequences, heads, rows, size), with one row for each new token of a sequence. The keys and values of a
 // sequence are in pages of a common store, (pages, key heads, rows of a page, size): its row j is row j % (rows of a
 // page) of page page_table(sequence, j / (rows of a page)). `lengths` says how many rows a sequence has, with the new
-// ones; row i of q is row length - rows + i, and sees the rows up to itself. As many consecutive heads of q share a
-// head of the pages; a block multiplies all of them with the keys that it loads.
+// ones; row i of q is row length - rows + i, and sees the rows up to itself. Equally many consecutive heads of q share
+// each head of the pages; a block multiplies all of them by the keys that it loads.
 //
 // The keys are split over several blocks if there are too few sequences and heads for the device (flash decoding): each
 // keeps its own maximum and sum of exponentials, and a second kernel combines them, always in the same order.

@@ -222,7 +222,7 @@ AdjointPlan adjoint_plan(ScalarType type, bool weighted, std::int64_t rows, std:
   return {part, static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(each)))};
 }
 
-// None for rows without elements.
+// No blocks for rows without elements.
 Extents blocks_of(std::int64_t rows, std::int64_t columns, const RowPlan &plan) {
   return columns == 0 ? Extents{0} : detail::row_blocks(rows, plan);
 }

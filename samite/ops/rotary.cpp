@@ -130,7 +130,7 @@ void rotary(const AnyBuffer &x, const AnyBuffer &cosines, const AnyBuffer &sines
     detail::launch_planned(planned, {{&first}, {&second}, {&cosines}, {&sines}, {&first_of_y}, {&second_of_y}}, where,
                            options.stream);
   };
-  // A tape takes what an operation writes to be overwritten, and the adjoint has no gradients of the tables.
+  // A tape assumes that an operation overwrites its results, and the adjoint has no gradients of the tables.
   if (options.add || cosines.tracks_gradient() || sines.tracks_gradient()) return run(/*derived=*/true);
   const auto adjoint = [=](std::span<const AnyBuffer> values) {
     const AnyBuffer of_x = x.gradient(), of_y = y.gradient();

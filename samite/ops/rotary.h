@@ -3,9 +3,9 @@
 //   ops::rotary(q, cosines, sines, turned);
 //   ops::rotary(q, cosines, sines, turned, {.pairs = ops::RotaryPairs::interleaved});
 //
-// With (a, b) a pair of row i, and c and s the cosine and the sine of row i for this pair, the result is
-// (a c - b s, b c + a s) (Su and others, RoFormer, 2021). The pairs are numbers d and d + size / 2 of a row, or
-// interleaved, 2 d and 2 d + 1. To turn a part of each row alone, give views of that part: slice(3, 0, turned).
+// With (a, b) a pair of row i, and c and s the cosine and the sine of row i for this pair, the result is (a c - b s, b
+// c + a s) (Su and others, RoFormer, 2021). The pairs are numbers d and d + size / 2 of a row, or interleaved, 2 d and
+// 2 d + 1. To rotate only a part of each row, pass views of that part: slice(3, 0, turned).
 #pragma once
 
 #include "samite/ops/plan_device.h"

@@ -43,7 +43,7 @@ struct ScaledPlan {
   ScalesLie beside;  // the layout of scales of terms, if bulk copies load them with the factors
 
   bool by_terms() const { return a.columns != ScaleGroup::all || b.rows != ScaleGroup::all; }
-  // A thread has the products of 128 terms beside the total sums. A tile with more columns than a block of scales is
+  // A thread has the products of 128 terms and the total sums. A tile with more columns than a block of scales is
   // multiplied in parts of that many columns, one after another, so that a thread has the products of one part.
   int parts() const {
     return by_terms() && beside.copied && plan.columns > scale_block ? plan.columns / scale_block : 1;

@@ -1,4 +1,4 @@
-// Scales of matrices of 8-bit numbers: each number stands for itself times its scale.
+// Scales of matrices of 8-bit numbers: each number represents itself times its scale.
 //
 // A matrix of (rows x columns) may have
 //

@@ -24,21 +24,22 @@ struct MeasuredPlan {
 };
 
 struct TuneOptions {
-  // Told of each candidate after it was measured, and how many there are. Also what SAMITE_PROGRESS writes.
+  // Called for each candidate after its measurement, with its number and the number of candidates. SAMITE_PROGRESS
+  // writes the same information.
   std::function<void(const MeasuredPlan &measured, std::size_t number, std::size_t count)> progress = {};
-  // How long a launch takes; nothing: the median over several rounds, by the device's clock.
+  // How long a launch takes; default: the median over several rounds, by the device's clock.
   std::function<double(const MatmulPlan &plan, Launch &launch)> seconds_of = {};
 };
 
 struct TunedPlan {
   MatmulPlan plan;
-  std::vector<MeasuredPlan> measured;  // in the order of the candidates, of which the first is the usual plan
+  std::vector<MeasuredPlan> measured;  // in the order of the candidates; the first is the usual plan
 };
 
 namespace detail {
 
-// UserError where a tape, a graph or a tangent is being recorded; DeviceError as launches. `record` is called on
-// several threads at once, so that the candidates are compiled side by side.
+// UserError if a tape, a graph or a tangent is being recorded; DeviceError as for launches. `record` is called on
+// several threads at once, so that the candidates are compiled in parallel.
 TunedPlan tune_plan(const std::string &name, const PlannedProduct &product, const TuneOptions &options,
                     const std::function<Launch(const MatmulPlan &)> &record, SourceLocation where);
 

@@ -18,7 +18,7 @@
 // A Pipeline is added in the same way. samite.load("my_kernels.cpp") in Python compiles such a source without CMake.
 //
 // The module needs no header of Python's and links none of its libraries, so that one file serves every Python 3.11 or
-// newer. What it asks of Python is in the package `samite`, which it imports. An exception in the body of the macro
+// newer. Its requests to Python are in the package `samite`, which it imports. An exception in the body of the macro
 // becomes Python's.
 #pragma once
 
@@ -85,7 +85,7 @@ class Module {
   virtual void add(PipelineForModule pipeline) = 0;
 };
 
-// What a module asks the package for. Its layout stays as it is, so that any two versions understand each other so far.
+// A module's request to the package. Its layout is fixed, so that any two versions can exchange at least this.
 struct ModuleRequest {
   std::uint32_t interface_version;
   const char *library_version;  // of the headers that the module was compiled with
@@ -94,12 +94,12 @@ struct ModuleRequest {
   void (*define)(Module &);
 };
 
-// Grows with each change of what this header declares above ModuleRequest.
+// Incremented with each change of the declarations above ModuleRequest.
 inline constexpr std::uint32_t interface_version = 2;
 inline constexpr const char *interface_name = "samite._samite.interface";
 
 struct Interface {
-  // Null with Python's error set where the module is of another version of the library, or throws.
+  // Null with Python's error set if the module belongs to another version of the library, or throws.
   _object *(*make_module)(const ModuleRequest &request) noexcept;
 };
 
@@ -116,7 +116,7 @@ inline _object *make_module(const char *name, const char *library_version, void 
 #define SAMITE_PYTHON_VERSION "unknown"
 #endif
 
-// What follows is the body of a function with a samite::python::Module of that name.
+// The body of a function that gets a samite::python::Module of that name follows.
 #define SAMITE_PYTHON_MODULE(name, module)                                                     \
   static void samite_define_##name(::samite::python::Module &module);                          \
   extern "C" __attribute__((visibility("default"))) _object *PyInit_##name() {                 \

@@ -21,7 +21,7 @@ struct AddressRange {
   std::uintptr_t begin, end;
 };
 
-// Of the bytes of all elements.
+// The address range of the bytes of all elements.
 std::optional<AddressRange> address_range(std::uintptr_t data, const Extents &extents, const Strides &strides,
                                           std::size_t element_bytes) {
   if (extents.count() == 0) return AddressRange{data, data};

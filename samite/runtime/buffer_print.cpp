@@ -36,7 +36,7 @@ std::string element_text(ScalarType type, const std::byte *address) {
   throw InternalError("scalar type without a row");
 }
 
-// The indices of an axis that are shown; -1 stands for the omitted ones.
+// The indices of an axis that are shown; -1 represents the omitted ones.
 std::vector<std::int64_t> shown(std::int64_t extent) {
   std::vector<std::int64_t> indices;
   for (std::int64_t i = 0; i < extent; ++i) {

@@ -44,7 +44,7 @@ void Device::synchronize() const {
   if (kind_ == DeviceKind::cpu) return;
   auto device = CudaDevice::of(index_);
   device->context().synchronize();
-  device->standard_stream()->synchronize();  // for what its instances report
+  device->standard_stream()->synchronize();  // for its instances' reports
 }
 
 void Device::enable_peer_access(const Device &peer) const {

@@ -24,7 +24,7 @@ struct PendingSpan {
   bool has_ended = false;
 };
 
-// Where a device's time stands beside the host's.
+// A device's time relative to the host's.
 struct TraceOrigin {
   driver::Event event;
   double host_us = 0, bandwidth = 0;
@@ -32,8 +32,8 @@ struct TraceOrigin {
 
 class DeviceTrace {
  public:
-  // It is never destroyed: streams may be traced until the end. What is pending then is resolved by atexit(), while
-  // the driver's state is still there.
+  // It is never destroyed: streams may be traced until the end. atexit() resolves pending work, while the driver's
+  // state still exists.
   static DeviceTrace &instance() {
     static auto *const trace = [] {
       auto *made = new DeviceTrace;
@@ -82,7 +82,7 @@ class DeviceTrace {
                       fmt::format("cuda:{} stream {}", device, static_cast<const void *>(span->stream.raw())),
                       time(span->begin), time(span->end), span->bytes, origin.bandwidth});
       } catch (const std::exception &) {  // NOLINT(bugprone-empty-catch)
-        // The device is lost, of which an error has told already.
+        // The device is lost, which an error has already reported.
       }
     }
     pending_.clear();

@@ -49,8 +49,8 @@ void parallel_for_blocks(std::int64_t count, void (*run)(void *context, std::int
   minimum_block = std::max<std::int64_t>(minimum_block, 1);
   if (count <= minimum_block || worker_count() == 1) return run(context, 0, count);
 
-  // TBB splits whole minimum blocks, not elements: blocks then meet at cache lines, and only the last block's vector
-  // loop has a remainder.
+  // TBB splits whole minimum blocks, not elements: block boundaries are then at cache lines, and only the last block's
+  // vector loop has a remainder.
   std::int64_t units = (count - 1) / minimum_block + 1;
   char fork = 0, join = 0;
   auto blocks = [&](const tbb::blocked_range<std::int64_t> &range) {

@@ -71,7 +71,7 @@ bool overlap(const Extents &extents, std::size_t element_bytes, const Place &a, 
   return before(a_begin, b_end) && before(b_begin, a_end);
 }
 
-// For arrays of which at least one is on a device.
+// For arrays, at least one of them on a device.
 class DeviceCopy {
  public:
   DeviceCopy(const Extents &extents, std::size_t element_bytes)

@@ -26,7 +26,7 @@ struct Place {
 
   bool on_host() const { return storage == nullptr || storage->cuda() == nullptr; }
 };
-// Where a buffer's elements are.
+// The place of a buffer's elements.
 Place place_of(const AnyBuffer &buffer);
 
 // Correct for overlapping arrays too, as if the whole source were read before the first write. DeviceError.

@@ -1,8 +1,8 @@
-// The algorithm of a pipeline, ready to be scheduled: each definition of each Func by itself.
+// The algorithm of a pipeline, ready to be scheduled: each definition of each Func separately.
 //
 // It is built from the captured pipeline (ir/func.h). Each definition holds the statements that its indices and values
 // need, in structured form: operations on values, without control flow. A call of a Func is a load from the array that
-// stands for it.
+// represents it.
 //
 // A Func that a directive of a schedule will create starts as a function of zeros that nothing calls. The directive
 // then defines it.
@@ -55,7 +55,7 @@ struct Definition {
 struct Function {
   std::string name;
   std::vector<ScalarType> types;
-  std::uint32_t array;                  // stands for its first value; the next ones for the others
+  std::uint32_t array;                  // represents its first value; the next ones the others
   std::optional<std::uint32_t> output;  // the array parameter for its first value; the next ones for the others
   bool inline_reduction = false;
   std::vector<Definition> definitions;  // the pure one, then the updates in order
@@ -88,7 +88,7 @@ struct Algorithm {
   std::optional<std::uint32_t> promises;         // as ir::CapturedPipeline has it
   SourceLocation where;
 
-  // The function, and which of its values, for which an array stands; nothing for a parameter.
+  // The function and the number of its value that an array represents; empty for a parameter.
   struct Value {
     std::uint32_t function, number;
   };

@@ -44,7 +44,7 @@ constexpr Infix infixes[] = {
 struct Text {
   std::string text;
   Binding binding = leaf;
-  // Parenthesised beside an operator that binds tighter.
+  // Parenthesised next to an operator that binds tighter.
   std::string inside(Binding of) const { return binding < of ? "(" + text + ")" : text; }
 };
 
@@ -82,7 +82,7 @@ class Expressions {
     return fmt::format("{}", fmt::join(all, ", "));
   }
 
-  // For f(i) + value, where f(i) is being defined: the value.
+  // For f(i) + value in the definition of f(i): the value.
   std::optional<Value> added(const Value &value, std::uint32_t array, const std::vector<Value> &indices) const {
     const Operation *of = operation(value);
     if (!of || of->op != Op::Add) return std::nullopt;

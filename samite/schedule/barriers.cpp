@@ -74,7 +74,7 @@ class Placer {
     return touched;
   }
 
-  // Whether a thread touches what another one has touched.
+  // Whether a thread touches memory that another one has touched.
   bool meet(const Accesses &here, const Accesses &since) const {
     return std::ranges::any_of(here, [&](const auto &access) {
       const auto &[array, loop] = access;

@@ -98,7 +98,7 @@ Value local_index(Lowering &lowering, const Site &site, const Storage &storage, 
   return more ? lowering.write(Op::Add, *more, known) : known;
 }
 
-// Of one of the pipeline's own arrays.
+// A load from one of the pipeline's own arrays.
 Value load_given(Lowering &lowering, const Site &site, Operation of, Made &made) {
   for (std::size_t d = 0; d < of.operands.size(); ++d) {
     const Affine origin = origin_of(lowering, of.array, d), form = in_loops(lowering, site, of.operands[d]) - origin;
@@ -128,13 +128,14 @@ Value promised(Lowering &lowering, const Site &site, const Operation &of, Made &
   message.values = {low, high, index};
   const Value holds = lowering.write(Op::And, above, below);
   lowering.write.out->emplace_back(Check{holds, std::move(message), {}}, lowering.write.where);
-  // What is read after that is of no use, but is there.
+  // If it does not hold, the value read is meaningless, but its element exists.
   return lowering.write.operation({Op::Select, ScalarType::Int32, {holds, index, low}});
 }
 
 Value load_of_func(Lowering &lowering, const Site &site, const Operation &of, Made &made);
 
-// Where a function's stores are masked, what it reads of itself is not there, or another iteration stores to it.
+// If a function's stores are masked, the elements that it reads of itself may be missing, or another iteration stores
+// to them.
 Value load_own(Lowering &lowering, const Site &site, const Operation &of, Made &made) {
   If branch{*all_below(lowering, site.nest.store_guards), {}, {}, {}};
   BranchResult result{lowering.write.new_local(), of.type, Value::zero(of.type), Value::zero(of.type)};
@@ -252,7 +253,7 @@ bool has_plain_indices(const Lowering &lowering, const Site &site) {
                              [&](const Value &index) { return in_loops(lowering, site, index).known(); });
 }
 
-// Values that are zeros where the condition does not hold: then nothing is loaded for them.
+// Computes values that are zero if the condition does not hold, without loading anything for them.
 template <class Compute>
 void computed_where(Lowering &lowering, const Value &condition, std::vector<std::pair<Op, Value>> &values,
                     const Compute &compute) {

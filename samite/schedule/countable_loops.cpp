@@ -49,7 +49,7 @@ void require_fused(Lowering &lowering, const Site &site, const Nest::Fused &fuse
                                                 fused.inner.constant(), remedy));
   const auto outer = most_at_launch(lowering, fused.outer, lowering.open.all),
              inner = most_at_launch(lowering, fused.inner, lowering.open.all);
-  // Whether one loop can count them, and what is said where it cannot.
+  // Whether one loop can count them, and the message if it cannot.
   const auto fitting = [&](const Affine &of_outer, const Affine &of_inner) {
     const Value first = lowering.integers.wide_value_of(of_outer), second = lowering.integers.wide_value_of(of_inner);
     // Neither loop has more than 2^31 iterations, so that 64 bits hold the product.
@@ -72,7 +72,7 @@ void require_fused(Lowering &lowering, const Site &site, const Nest::Fused &fuse
                                   what));
     auto [fits, message] = fitting(fused.outer, fused.inner);
     if (!lowering.kernel.open) return require(lowering, fits, std::move(message), relation.where);
-    // Only the kernel can tell, and does.
+    // Only the kernel can check it, and does.
     lowering.write.out->emplace_back(ir::Check{fits, std::move(message), {}}, relation.where);
     return;
   }

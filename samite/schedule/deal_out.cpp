@@ -35,7 +35,7 @@ DefinitionSchedule dealt_out(const Lowering &lowering, std::uint32_t f, std::siz
   for (int d : std::views::reverse(schedule.storage_order))
     if (const auto &pure = definition.pure[static_cast<std::size_t>(d)])
       dealt.loops.push_back({pure->name, LoopType::gpu_thread, definition.where});
-  // A few neighbours at a time, which one load may combine (passes/pipelines/pack_accesses.h).
+  // A few neighbours together, which one load may combine (passes/pipelines/pack_accesses.h).
   std::optional<Loop> neighbours;
   const auto row = region.empty() ? 0 : static_cast<std::size_t>(schedule.storage_order.front());
   if (const auto last = region.empty() ? std::nullopt : definition.pure[row];

@@ -31,7 +31,7 @@ Site site_of(Lowering &lowering, const Defined &what, const std::vector<passes::
                  lowering.schedules[what.function].definitions[what.definition], what.region, {}, outermost);
 }
 
-// With the names of those that share its loops; empty for a first definition alone.
+// With the names of the definitions that share its loops; empty for a single first definition.
 std::string heading_of(const Lowering &lowering, const Defined &what, const std::vector<Defined> &followers) {
   std::vector<std::string> names;
   bool update = false;

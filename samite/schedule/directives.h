@@ -63,7 +63,7 @@ struct DefinitionSchedule {
   std::size_t condition = 0;  // of a copy
 
   const Loop *loop(const std::string &name) const;
-  // The loop, which may have been split or fused, and all loops of which it was made.
+  // The loop, which may have been split or fused, and all loops it was made from.
   std::set<std::string> made_of(const std::string &loop) const;
 };
 

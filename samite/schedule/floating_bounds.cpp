@@ -157,12 +157,12 @@ class FloatingBoundsWriter {
     return {write(Op::Max, {write(Op::Max, {of.lower, minus_upper}), zero}), write(Op::Max, {minus_lower, of.upper})};
   }
 
-  // Of all numbers in both.
+  // The ends of all numbers in either.
   Ends hull(const Ends &a, const Ends &b) {
     return {write(Op::Min, {a.lower, b.lower}), write(Op::Max, {a.upper, b.upper})};
   }
 
-  // The result is the other operand where one is NaN.
+  // If one operand is NaN, the result is the other one.
   Ends extreme(Op op, const Ends &a, const Ends &b) {
     Ends result{write(op, {a.lower, b.lower}), write(op, {a.upper, b.upper})};
     if (a.is_point() && b.is_point()) result.upper = result.lower;
@@ -187,7 +187,7 @@ class FloatingBoundsWriter {
     return {write(Op::Sub, {result.lower, error}), write(Op::Add, {result.upper, error})};
   }
 
-  // Of an operation that is monotonic in each operand.
+  // For an operation that is monotonic in each operand.
   Ends corners(Op op, const Ends &a, const Ends &b) {
     std::vector<Value> all{write(op, {a.lower, b.lower})};
     if (!a.is_point()) all.push_back(write(op, {a.upper, b.lower}));

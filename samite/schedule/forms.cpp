@@ -36,7 +36,7 @@ Affine Forms::form(const Value &value) const {
 
 Affine Forms::made(const Operation &operation) const {
   if (!is_integer(operation.type.element())) return Affine::unknown();
-  if (size_of(operation.type.element()) < 4 && operation.op != Op::Copy) return Affine::unknown();  // it may wrap round
+  if (size_of(operation.type.element()) < 4 && operation.op != Op::Copy) return Affine::unknown();  // may wrap around
   if (operation.op == Op::Extent) return Symbol::extent(operation.array, operation.attribute);
   std::vector<Affine> of;
   for (const Value &operand : operation.operands) {

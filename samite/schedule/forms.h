@@ -28,8 +28,8 @@ struct IntegerFunction {
   friend bool operator==(const IntegerFunction &a, const IntegerFunction &b);
 };
 
-// The result of an operation on integers that is no affine form: a product, a quotient or a remainder by a number that
-// is no constant, or what a function computes from them.
+// The result of an operation on integers that is not an affine form: a product, a quotient or a remainder by a number
+// that is not constant, or a function's result.
 struct Derived {
   ir::Op op;
   std::vector<passes::Affine> operands;
@@ -41,7 +41,7 @@ using Derive = std::function<passes::Affine(const Derived &)>;
 
 class Forms {
  public:
-  // `promises`: the array that stands for them, as Algorithm has it.
+  // `promises`: the array that represents them, as in Algorithm.
   explicit Forms(const ir::Block &body, std::optional<std::uint32_t> promises = {});
 
   // Unknown if it is no integer, or no form.
@@ -55,9 +55,9 @@ class Forms {
   bool has_remainder(const ir::Value &value) const;
   // The operation whose result the local is; null for a variable.
   const ir::Operation *operation(const ir::Value &value) const;
-  // Where a floating number lies whatever the integers are that it is computed from: a clamp has limits.
+  // The range of a floating number for any values of the integers that it is computed from: clamps limit it.
   struct FloatingRange {
-    double lower, upper;  // infinite where nothing is known
+    double lower, upper;  // infinite if nothing is known
   };
   FloatingRange floating(const ir::Value &value) const;
 

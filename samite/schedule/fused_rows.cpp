@@ -23,7 +23,7 @@ bool known_before(const Lowering &lowering, const Site &site, std::size_t i, con
                       [&](const NestLoop &loop) { return depends(lowering, form, loop.symbol); });
 }
 
-// Where the loop inside goes through whole pieces, and the last one that may be shorter, with nothing between them.
+// If the inner loop runs over whole pieces and a last one that may be shorter, with nothing between them.
 std::optional<FusedRows> with_next(const Lowering &lowering, const Site &site, std::size_t i, FusedRows rows) {
   const std::vector<NestLoop> &all = site.nest.loops;
   if (i + 2 != all.size() || site.number != 0 || !site.nest.guards.empty()) return std::nullopt;
@@ -39,7 +39,7 @@ std::optional<FusedRows> with_next(const Lowering &lowering, const Site &site, s
   rows.count = outer.extent * *factor;
   const auto end = std::ranges::find(site.nest.ends, rows.fused, &std::pair<Affine, Affine>::first);
   if (end != site.nest.ends.end()) rows.count = least(rows.count, end->second - rows.first);
-  // The piece's extent is that of a whole one, or what is left of the last one.
+  // The piece's extent is that of a whole one, or the rest for the last one.
   const bool whole = piece.extent == Affine(*factor);
   if (!rows.count.known() || (!whole && end == site.nest.ends.end())) return std::nullopt;
   if (!known_before(lowering, site, i, rows.first) || !known_before(lowering, site, i, rows.count)) return std::nullopt;

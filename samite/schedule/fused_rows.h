@@ -6,7 +6,7 @@
 //     x = (first + t) % n                  …
 //     …
 //
-// The iterations and their order stay the same. If the inner one of the two loops is fused itself, so is it.
+// The iterations and their order stay the same. If the inner one of the two loops is itself fused, it runs in rows too.
 #pragma once
 
 #include "samite/schedule/sites.h"

@@ -60,7 +60,7 @@ class Bounds {
     if (a.lower.is_constant() && a.upper == a.lower) return b * a.lower.constant();
     if (b.lower.is_constant() && b.upper == b.lower) return a * b.lower.constant();
     if (natural(a) && natural(b)) return {times(a.lower, b.lower), times(a.upper, b.upper)};
-    // What is both, which has no elements or is zero, would be turned for ever.
+    // A form that is both, because it has no elements or is zero, would be negated forever.
     if (negative(a) && !natural(a)) return product(a * -1, b) * -1;
     if (negative(b) && !natural(b)) return product(a, b * -1) * -1;
     if (natural(a))
@@ -135,7 +135,7 @@ class Bounds {
     return product(of, {std::int64_t{1} << least_bits, std::int64_t{1} << most_bits});
   }
 
-  // What it computes from parameters alone.
+  // The interval of a function of only parameters.
   Interval by_function(const std::shared_ptr<const IntegerFunction> &function) const {
     if (!derive_) return {};
     const Affine result = derive_({Op::Copy, {}, {}, function});
@@ -260,7 +260,7 @@ bool operator==(const IntegerFunction &a, const IntegerFunction &b) {
 }
 
 // For the cast of a floating number to an integer, if the number is a monotonic function of one integer and of values
-// that are the same for all elements, or of such values alone.
+// that are the same for all elements, or only of such values.
 std::optional<IntegerFunction> Forms::function_of_integer(const Value &value) const {
   std::optional<LocalId> leaf;
   std::set<LocalId> seen;
@@ -325,7 +325,7 @@ std::optional<IntegerFunction> Forms::function_of_launch(const Value &value) con
   return function;
 }
 
-// Where one of two operands is NaN, the least and the greatest are the other one.
+// If one of two operands is NaN, the least and the greatest are the other one.
 Forms::FloatingRange Forms::floating(const Value &value) const {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   constexpr FloatingRange any{-infinite, infinite};
@@ -387,7 +387,7 @@ Forms::FloatingRange Forms::floating(const Value &value) const {
 
 Interval Forms::interval(const Value &value, const Environment &environment, const passes::RangeOfSymbol &range,
                          const Derive &derive) const {
-  // The host computes what is the same for all elements, if it is no short form.
+  // The host computes values that are the same for all elements and have no short form.
   constexpr std::size_t short_form = Affine::most_nodes / 2;
   const auto of_launch = [&](const Interval &known) -> std::optional<Interval> {
     const auto function = derive ? function_of_launch(value) : std::nullopt;
@@ -407,7 +407,7 @@ Interval Forms::interval(const Value &value, const Environment &environment, con
     if (const auto number = of_launch(found)) return *number;
   const Interval narrow = of_type(operation->type.element());
   if (!narrow.lower.known()) return found;
-  // Numbers of few bits wrap round.
+  // Numbers of few bits wrap around.
   const bool fits = at_least(found.lower - narrow.lower, range).value_or(-1) >= 0 &&
                     at_most(found.upper - narrow.upper, range).value_or(1) <= 0;
   return fits ? found : narrow;

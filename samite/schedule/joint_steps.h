@@ -17,7 +17,7 @@ struct JointStep {
     // f(i) = the complex number f(i) times another one
     complex_product,
   } kind;
-  ir::Op comparison;            // of what is chosen: less or greater, of the new and the old value
+  ir::Op comparison;            // chooses: less or greater, of the new and the old value
   std::vector<ir::Value> with;  // the new values; the real and the imaginary part of the factor
 };
 

@@ -1,5 +1,5 @@
-// The loop nest of a lowered pipeline, as the author of its schedule thinks of it: one loop a line, named after the
-// Func and the variable, around what is produced and stored where.
+// The loop nest of a lowered pipeline, as the author of its schedule sees it: one loop a line, named after the Func and
+// the variable, with the Funcs produced and stored inside it.
 //
 // Lowering writes the nest while it writes the program: a line when it opens a loop, allocates memory for a Func or
 // stores a value. A loop that is written twice, for whole pieces and for the rest, appears once, and so does the body
@@ -30,7 +30,7 @@ class LoopNest {
   // inside it.
   int open(NestLine line);
   int open(std::string text) { return open(NestLine{std::move(text)}); }
-  // A heading for the lines inside it; it is left out if there are none.
+  // A heading for the lines inside it; omitted if there are none.
   int open_heading(NestLine line);
   // Closes the lines inside it too; no effect if it is closed already.
   void close(int line);

@@ -27,8 +27,8 @@ constexpr std::int64_t most_copies = 8192;    // of a body inside of several
 // the time is quadratic in their number.
 constexpr std::int64_t most_copied_loops = 256;
 
-// Whether loops over threads are open that end, and begin again, where the block computes something together: then no
-// condition may be around that.
+// Whether open loops over threads must end, and begin again, around the block's cooperative computations: no condition
+// may enclose these.
 bool ends_thread_loops(const Lowering &lowering, const Site &site, std::size_t from) {
   return lowering.open.threads && meets_inside(lowering, site, from);
 }
@@ -99,7 +99,7 @@ std::int64_t iterations_before(Lowering &lowering, const Site &site, std::size_t
   return folded ? slides->warm_up : 0;
 }
 
-// A loop that is part of a fused one, and the loop inside where that is, too.
+// A loop that is part of a fused one, and the loop inside if that is, too.
 void fused_loop(Lowering &lowering, const Site &site, std::size_t i, const FusedRows &rows) {
   const std::size_t inner = rows.with_next ? i + 1 : i;
   const NestLoop &loop = site.nest.loops[inner];

@@ -7,7 +7,7 @@
 //
 // Shared memory inside thread loops exists once for the block: it holds what all threads need, and all threads fill it
 // together. The serial loops around it move outside of the thread loops, which are split around the block-level steps.
-// What a thread keeps across such a split is memory of that thread.
+// Values that a thread keeps across such a split are in that thread's memory.
 #pragma once
 
 #include "samite/ir/func.h"
@@ -21,9 +21,9 @@ struct Choice {
   bool gpu = false;
   // The name of a schedule. If empty, the one for the target, or, if the algorithm has none, a default schedule.
   std::string name = {};
-  // Kernels check what promise_clamped says, and fail where it does not hold.
+  // Kernels check the promises of promise_clamped, and fail if one does not hold.
   bool checks_promises = false;
-  // For debug mode on the CPU, where copies of a body that is full of checks would take long to compile. Loops that the
+  // For debug mode on the CPU, where copies of a body full of checks would take long to compile. Loops that the
   // schedule unrolls stay loops, and what it keeps in registers is memory of the task.
   bool rolled = false;
   // Vector loops are partitioned into edges and middle.

@@ -1,10 +1,10 @@
 // The state that the steps of lowering share: the algorithm with its schedule, and the position in the program being
 // written.
 //
-// lower.h says what lowering makes. The parts are: regions.h (which elements of each Func are needed), sites.h (a
-// definition whose loops are being written), producers.h (functions computed inside of loops), loops.h, fused_rows.h,
-// thread_loops.h and launches.h (loops), storage.h, launch_sizes.h and thread_memory.h (memory), bodies.h (innermost
-// statements), symbols.h and integers.h (integers).
+// lower.h describes the result of lowering. The parts are: regions.h (which elements of each Func are needed), sites.h
+// (a definition whose loops are being written), producers.h (functions computed inside of loops), loops.h,
+// fused_rows.h, thread_loops.h and launches.h (loops), storage.h, launch_sizes.h and thread_memory.h (memory), bodies.h
+// (innermost statements), symbols.h and integers.h (integers).
 #pragma once
 
 #include "samite/schedule/finish_kernel.h"
@@ -43,14 +43,14 @@ struct Kept {
 struct OpenKernel {
   bool open = false;
   bool in_rest = false;      // in the code for partial pieces
-  bool block_fills = false;  // the block's threads together compute what is outside of their loops
+  bool block_fills = false;  // the block's threads compute together, outside of their loops
   std::int64_t block_threads = 1;
   ir::LocalId first_local = 0;  // earlier ones belong to the host
   ir::LocalArrayId next_array = 0;
   std::vector<Kept> kept;
   std::vector<ThreadMemory> thread_memory;
   int groups = 0, nests = 0;                        // of threads, in all kernels
-  std::set<std::vector<passes::Affine>> countable;  // what the launch is already required to satisfy
+  std::set<std::vector<passes::Affine>> countable;  // the launch's requirements so far
 };
 
 // The ranges of the algorithm's variables and indices.

@@ -112,7 +112,7 @@ class Maker {
     Affine begin = outer * factor;
     const auto is_a_piece = [&] { made_.pieces.push_back({number, outer, quotient(whole, factor)}); };
     if (!divides && shifts && !(blends && is_whole)) {
-      // Where there are fewer elements than one piece has, the guard below is left.
+      // If there are fewer elements than one piece has, the guard below remains.
       Affine last = least(begin, whole - factor);
       if (!last.known()) last = needs_.derived({ir::Op::Min, {begin, whole - factor}, {}});
       begin = greatest(last, 0);

@@ -57,7 +57,7 @@ struct Root {
   std::int64_t multiple = 1;  // the extent is a multiple of this, even if its form does not show it
 };
 
-// What the nest needs from its surroundings.
+// The nest's requirements on its surroundings.
 struct NestNeeds {
   std::function<passes::Symbol()> new_symbol;
   std::function<passes::Affine(Derived)> derived;  // a symbol for it

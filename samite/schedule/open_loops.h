@@ -28,11 +28,11 @@ struct OpenLoops {
   std::vector<OpenLoop> all;
   std::optional<ThreadNest> threads;
   bool lanes = false;       // of the CPU's vectors
-  std::int64_t copies = 1;  // that unrolled loops make of their contents
+  std::int64_t copies = 1;  // copies that unrolled loops make of their contents
 };
 
-// Whether a form depends on the index of a thread; with `or_inside`, also on that of a loop that each thread runs by
-// itself.
+// Whether a form depends on the index of a thread; with `or_inside`, also on that of a loop that each thread runs on
+// its own.
 bool depends_on_threads(const OpenLoops &open, const Symbols &symbols, const passes::Affine &form,
                         bool or_inside = false);
 

@@ -109,7 +109,8 @@ Region slid_row_by_row(Lowering &lowering, std::uint32_t f, Box box, const Earli
   return region_of(lowering, f, box);
 }
 
-// The dimension along which the required region moves forwards, and the end of what the previous iteration left.
+// The dimension along which the required region moves forwards, and the end of the part that the previous iteration
+// left.
 struct NewPart {
   std::size_t dimension;
   Affine begin;
@@ -130,8 +131,8 @@ std::optional<NewPart> new_part(const Lowering &lowering, std::uint32_t f, const
   return next.known() ? std::optional(NewPart{*moves, next}) : std::nullopt;
 }
 
-// Excludes from `box`, the region to compute, what earlier iterations left of loops between the one that stores the
-// Func and the one that computes it.
+// Excludes from `box`, the region to compute, the parts left by earlier iterations of loops between the one that stores
+// the Func and the one that computes it.
 void slide_around(Lowering &lowering, std::uint32_t f, const Needs &needs, Box &box) {
   if (needs.from() < 2) return;
   const Storage storage = lowering.storages.at(f);
@@ -142,7 +143,7 @@ void slide_around(Lowering &lowering, std::uint32_t f, const Needs &needs, Box &
     if (open == lowering.open.all.end() || around < storage.loops) continue;
     const auto slides = sliding_around(lowering, needs.site(), l, needs.from() - 1, f);
     if (!slides) continue;
-    // Memory that is used in turn has lost what lies further back along its own dimension.
+    // Memory that is used cyclically has lost the elements further back along its own dimension.
     bool kept = true;
     for (std::size_t d = 0; d < storage.folds.size(); ++d) kept = kept && (d == slides->dimension || !storage.folds[d]);
     if (!kept) continue;
@@ -272,7 +273,7 @@ void together(Lowering &lowering, const Group &group, Needs &needs) {
     for (Interval &interval : box) interval = lowering.symbols.over_loops(interval, threads);
     boxes.emplace(f, std::move(box));
   }
-  // What the iteration before has left of those that are kept outside of the loop.
+  // The parts that the previous iteration has left of the functions that are kept outside of the loop.
   const Earlier &earlier = needs.earlier();
   std::map<std::uint32_t, Box> parts;
   for (const std::uint32_t f : group) {

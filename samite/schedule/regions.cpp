@@ -74,7 +74,7 @@ void grow(const Lowering &lowering, std::uint32_t f, Box &box) {
   for (std::size_t n = 1; n < of.definitions.size(); ++n) {
     const Definition &definition = of.definitions[n];
     const Forms forms(definition.body, lowering.algorithm.promises);
-    // What is stored, and what it reads of itself: nothing beyond what is stored or asked for.
+    // The stored elements, and those that it reads of itself: nothing beyond the stored or required ones.
     const Box all = as_computed(lowering, f, box);
     Box read = all;
     for (std::size_t d = 0; d < box.size(); ++d)
@@ -158,7 +158,7 @@ void require_countable(Lowering &lowering, const Function &function, const Affin
 // Integers that are known before anything is computed.
 class IntegersAtLaunch {
  public:
-  // `what`: for a message, what they are.
+  // `what`: their name in a message.
   IntegersAtLaunch(Lowering &lowering, const Block &made_by, std::string what)
       : lowering_(lowering), made_by_(made_by), forms_(made_by), what_(std::move(what)) {}
 
@@ -283,7 +283,7 @@ void follow(const Lowering &lowering, Boxes &boxes, const Trim &trim) {
                 environment_of(lowering, definition, loaded_box(lowering, f, n, computed)), boxes, nullptr,
                 &lowering.ranges.called);
     }
-    *found->second = all;  // which has what its updates read of itself
+    *found->second = all;  // includes the elements that its updates read of itself
   }
 }
 
@@ -317,7 +317,7 @@ Region floored(const Lowering &lowering, std::uint32_t f, Region region) {
 
 namespace {
 
-// `tails`: those that make the loops of these schedules longer than what is needed.
+// `tails`: those that make the loops of these schedules longer than required.
 void check_multiple(const Lowering &lowering, std::uint32_t f, std::size_t d, const DefinitionSchedule &schedule,
                     std::int64_t multiple, std::initializer_list<ir::Tail> tails) {
   if (multiple <= std::numeric_limits<std::int32_t>::max()) return;
@@ -425,7 +425,7 @@ void require_narrow(Lowering &lowering, std::uint32_t f, std::size_t d, const In
     const Value holds = lowering.write(op, number, Value::constant(ScalarType::Int64, end));
     fits = fits ? lowering.write(Op::And, *fits, holds) : holds;
   };
-  // One of the two follows from the other, where it is known on which side of 0 the first element is.
+  // One of the two follows from the other, if the sign of the first element's index is known.
   const bool from_zero = !product && at_least(elements.lower, range).value_or(-1) >= 0;
   const bool to_zero = !product && at_most(elements.lower, range).value_or(1) <= 0;
   if (!from_zero) require(Op::Less, lowering.write(Op::Sub, upper, lower), most);

@@ -53,8 +53,8 @@ using Trim = std::function<void(std::uint32_t f, Box &box)>;
 // function's own updates touch, and by the schedule's bounds. A callee is needed where its caller is computed: in the
 // caller's box, unless `trim` says otherwise.
 void follow(const Lowering &lowering, Boxes &boxes, const Trim &trim = {});
-// The same from the functions that fill arrays, before any loop. The host computes and names what is no short form, so
-// that forms do not grow from function to function. Keeps the box of each function as that of the whole.
+// The same from the functions that fill arrays, before any loop. The host computes and names every value without a
+// short form, so that forms do not grow from function to function. Keeps the box of each function as that of the whole.
 void follow_from_outputs(Lowering &lowering, Boxes &boxes);
 
 // The index of the first element of one of the pipeline's own arrays.
@@ -64,7 +64,7 @@ passes::Affine begin_of_output(const Lowering &lowering, std::uint32_t f, std::s
 // All of the array that a function fills, with the schedule's extents if it sets them.
 Box box_of_output(const Lowering &lowering, std::uint32_t f);
 
-// The number of which splits that round up make the extent of a dimension a multiple.
+// The number that divides a dimension's extent because of splits that round up.
 std::int64_t rounded(const Lowering &lowering, std::uint32_t f, std::size_t d);
 // Whether elements beyond the unrounded extent are stored, but not loaded for.
 bool loads_only_asked(const Lowering &lowering, std::uint32_t f, std::size_t d);

@@ -232,7 +232,7 @@ void require_need(Lowering &lowering, std::uint32_t f, std::uint32_t array, int 
   lowering.host.steps->push_back({Requirement{*fits, std::move(message), lowering.write.where}});
 }
 
-// `loaded` and `stored`: where the variables lie of what is loaded for, and of what is stored.
+// `loaded` and `stored`: the ranges of the variables for which elements are loaded, and for which they are stored.
 void require_room_for(Lowering &lowering, std::uint32_t f, const Definition &definition, const Environment &loaded,
                       const Environment &stored) {
   const Forms forms(definition.body);

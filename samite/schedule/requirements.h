@@ -7,7 +7,7 @@
 
 namespace samite::schedules {
 
-// What the schedule requires of the arrays that a function fills.
+// The schedule's requirements on the arrays that a function fills.
 void require_output(Lowering &lowering, std::uint32_t f);
 // `boxes`: the needed elements of each function.
 void require_room(Lowering &lowering, const Boxes &boxes);

@@ -92,24 +92,24 @@ class Scheduler {
   void check_goes_beyond(std::uint32_t f, std::size_t d, const DefinitionSchedule &of, const Relation &split) const;
   static bool rounds_up(const DefinitionSchedule &of, const std::string &root);
 
-  // An element gets the same value again where each of its values is made of what stays as it was before the update, or
-  // of what an earlier iteration has stored.
+  // An element gets the same value again if each of its values is computed from values that the update does not change,
+  // or that an earlier iteration has stored.
   bool may_be_done_twice(std::uint32_t f, std::size_t d, const DefinitionSchedule &of, const Relation &split) const;
 
-  // Whether the pieces follow each other: else one may read what another one is storing.
+  // Whether the pieces run in order: otherwise one may read an element that another one is storing.
   static bool in_order(const DefinitionSchedule &of, const Relation &split);
   // Whether different threads, tasks or lanes may compute an element that two pieces have.
   static bool at_the_same_time(const DefinitionSchedule &of, const Relation &split);
 
-  // The dimension whose index the variable is.
+  // The dimension indexed by the variable.
   static std::optional<std::size_t> place_of(const Definition &definition, const ReductionVariable &reduction);
 
-  // Whether a load is of an element that the update never stores: in one dimension it has another number.
+  // Whether a load reads an element that the update never stores: in one dimension it has another number.
   static bool stays(const Definition &definition, const Forms &forms, const ir::Operation &load);
 
-  // Whether a load is of an element that an earlier iteration of the reduction has stored, or none: each of the
-  // reduction's variables is an index, so that one iteration stores an element, and the outermost one that differs is
-  // less.
+  // Whether a load reads an element that an earlier iteration of the reduction has stored, or that none has: each of
+  // the reduction's variables is an index, so that one iteration stores an element, and the outermost one that differs
+  // is less.
   static bool is_earlier(const Definition &definition, const Forms &forms, const ir::Operation &load);
 
   // An update other than a sum, minimum or maximum runs its reductions in order: only reductions with several
@@ -119,7 +119,7 @@ class Scheduler {
   // Whether each value is the sum, minimum or maximum of the element and an operand that does not depend on the Func.
   bool in_any_order(std::uint32_t f, std::size_t d) const;
 
-  // Different values of a reduction variable that is an index itself are different elements.
+  // If a reduction variable is itself an index, its different values select different elements.
   bool races(const Definition &definition, std::size_t reduction, std::uint32_t f) const;
 
   void check_nesting(const Function &function, const DefinitionSchedule &schedule) const;

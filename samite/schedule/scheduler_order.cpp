@@ -90,7 +90,7 @@ bool Scheduler::may_be_done_twice(std::uint32_t f, std::size_t d, const Definiti
   const Function &function = algorithm_.functions[f];
   const Definition &definition = function.definitions[d];
   const auto is_index = [&](const ReductionVariable &reduction) { return place_of(definition, reduction).has_value(); };
-  // Else another iteration may have stored to the element in between.
+  // Otherwise another iteration may have stored to the element in between.
   const std::set<std::string> names = of.made_of(split.whole);
   for (std::size_t r = 0; r < definition.reductions.size(); ++r)
     if (names.contains(of.roots[definition.pure.size() + r]) && !is_index(definition.reductions[r])) return false;

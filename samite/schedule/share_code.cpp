@@ -71,7 +71,7 @@ Block with_bounds(const Kernel &kernel, const std::function<Value(const Value &,
 }
 
 struct Bounds {
-  std::string rest;  // what the kernel is beside its names and these constants
+  std::string rest;  // the kernel without its names and these constants
   std::vector<Value> constants;
 };
 
@@ -95,7 +95,7 @@ struct Member {
   std::vector<Value> constants;
 };
 
-// For each constant, the parameter in which it is passed; empty where all members have the same one.
+// For each constant, the parameter that passes it; empty if all members have the same one.
 using Passed = std::vector<std::optional<std::size_t>>;
 struct Plan {
   Passed passed;

@@ -40,7 +40,7 @@ void add_joined(const Lowering &lowering, const Definition &definition, std::siz
   }
 }
 
-// How far a definition loads, where that is not what it stores.
+// The range for which a definition loads, if it differs from the one it stores.
 void add_loaded(const DefinitionSchedule &schedule, const Definition &definition, const Region &region, Nest &nest) {
   for (std::size_t d = 0; d < region.size(); ++d) {
     if (!definition.pure[d]) continue;
@@ -125,8 +125,7 @@ Site made_again(Lowering &lowering, const Site &site, const std::set<std::size_t
     region.push_back(extent);
   }
   Site again = site_of(lowering, site.function, site.number, site.schedule, region, whole, outermost);
-  // A loop that is shared, and open, may go on for the others when this one has ended, also where they are written
-  // apart.
+  // A shared, open loop may continue for the others when this one has ended, also if they are written separately.
   for (const auto &guard : site.nest.shared) {
     const auto is_of = [&](const Symbol &symbol) { return guard.first == Affine(symbol); };
     if (std::ranges::none_of(outermost, is_of)) continue;

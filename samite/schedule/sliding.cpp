@@ -169,7 +169,7 @@ std::optional<SlidingAround> sliding_around(Lowering &lowering, const Site &site
               in_all_before = needed_in(lowering, site, l, Affine(loop.symbol) - 1);
   const auto one = in_one.find(f), now = in_all.find(f), before = in_all_before.find(f);
   if (one == in_one.end() || now == in_all.end() || before == in_all_before.end()) return std::nullopt;
-  // What was made of an index is not seen in a form, and is there as it is now.
+  // Symbols computed from the loop's index are opaque in a form, and have their current values there.
   const auto is_made = [&](const Affine &form) {
     bool made = !form.known();
     form.for_each_symbol([&](const Symbol &of) {
@@ -206,7 +206,7 @@ std::map<int, std::int64_t> folds_of_sliding(Lowering &lowering, const Site &sit
     const std::optional<Sliding> slides = sliding(lowering, site, i);
     if (!slides || !slides->functions.contains(f)) break;
     const auto [dimension, at_once] = slides->functions.at(f);
-    // Where loops around this one keep what it computes, they need all of it.
+    // If loops around this one keep its results, they need all of them.
     std::optional<SlidingAround> around;
     bool several = false;
     for (std::size_t l = from; l < i; ++l) {

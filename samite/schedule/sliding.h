@@ -1,9 +1,9 @@
-// Functions that are stored outside of a serial loop and computed inside it (sliding window): an iteration finds what
-// the previous one has computed, and computes only the rest.
+// Functions that are stored outside of a serial loop and computed inside it (sliding window): an iteration finds the
+// elements that the previous one has computed, and computes only the rest.
 //
 // If the function's memory is used cyclically (fold_storage), only as many elements are stored as are needed at once.
-// Then warm-up iterations precede the loop's first one: they compute a row at a time what the first one needs, and skip
-// the loop's own work.
+// Then warm-up iterations precede the loop's first one: they compute the elements that the first one needs, a row at a
+// time, and skip the loop's own work.
 #pragma once
 
 #include "samite/schedule/sites.h"
@@ -17,8 +17,8 @@ struct Sliding {
   };
   std::map<std::uint32_t, Function> functions;
   std::int64_t warm_up = 0;  // iterations before the first one
-  Boxes before, first;       // what the iteration before the first one needs, and what the first one needs
-  Boxes parts;               // what is needed if each function computes only its new part
+  Boxes before, first;       // elements that the iteration before the first one needs, and that the first one needs
+  Boxes parts;               // elements needed if each function computes only its new part
 };
 
 // Whether the computed part of a function may begin anywhere along a dimension: each of its definitions covers the

@@ -1,4 +1,4 @@
-// What is known about a pipeline's integers under the condition of a specialization.
+// Facts about a pipeline's integers under the condition of a specialization.
 #pragma once
 
 #include "samite/passes/analysis/interval.h"

@@ -11,7 +11,7 @@ inline ir::Value number(std::int64_t value) { return ir::Value::constant(ScalarT
 
 struct StatementWriter {
   ir::Block *out = nullptr;
-  SourceLocation where;  // of what is written
+  SourceLocation where;  // of the written statements
   ir::LocalId next_local = 0;
 
   ir::LocalId new_local() { return next_local++; }

@@ -190,7 +190,7 @@ Padded set_strides(Lowering &lowering, const FunctionSchedule &schedule, const s
   return padded;
 }
 
-// Where the kernel allocates, and how much.
+// The place of the kernel's allocation, and its size.
 struct Placement {
   MemorySpace space;
   std::int64_t elements;

@@ -1,4 +1,4 @@
-// Where the values of a Func are stored: in a temporary array of the pipeline, or in memory of a kernel.
+// The place of a Func's values: a temporary array of the pipeline, or memory of a kernel.
 #pragma once
 
 #include "samite/schedule/regions.h"

@@ -1,4 +1,4 @@
-// What is known about the symbols in a pipeline's forms: their ranges and definitions.
+// Facts about the symbols in a pipeline's forms: their ranges and definitions.
 #pragma once
 
 #include "samite/schedule/forms.h"
@@ -24,7 +24,7 @@ class Symbols {
   void set_range(const passes::Symbol &symbol, const passes::Range &range) { ranges_[symbol] = range; }
   void set_most(const passes::Symbol &symbol, std::int64_t most);
 
-  // A symbol stands for a form: one that each thread computes, or one that was computed once.
+  // Makes a symbol represent a form: one that each thread computes, or one that was computed once.
   void set_bound(const passes::Symbol &symbol, const passes::Affine &form) { bound_.insert_or_assign(symbol, form); }
   void set_computed(const passes::Symbol &symbol, const passes::Affine &form) {
     computed_.insert_or_assign(symbol, form);
@@ -35,16 +35,16 @@ class Symbols {
   // The form to which it is bound, or from which it was computed; null if there is none.
   const passes::Affine *stands_for(const passes::Symbol &symbol) const;
 
-  // The form with its symbols replaced by their definitions, if that is shorter: as for the distance between two
-  // positions of which one was named.
+  // The form with its symbols replaced by their definitions, if that is shorter, as for the distance between two
+  // positions if one of them was named.
   passes::Affine shortest(const passes::Affine &form) const;
 
   // Whether the form depends on such a symbol, directly or through the definitions of its symbols.
   bool depends_on(const passes::Affine &form, const std::function<bool(const passes::Symbol &)> &of) const;
-  // The interval over all iterations of these loops, of which the inner ones come last.
+  // The interval over all iterations of these loops, inner ones last.
   passes::Interval over_loops(passes::Interval interval, const std::vector<OpenLoop> &loops) const;
 
-  // What holds inside a specialization: values and ranges of parameters and extents.
+  // Facts inside a specialization: values and ranges of parameters and extents.
   struct Assumed {
     std::map<passes::Symbol, passes::Affine> fixed;
     std::map<passes::Symbol, passes::Range> known;

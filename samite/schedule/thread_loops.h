@@ -11,7 +11,7 @@ void thread_loops(Lowering &lowering, const Site &site, std::size_t i);
 // Writes a serial loop that contains block-level steps: the block's threads iterate together.
 void loop_of_block(Lowering &lowering, const Site &site, std::size_t i);
 
-// Writes outside of the thread loops: they end before `contents`, and are opened again after it.
+// Writes outside of the thread loops: they end before `contents`, and are reopened after it.
 void between_threads(Lowering &lowering, const std::function<void()> &contents);
 
 }  // namespace samite::schedules

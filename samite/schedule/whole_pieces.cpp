@@ -50,7 +50,7 @@ void whole_or_not(Lowering &lowering, const Site &site, std::size_t first, std::
   };
   If branch{*all, {}, {}, {}};
   lowering.into(branch.then_block, [&] {
-    // The same loops again, where open ones keep their symbols.
+    // The same loops again; open ones keep their symbols.
     inside(same_with_whole_pieces(lowering, site, whole, from));
   });
   lowering.kernel.in_rest = true;

@@ -1,4 +1,4 @@
-// Launches, records and tapes of kernels in archives, for C++ programs that link libsamite_runtime alone.
+// Launches, records and tapes of archived kernels, for C++ programs that link only libsamite_runtime.
 //
 //   samite::archived::open("kernels.samite");
 //   std::vector<float> x(n), y(n), x_gradient(n), y_gradient(n, 1.0f);
@@ -6,9 +6,9 @@
 //   tape.launch("scale", {n}, {{y.data(), {n}, y_gradient.data()}, {x.data(), {n}, x_gradient.data()}, {3.0f}});
 //   tape.backward();                                     // adds to x_gradient
 //
-// A header of functions over the C interface (shipped/samite_runtime.h), which says what launches and tapes do. It
-// needs neither the language nor the rest of the library. Arrays are memory of the caller on the host, contiguous; for
-// other memory, an argument takes DLPack's tensors. Error has the message of the library.
+// A header of functions over the C interface (shipped/samite_runtime.h), which documents launches and tapes. It needs
+// neither the language nor the rest of the library. Arrays are the caller's contiguous memory on the host; for other
+// memory, an argument takes DLPack's tensors. Error has the message of the library.
 #pragma once
 
 #include "samite/shipped/samite_runtime.h"

@@ -26,7 +26,7 @@ constexpr std::int64_t unit = 16;  // bytes
 
 std::uint64_t bit_of(std::size_t index) { return std::uint64_t{1} << index; }
 
-// What a launch's arguments are, as bits.
+// The facts about a launch's arguments, as bits.
 struct Facts {
   std::uint64_t active = 0, unit_stride = 0, wide = 0, aligned = 0, whole_rows = 0, tensor_maps = 0, unaliased = 0;
   bool gradients_overlap = false;
@@ -157,7 +157,7 @@ void check(const LaunchForm &form, const Extents &extents, std::span<const Launc
   }
 }
 
-// What only an adjoint or only some arrays promise.
+// Checks promises of only an adjoint, or about only some arrays.
 void check_sharing(const LaunchForm &form, std::span<const LaunchArgument> arguments) {
   const auto shared = [&](std::size_t i, std::size_t j) {
     return i != j && arguments[i].buffer.valid() && arguments[j].buffer.valid() &&

@@ -1,9 +1,9 @@
-// Launches of what open archives have, without capture, derivatives and code generation.
+// Launches of kernels in open archives, without capture, derivatives and code generation.
 //
-// A launch names the kernel, its direction and its arguments; of the archived variants whose facts hold of them, the
-// one that relies on most runs. On the CPU it has completed when the call returns, on CUDA it is queued in the stream.
-// Results are those of Kernel::launch. Kernels that print or check, and those of CUDA that use copies of factors,
-// split sums or clusters, are launched by the whole library alone. Thread-safe.
+// A launch names the kernel, its direction and its arguments; of the archived variants whose facts hold, the one that
+// relies on the most facts runs. On the CPU it has completed when the call returns, on CUDA it is queued in the stream.
+// Results are those of Kernel::launch. Only the whole library launches kernels that print or check, and CUDA kernels
+// that use copies of factors, split sums or clusters. Thread-safe.
 #pragma once
 
 #include "samite/runtime/any_buffer.h"
@@ -27,12 +27,12 @@ struct LaunchArgument {
 };
 
 // UserError, naming what is expected and given, for a kernel that no open archive has, for arguments that do not fit
-// it, and where no archived variant serves the launch: then it says what the archives have, and how to add it.
-// DeviceError if the code does not load or the device fails.
+// it, and if no archived variant serves the launch: then it lists what the archives have, and says how to add the
+// variant. DeviceError if the code does not load or the device fails.
 void launch(const std::string &kernel, const std::string &direction, const Extents &extents,
             std::span<const LaunchArgument> arguments, const std::optional<Stream> &stream = {});
 
-// The same, checked once and run as often as one likes; it keeps its buffers. Immutable, so any thread may run it.
+// The same, checked once and run any number of times; it keeps its buffers. Immutable, so any thread may run it.
 class RecordedLaunch {
  public:
   // UserError as for launch().

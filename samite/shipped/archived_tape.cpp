@@ -17,7 +17,7 @@ std::ptrdiff_t distance(const AnyBuffer &gradient, const AnyBuffer &values) {
 // On CUDA launches are in the caller's stream and the copy is in the device's own: each waits for the other.
 AnyBuffer copy_of(const AnyBuffer &buffer, const std::optional<Stream> &stream) {
   if (stream) stream->synchronize();
-  // Of the same layout, which the gradient has, too. The storage may reach beyond the caller's elements.
+  // The copy has the array's layout, which the gradient has, too. The storage may reach beyond the caller's elements.
   const AnyBuffer copy = buffer.over(std::make_shared<Storage>(buffer.device(), buffer.storage()->bytes()));
   AnyBuffer to = copy, from = buffer;
   for (int d = 0; d < buffer.rank(); ++d)
@@ -61,7 +61,7 @@ void ArchivedTape::launch(const std::string &kernel, const Extents &extents, std
     if (has(entry.written, i)) keep_overwritten(buffer);
     if (entry.adjoint && has(entry.adjoint->form().adjoint.values_read & entry.written, i)) keep(entry, i);
   }
-  entries_.reserve(entries_.size() + 1);  // after it has run nothing may throw
+  entries_.reserve(entries_.size() + 1);  // nothing may throw after the run
   forward.run();
   entries_.push_back(std::move(entry));
 }
@@ -103,7 +103,8 @@ void ArchivedTape::keep_overwritten(const AnyBuffer &target) {
   }
 }
 
-// An adjoint that reads an array both as it was before the launch and as it was left is refused: the copy is of one.
+// An adjoint that reads an array both as it was before the launch and as the launch left it is refused: only one of
+// them is copied.
 void ArchivedTape::keep(Entry &entry, std::size_t argument) {
   const LaunchForm &form = entry.adjoint->form();
   if (has(form.adjoint.values_after & form.adjoint.values_read & entry.written, argument))

@@ -1,9 +1,9 @@
 // A tape of archived launches, whose adjoints run in reverse order: jit/tape.h for programs without the kernels.
 //
 // A launch is run and recorded; an array with a gradient takes part in backward(), which runs the archive's adjoints
-// for exactly these arrays. The caller owns all memory, gradients too, and sets them before backward(): those of the
-// objective to their cotangents, and all others to zero. backward() adds to the gradients of arrays that the tape only
-// reads, and uses up those of arrays that it writes.
+// for exactly these arrays. The caller owns all memory, including gradients, and sets gradients before backward():
+// those of the objective to their cotangents, and all others to zero. backward() adds to the gradients of arrays that
+// the tape only reads, and uses up those of arrays that it writes.
 //
 // A gradient is correct or refused, as far as the tape sees: values that an adjoint needs are copied before a launch on
 // the tape overwrites them. Between launches, other code may write only to arrays that no adjoint needs. UserError
@@ -35,7 +35,7 @@ class ArchivedTape {
   void launch(const std::string &kernel, const Extents &extents, std::vector<LaunchArgument> arguments,
               const std::optional<Stream> &stream);
 
-  // Runs all adjoints. May be called again, with gradients set anew.
+  // Runs all adjoints. May be called again, after the gradients have been reset.
   void backward() const;
 
   // On CUDA waits for the streams of launches whose values it has copied.
@@ -50,7 +50,7 @@ class ArchivedTape {
     std::uint64_t written = 0;
     std::optional<RecordedLaunch> adjoint = {};  // if it has gradients
     std::uint64_t copied = 0;                    // arrays that the adjoint reads from a copy, as bits
-    bool carries = false;                        // what it writes depends on arrays with gradients
+    bool carries = false;                        // its results depend on arrays with gradients
   };
 
   void check_gradients(const Entry &entry, const LaunchForm &form) const;

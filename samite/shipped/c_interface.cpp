@@ -151,7 +151,7 @@ std::vector<LaunchArgument> arguments_of(std::span<const SamiteArgument> tensors
   return arguments;
 }
 
-// The words of a launch, as they come.
+// A launch, as passed to the C functions.
 struct GivenLaunch {
   const char *kernel;
   const std::int64_t *extents;

@@ -9,8 +9,8 @@
 
 namespace samite::shipped {
 
-// Those of a kernel; none if no open archive has it. Read once for each set of open archives. UserError if an archive
-// is damaged, or has kernels of this name with other parameters. Thread-safe.
+// The forms of a kernel; none if no open archive has it. Read once for each set of open archives. UserError if an
+// archive is damaged, or has kernels of this name with other parameters. Thread-safe.
 std::shared_ptr<const std::vector<LaunchForm>> launch_forms_of(const std::string &kernel);
 
 // UserError: no open archive can launch the kernel. Names those that can be launched.

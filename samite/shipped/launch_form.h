@@ -1,7 +1,7 @@
-// What a program needs to launch an archived variant of a kernel without the kernel itself: parameters, the layout of
-// the arguments, the facts that the code relies on, and its images.
+// The data that a program needs to launch an archived variant of a kernel without the kernel itself: parameters, the
+// layout of the arguments, the facts that the code relies on, and its images.
 //
-// A recording run writes one beside the images of each variant (toolchain/image_archive.h), as text.
+// A recording run writes one next to the images of each variant (toolchain/image_archive.h), as text.
 #pragma once
 
 #include "samite/base/hash.h"
@@ -65,7 +65,8 @@ struct FormPart {
 // The arrays of an adjoint, as bits.
 struct AdjointArrays {
   std::uint64_t values_read = 0;  // whose elements it reads
-  // An adjoint by the user: arrays whose elements it reads as the forward launch left them, and those that it writes.
+  // For an adjoint by the user: arrays whose elements it reads as the forward launch left them, and those that it
+  // writes.
   std::uint64_t values_after = 0, changed = 0;
   friend bool operator==(const AdjointArrays &, const AdjointArrays &) = default;
 };
@@ -76,7 +77,7 @@ struct RowsOfArrays {
   friend bool operator==(const RowsOfArrays &, const RowsOfArrays &) = default;
 };
 
-// What the code relies on, as in jit/variant.h's VariantKey; arrays as bits.
+// The facts that the code relies on, as in jit/variant.h's VariantKey; arrays as bits.
 struct FormFacts {
   std::uint64_t distinct = 0;  // arrays that share memory with no other
   std::uint64_t unit_stride = 0, unaliased = 0;

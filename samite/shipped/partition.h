@@ -13,7 +13,7 @@ struct Partition {
   bool whole = false;        // one box: too small for another thread
 };
 
-// `cost` is the estimated operations of an instance, of which `lanes` run at once. A launch that may be interrupted is
+// `cost` is the estimated operations of an instance; `lanes` instances run at once. A launch that may be interrupted is
 // split even if there is one thread.
 Partition partition(const Extents &extents, double cost, int lanes, bool interruptible = false);
 

@@ -4,11 +4,11 @@
 //   SparseMatrix a = assembly.assemble(values);          // values at the same place are added up
 //   assembly.assemble(other_values, a);                  // again, into the same matrix
 //
-// The triplets are sorted once, by row and column, and where each one goes is kept. Assembling is then a gather: each
+// The triplets are sorted once, by row and column, and the entry of each is stored. Assembling is then a gather: each
 // entry adds up its triplets in their order, without atomics, with the same bits on every run. On a tape the gradient
 // of the matrix's values goes back to the triplets' values.
 //
-// Copies share what was found. Thread-safe. Errors are UserErrors.
+// Copies share the sorted order. Thread-safe. Errors are UserErrors.
 #pragma once
 
 #include "samite/solve/sparse_matrix.h"
@@ -37,7 +37,7 @@ class Assembly {
   std::int64_t rows_, columns_;
   BlockExtents block_;
   Buffer<std::int32_t> order_, offsets_, indices_;  // triplets by entry; the pattern
-  Buffer<std::int64_t> starts_;                     // of each entry's triplets in order_
+  Buffer<std::int64_t> starts_;                     // first triplet of each entry in order_
 };
 
 }  // namespace samite::solvers

@@ -64,7 +64,7 @@ HostMatrix on_host(const SparseMatrix &a) {
   return matrix;
 }
 
-// The factors read one triangle alone, so that another one would be ignored in silence.
+// The factorization reads only one triangle, and would silently ignore a different other one.
 void check_symmetric(const HostMatrix &a, double rounding, SourceLocation where) {
   double largest = 0;
   for (const double value : a.values) {
@@ -83,7 +83,7 @@ void check_symmetric(const HostMatrix &a, double rounding, SourceLocation where)
 
 class Ldlt : public Eigen::SimplicialLDLT<Eigen::SparseMatrix<double>> {
  public:
-  // The first pivot that is not as it should be, and its row in the matrix.
+  // The first pivot that is not as required, and its row in the matrix.
   std::string bad_pivot(bool positive) const {
     for (Eigen::Index k = 0; k < m_diag.size(); ++k)
       if (!std::isfinite(m_diag[k]) || m_diag[k] == 0 || (positive && m_diag[k] < 0))
@@ -143,7 +143,7 @@ void DirectSolver::factor(const SparseMatrix &a, SourceLocation where) {
                                a.to_string() + " is given");
   const HostMatrix matrix = on_host(a);
   check_symmetric(matrix, 64 * rounding_of(a.type()), where);
-  // A factor that a tape shares is not changed. Without one, after an error, nothing is solved.
+  // A factor shared with a tape is not changed.
   const bool is_own = factor_ && factor_.use_count() == 1;
   std::shared_ptr<Factor> factor = is_own ? std::move(factor_) : std::make_shared<Factor>(kind_);
   factor_.reset();

@@ -4,15 +4,15 @@
 //   SolveReport report = solver.solve(b, x);
 //   solver.factor(a);                             // after a's values have changed; the order is kept
 //
-// LLT is for positive definite matrices, LDLT for others, too, where no pivot is zero: there is no pivoting, so that an
-// indefinite matrix may lose digits. The report's residual says how many; a solve whose residual is above 1e-8 |b| in
-// f64, or 1e-3 |b| in f32, has not converged.
+// LLT is for positive definite matrices; LDLT also factors others in which no pivot is zero. There is no pivoting, so
+// that an indefinite matrix may lose digits. The report's residual shows how many; a solve whose residual is above 1e-8
+// |b| in f64, or 1e-3 |b| in f32, has not converged.
 //
 // It factors in f64, also for f32. Arrays of a GPU are copied to the host and back.
 //
-// On a tape the gradients of b and of the matrix's values come from one more solve with the same factor, as for the
-// iterative solvers (solver.h): each stored entry has a gradient of its own. One thread uses a solver at a time. Errors
-// are UserErrors.
+// On a tape the gradients of b and of the matrix's values take one more solve with the same factor, as for the
+// iterative solvers (solver.h): each stored entry has its own gradient. One thread uses a solver at a time. Errors are
+// UserErrors.
 #pragma once
 
 #include "samite/solve/solver.h"
@@ -25,8 +25,8 @@ enum class Factorisation { ldlt, llt };
 
 class DirectSolver {
  public:
-  // UserError for a matrix that is rectangular or not symmetric (naming an entry), that is not finite, or singular or,
-  // for LLT, not positive definite (naming the pivot and its row).
+  // UserError for a matrix that is rectangular, not symmetric (naming an entry), not finite, singular or, for LLT, not
+  // positive definite (naming the pivot and its row).
   explicit DirectSolver(const SparseMatrix &a, Factorisation kind = Factorisation::ldlt,
                         SourceLocation where = std::source_location::current());
 
@@ -43,7 +43,7 @@ class DirectSolver {
 
   Factorisation kind_;
   SparseMatrix a_;
-  std::uint64_t version_ = 0;       // of the values that were factored
+  std::uint64_t version_ = 0;       // version of the factored values
   std::shared_ptr<Factor> factor_;  // shared with tapes, and then replaced rather than changed
 };
 

@@ -12,7 +12,7 @@ using Vector = Eigen::VectorXd;
 using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Sparse = Eigen::SparseMatrix<double>;
 
-// Dense where a third of the lower triangle is stored, up to 8192 rows: elimination fills most of the rest.
+// Dense if a third of the lower triangle is stored, up to 8192 rows: elimination fills most of the rest.
 constexpr std::int64_t most_dense_rows = 8192;
 
 // Calls f(row, column, number of the value) for each number of the lower triangle.

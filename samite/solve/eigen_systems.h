@@ -1,4 +1,4 @@
-// Linear systems that the host solves, by Eigen: those of the steps of least squares.
+// Linear systems that the host solves with Eigen, for the steps of least squares.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,15 @@ struct LowerBlocks {
   std::vector<double> values;
 };
 
-// (A + diag(damping)) x = b, by LLT of a dense matrix, or LDLT of a sparse one whose order of elimination is kept.
+// (A + diag(damping)) x = b, by LLT of a dense matrix, or by LDLT of a sparse one, which keeps its order of
+// elimination.
 class SymmetricSystem {
  public:
   // The pattern; values are not read.
   SymmetricSystem(std::int64_t size, std::span<const LowerBlocks> blocks);
   ~SymmetricSystem();
 
-  // False if the matrix is not positive definite, or not finite; nothing can be solved then.
+  // False if the matrix is not positive definite, or not finite; solving is then impossible.
   bool factor(std::span<const LowerBlocks> blocks, std::span<const double> damping);
   std::vector<double> solve(std::span<const double> b) const;
   bool is_dense() const;
@@ -38,10 +39,10 @@ struct TallMatrix {
   std::int64_t rows, columns;
   std::vector<double> values;
 };
-// x with the least |A x - b|^2 + the sum of damping[i] x[i]^2, by Householder's QR.
+// The x that minimises |A x - b|^2 + the sum of damping[i] x[i]^2, by Householder's QR.
 std::vector<double> least_squares_by_qr(const TallMatrix &a, std::span<const double> b,
                                         std::span<const double> damping);
-// The inverse of transpose(A) A in row-major order, by QR with pivots of columns; empty if A has a lower rank.
+// The inverse of transpose(A) A in row-major order, by QR with column pivoting; empty if A is rank-deficient.
 std::vector<double> inverse_of_normal_matrix(const TallMatrix &a);
 
 }  // namespace samite::solvers::detail

@@ -1,4 +1,5 @@
-// The index of an element, in kernels over more elements than an Int counts: in rows of a million.
+// The index of an element, in kernels over more elements than an Int counts; they are launched over rows of a million
+// elements.
 //
 //   kernel.launch(each_element(count), …, count);       // and in the kernel:
 //   const Int64 i = element_index();
@@ -25,11 +26,11 @@ inline Int64 element_index() {
   return Int64(row) * elements_of_a_row + column;
 }
 
-// Blocks of a sum of a whole vector: as many as a large GPU runs at a time, and a constant, so that the order is the
-// same everywhere.
+// The number of blocks that sum a whole vector: enough to fill a large GPU, and a constant, so that the order of sums
+// is the same everywhere.
 constexpr int blocks_of_a_sum = 1024;
 
-// Which elements of a block's tile are before the end of a vector, whose tiles the blocks take in turn.
+// The mask of a block's tile before the end of a vector; the blocks take the vector's tiles in turn.
 inline Tile<bool> inside_vector(const Int64 &tile, int extent, const Int64 &count) {
   const Int left = cast<Int>(min(count - tile * extent, Int64(extent)));
   return tile::coordinate({extent}, 0) < left;

@@ -52,7 +52,7 @@ const auto &compaction() {
   return kernel;
 }
 
-// The indices of the elements that are not zero, and room for `more` behind them.
+// The indices of the nonzero elements, and room for `more` after them.
 Places places_that_are_wanted(const Places &wanted, std::int64_t more) {
   const std::int64_t count = wanted.count();
   if (count == 0) return Places(wanted.device(), {more});
@@ -163,7 +163,7 @@ void histogram(const Buffer<std::int32_t> &bins, const Buffer<std::int64_t> &cou
   without_gradients([&] {
     Buffer<std::int64_t>(counts).fill(0, where);
     kernel.launch(LaunchExtents(detail::each_element(bins.count()), where), counts, bins, bins.count());
-    // A bin outside of the counts is reported here, and not by whatever waits for the device next.
+    // Reports a bin outside of the counts here, rather than at the next wait for the device.
     if (!jit::GraphCapture::current()) Stream::standard(bins.device()).synchronize();
   });
 }

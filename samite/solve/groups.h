@@ -5,9 +5,9 @@
 //   AnyBuffer kept = compact(x, keep);                    // x[i] where keep[i]
 //   histogram(bins, counts);
 //
-// For groups that lie apart, sort by key first (sort.h). NaN is equal to nothing, so that each is a run of its own.
-// Functions that return arrays wait for the device, to learn how long these are. Sums have a fixed order, and gradients
-// on tapes. Keys and values are vectors of integers of 32 or 64 bits, f32 or f64. Errors are UserErrors.
+// For groups that lie apart, sort by key first (sort.h). NaN is equal to nothing, so that each NaN is a run of its own.
+// Functions that return arrays wait for the device, to learn the arrays' lengths. Sums have a fixed order, and have
+// gradients on tapes. Keys and values are vectors of integers of 32 or 64 bits, f32 or f64. Errors are UserErrors.
 #pragma once
 
 #include "samite/runtime/buffer.h"
@@ -23,7 +23,7 @@ struct Runs {
 };
 
 Runs runs_of(const AnyBuffer &keys, SourceLocation where = std::source_location::current());
-// The key of each run: all different keys, if these are sorted.
+// The key of each run; if the keys are sorted, all distinct keys.
 AnyBuffer unique(const AnyBuffer &keys, SourceLocation where = std::source_location::current());
 
 struct SumsByKey {

@@ -15,7 +15,7 @@
 namespace samite::solvers {
 namespace {
 
-// One run of F on a tape, at kept values of x.
+// One run of F on a tape, at the kept values of x.
 class Linearised {
  public:
   Linearised(const ImplicitFunction &f, const AnyBuffer &x, const std::vector<AnyBuffer> &parameters,
@@ -35,7 +35,7 @@ class Linearised {
     }
   }
 
-  // y = transpose(F_x) v. The gradients of the parameters stay as they are.
+  // y = transpose(F_x) v. The gradients of the parameters do not change.
   void transposed_product(const AnyBuffer &v, const AnyBuffer &y) {
     std::vector<AnyBuffer> kept;
     for (const AnyBuffer &parameter : parameters_)

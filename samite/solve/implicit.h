@@ -1,4 +1,4 @@
-// Implicit differentiation: the gradient of an x with F(x, p) = 0 by p, whatever has found x.
+// Implicit differentiation: the gradient of an x with F(x, p) = 0 with respect to p, however x was found.
 //
 //   tape.record([&] {
 //     implicit([&](const AnyBuffer &x, const AnyBuffer &f) { balance.launch({n}, f, x, p); },
@@ -8,9 +8,9 @@
 //   tape.backward(loss);                          // goes through x to p
 //
 // F is a function that launches kernels; its derivatives are those of the kernels, by a tape over one run of it. By the
-// implicit function theorem dx / dp = -F_x^-1 F_p: `backward` solves transpose(F_x) l = x_gradient without forming
-// F_x, by products with its transpose, and adds -transpose(F_p) l to the gradients of the parameters. What `find` does
-// is not differentiated, and may run on the host. For
+// implicit function theorem dx / dp = -F_x^-1 F_p: `backward` solves transpose(F_x) l = x_gradient without forming F_x,
+// by products with its transpose, and adds -transpose(F_p) l to the gradients of the parameters. `find` is not
+// differentiated, and may run on the host. For
 //
 //   a root          F is what vanishes
 //   a fixed point   F = g(x, p) - x

@@ -55,8 +55,8 @@ void System::break_down(const std::string &reason) {
 
 namespace {
 
-// Chronopoulos and Gear, 1989: all products of an iteration are known at a time, so that ranks wait for each other
-// once. It costs one more vector to keep and to combine than Hestenes' and Stiefel's form.
+// Chronopoulos and Gear, 1989: all products of an iteration are available together, so that ranks wait for each other
+// once. It stores and combines one more vector than Hestenes' and Stiefel's form.
 void conjugate_gradients_of_ranks(System &system, const AnyBuffer &r) {
   const VectorSpace &space = system.space;
   const bool is_preconditioned = static_cast<bool>(system.options.preconditioner.apply);

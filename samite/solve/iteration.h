@@ -1,5 +1,5 @@
-// What the iterative solvers share: one round of a method, from the current x on, until the method thinks that it has
-// converged or cannot go on. solver.cpp computes the residual after each round, and begins another one from there.
+// Common code of the iterative solvers: one round of a method, from the current x on, until the method considers itself
+// converged or cannot continue. solver.cpp computes the residual after each round, and starts another round if needed.
 #pragma once
 
 #include "samite/solve/solver.h"
@@ -23,10 +23,10 @@ class System {
   double residual(const AnyBuffer &r) const;
   void precondition(const AnyBuffer &r, const AnyBuffer &z) const;
 
-  // Whether the round ends: notes the residual's norm after an iteration. True if it is small enough, not finite, if
-  // this was the last iteration, or if the program stops it.
+  // Notes the residual's norm after an iteration; returns whether the round ends. That is so if the norm is small
+  // enough or not finite, if this was the last iteration, or if the program stops it.
   bool ends(double norm);
-  // The same for a method that cannot go on.
+  // The same for a method that cannot continue.
   void break_down(const std::string &reason);
 };
 

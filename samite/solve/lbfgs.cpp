@@ -99,11 +99,11 @@ class Minimiser {
     runs_.combine(step, direction_, 1, runs_.runs());
   }
 
-  // Whether there is one; otherwise the report says why not, and the parameters are as before.
+  // Returns whether it found a step; otherwise the report says why, and the parameters are unchanged.
   bool take_step() {
     find_direction();
     double slope = runs_.dot(runs_.gradients(), direction_);
-    if (!(slope < 0)) {  // rounding has spoiled what was remembered
+    if (!(slope < 0)) {  // rounding has spoiled the stored steps
       steps_.clear();
       find_direction();
       slope = -report_.gradient * report_.gradient;
@@ -138,7 +138,7 @@ class Minimiser {
     runs_.combine(1, runs_.gradients(), 0, one.gradient_change);
     runs_.combine(-1, old_gradient_, 1, one.gradient_change);
     one.curvature = runs_.dot(one.change, one.gradient_change);
-    if (!(one.curvature > 0)) return;  // positive by the second condition, but for rounding
+    if (!(one.curvature > 0)) return;  // positive by the second condition, up to rounding
     steps_.push_back(std::move(one));
     if (steps_.size() > static_cast<std::size_t>(options_.history)) steps_.pop_front();
   }

@@ -5,11 +5,11 @@
 //     return double(loss.at(0));
 //   });
 //
-// The objective is evaluated at the parameters' present values. Their gradients are zeros when it is called. It returns
+// The objective is evaluated at the parameters' present values. Their gradients are zero when it is called. It returns
 // the value and leaves the gradient. The two-loop recursion of the last steps gives a direction; along it a line search
-// finds a step with the strong Wolfe conditions, f(x + t d) <= f(x) + decrease t g d and |g(x + t d) d| <= curvature
-// |g d| (Nocedal and Wright, Numerical Optimization, algorithms 7.4, 3.5 and 3.6). A value that is infinite or NaN
-// counts as too large, so that the search comes back from where the objective is not defined.
+// finds a step with the strong Wolfe conditions, f(x + t d) <= f(x) + decrease t g d and |g(x + t d) d| <= curvature |g
+// d| (Nocedal and Wright, Numerical Optimization, algorithms 7.4, 3.5 and 3.6). A value that is infinite or NaN counts
+// as too large, so that the search retreats from points where the objective is undefined.
 //
 // The parameters end at the best point that satisfied both conditions. Every loop has a limit. Parameters as for an
 // Optimiser; errors are UserErrors.
@@ -34,9 +34,9 @@ struct LbfgsOptions {
   std::int64_t iterations = 200;
   std::int64_t history = 10;         // steps that are remembered
   double gradient_tolerance = 1e-8;  // of the gradient's norm
-  double change_tolerance = 0;       // of the value in one iteration, relative to it
+  double change_tolerance = 0;       // relative change of the value in one iteration
   double decrease = 1e-4, curvature = 0.9;
-  std::int64_t search_evaluations = 25;                         // of one line search, at most
+  std::int64_t search_evaluations = 25;                         // limit of one line search
   std::function<bool(const MinimiseProgress &)> progress = {};  // after each iteration; false stops
 };
 

@@ -12,10 +12,9 @@
 //   LeastSquaresReport report = problem.solve();
 //   std::cout << report.summary();
 //
-// Parameters are arrays of blocks, count x numbers. A function of residuals is written for one observation, of traced
+// Parameters are arrays of blocks, count x numbers. A function of residuals is written for one observation, with traced
 // values: first the blocks that it depends on, one for each pair of parameters and indices, then its row of each array
-// of observations. It is captured once; its Jacobian is derived, row by row, in the registers of the instance that
-// computes it.
+// of observations. It is captured once; its Jacobian is derived and computed row by row, in registers of an instance.
 //
 // Steps solve (J^T J + D) d = -J^T r: by Householder's QR of J for small problems; by elimination of the sparse normal
 // matrix; with blocks that are `eliminated`, by their Schur complement (Brown, A solution to the general problem of
@@ -23,9 +22,8 @@
 // Levenberg and Marquardt's, as in Madsen, Nielsen and Tingleff, Methods for non-linear least squares problems, 2004,
 // with the diagonal of J^T J; or the step is Powell's dogleg (same text, section 3.3).
 //
-// Numbers are f64. The arrays stay on their device, and so do residuals and Jacobians; factors are the host's. One
-// thread uses a problem at a time. Sums are in a fixed order: a solve has the same bits on every run. Errors are
-// UserErrors.
+// Numbers are f64. The arrays, residuals and Jacobians stay on their device; the host factors. One thread uses a
+// problem at a time. Sums are in a fixed order: a solve has the same bits on every run. Errors are UserErrors.
 #pragma once
 
 #include "samite/runtime/buffer.h"
@@ -48,8 +46,8 @@ class LeastSquaresProblem;
 }
 
 struct ParameterOptions {
-  Manifold manifold = {};                // of a block; none: Euclidean
-  std::vector<std::int64_t> fixed = {};  // blocks that stay as they are
+  Manifold manifold = {};                // of each block; none: Euclidean
+  std::vector<std::int64_t> fixed = {};  // blocks that do not change
   // Each residual depends on at most one eliminated block: points of a scene, not its cameras.
   bool eliminated = false;
   // Bounds of a block's numbers, for Euclidean parameters: one for each, the same for all blocks. Empty: none.
@@ -89,11 +87,11 @@ struct LeastSquaresOptions {
   StepSolver solver = StepSolver::automatic;
   // Adds half the geodesic acceleration to each step of Levenberg and Marquardt's, and refuses steps whose acceleration
   // is longer than 3/8 of them (Transtrum and Sethna, Improvements to the Levenberg-Marquardt algorithm for nonlinear
-  // least-squares minimization, 2012): one more run of the residuals and one more solve. For curved valleys, and for
-  // models that become flat far away. Without robust losses.
+  // least-squares minimization, 2012): one more run of the residuals and one more solve. Useful for curved valleys, and
+  // for models that flatten far away. Not available with robust losses.
   bool acceleration = false;
-  double radius = 1e4;                                              // of the trust region at first, for a scaled step
-  double inner_tolerance = 1e-8;                                    // of conjugate gradients, relative
+  double radius = 1e4;                                              // initial trust region, for a scaled step
+  double inner_tolerance = 1e-8;                                    // relative, for conjugate gradients
   std::function<bool(const LeastSquaresProgress &)> progress = {};  // after each iteration; false stops
 };
 
@@ -106,7 +104,8 @@ enum class LeastSquaresEnd {
   stopped       // by LeastSquaresOptions::progress
 };
 
-// The gradient is that of the last point with derivatives: the one before, where a small change of cost ends the solve.
+// The gradient at the last point with derivatives; if a small change of cost ends the solve, that is the previous
+// point.
 struct LeastSquaresIteration {
   std::int64_t iteration;
   double cost, change, gradient, step, ratio, radius, seconds;  // ratio: of the actual to the predicted change
@@ -137,14 +136,14 @@ class LeastSquares {
   explicit LeastSquares(SourceLocation where = std::source_location::current());
 
   // `values` (blocks x numbers, or blocks) hold the first guess, and after solve() the result. Names have letters,
-  // digits and _. UserError for a manifold of another size, fixed blocks that are not there, bounds that do not fit,
-  // and values outside of them.
+  // digits and _. UserError for a manifold of another size, fixed blocks that do not exist, bounds that do not fit, and
+  // values outside of them.
   ParameterBlocks add_parameters(std::string name, const Buffer<double> &values, const ParameterOptions &options = {},
                                  SourceLocation where = std::source_location::current());
 
-  // `observations`: one row of each array for each residual, of as many elements as the function's parameter has
-  // numbers. UserError for arrays that do not fit the function, for indices of no block (naming the observation), and
-  // for a residual without parameters.
+  // `observations`: one row of each array for each residual; a row has the number of elements of the function's
+  // parameter. UserError for arrays that do not fit the function, for block indices out of range (naming the
+  // observation), and for a residual without parameters.
   template <class F, std::size_t N>
   void add_residuals(std::string name, const F &function, const BlockOf (&blocks)[N],
                      const std::vector<AnyBuffer> &observations = {}, const ResidualOptions &options = {},
@@ -160,9 +159,9 @@ class LeastSquares {
 
   double cost(SourceLocation where = std::source_location::current()) const;
 
-  // The inverse of J^T J at the present values, of one block's steps in row-major order: for residuals of unit
-  // variance, the covariance of the estimate. Without robust losses and bounds. UserError where J has a lower rank than
-  // there are parameters, for a fixed block, and for a J of more than 1e8 numbers.
+  // The block of the inverse of J^T J at the present values that belongs to one block's steps, in row-major order: for
+  // residuals of unit variance, the covariance of the estimate. Not available with robust losses or bounds. UserError
+  // if J's rank is below the number of parameters, for a fixed block, and for a J of more than 1e8 numbers.
   std::vector<double> covariance(ParameterBlocks parameters, std::int64_t block,
                                  SourceLocation where = std::source_location::current()) const;
 

@@ -1,4 +1,4 @@
-// A least squares problem as its solvers see it: parameters, residuals, and the columns of the steps.
+// The solvers' view of a least squares problem: parameters, residuals, and the columns of the steps.
 #pragma once
 
 #include "samite/solve/residual_kernels.h"
@@ -37,7 +37,7 @@ struct Residuals {
   ResidualKernels kernels;
 };
 
-// Which columns of a step are whose. Eliminated blocks come last; fixed ones have none, -1.
+// The columns of a step that belong to each block. Eliminated blocks come last; fixed ones have none, -1.
 struct Columns {
   std::int64_t kept = 0, all = 0;
   std::vector<std::vector<std::int32_t>> of;  // by parameters and block
@@ -69,14 +69,14 @@ struct Linearisation {
   std::vector<Buffer<double>> residuals, costs, jacobians;  // by residuals
 
   Linearisation(const LeastSquaresProblem &problem, bool derives);
-  // The cost of these values, with Jacobians if asked for.
+  // The cost at these values, with Jacobians if requested.
   double compute(const LeastSquaresProblem &problem, const std::vector<Buffer<double>> &values, bool derives,
                  SourceLocation where);
   // UserError that names the first number that is not finite.
   void refuse_not_finite(const LeastSquaresProblem &problem, bool derives, SourceLocation where) const;
 };
 
-// The kernel of steps: into `stepped`, clamped to bounds.
+// The kernel that steps: writes to `stepped`, clamped to the bounds.
 std::shared_ptr<jit::KernelDefinition> step_kernel(const std::string &name, const Manifold &manifold,
                                                    SourceLocation where);
 void take_step(const Parameters &of, const Buffer<std::int32_t> &columns, const Buffer<double> &step,

@@ -20,9 +20,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double smallest_radius = 1e-32, least_diagonal = 1e-6, largest_diagonal = 1e32;
 constexpr double accepted_ratio = 1e-3;
-// What is left of a diagonal in the next iteration.
+// The fraction of a diagonal that remains in the next iteration.
 constexpr double remembered = 0.9;
-// What keeps a step from leaving its bounds: next to it no diagonal matters.
+// Keeps a step within its bounds: any other diagonal is negligible in comparison.
 constexpr double frozen = 1e30;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -48,7 +48,7 @@ Numbers sum_of(double a, const Numbers &x, double b, const Numbers &y) {
   return sum;
 }
 
-// Where the iteration is, and where it tries to go.
+// The current point of the iteration, and the point that it tries.
 struct Points {
   Linearisation at, trial;
   std::vector<Buffer<double>> values, trial_values;
@@ -56,13 +56,13 @@ struct Points {
 
 struct Scaling {
   Numbers first;    // 1 / (1 + the length of each column of J at the first guess)
-  Numbers largest;  // the diagonals of J^T J of late
+  Numbers largest;  // the diagonals of J^T J in recent iterations
 };
 
 struct Region {
   double radius = 0, factor = 2;
   std::vector<bool> active = {};  // columns that stay at their bounds
-  // Of a dogleg, while the point stays: the Gauss-Newton step, and how far to go along the gradient.
+  // For a dogleg, while the point stays: the Gauss-Newton step, and the distance along the gradient.
   Numbers newton = {};
   double cauchy = 0;
   std::optional<double> predicted = {};  // the decrease by the last step, if it is known
@@ -184,10 +184,10 @@ class Minimisation {
     return std::sqrt(sum);
   }
 
-  // The largest diagonal of J^T J of late, clamped where the first guess has columns of length one, in the parameters'
-  // own units. The largest, so that a parameter whose column becomes short is not free to go far (Moré, The
-  // Levenberg-Marquardt algorithm: implementation and theory, 1978); of late, because a first guess far off may have
-  // columns that are longer by orders of magnitude.
+  // The largest diagonal of J^T J in recent iterations, clamped in units in which the columns of the first guess have
+  // length one; the result is in the parameters' own units. The largest, so that a parameter whose column becomes short
+  // cannot move far (Moré, The Levenberg-Marquardt algorithm: implementation and theory, 1978); in recent iterations,
+  // because a distant first guess may have columns that are longer by orders of magnitude.
   Numbers clamped_diagonal() const {
     Numbers diagonal = scaling_.largest;
     for (std::size_t i = 0; i < diagonal.size(); ++i) {
@@ -229,8 +229,8 @@ class Minimisation {
                                [](const Parameters &of) { return !of.lower.empty() || !of.upper.empty(); });
   }
 
-  // The second derivative of the residuals along the step by differences, and the step that it asks for. Empty where
-  // the step is too long for it, or leaves where the residuals are finite.
+  // The second derivative of the residuals along the step by differences, and the step that it implies. Empty if the
+  // step is too long for it, or leaves the region of finite residuals.
   Numbers accelerated(const Numbers &step) {
     constexpr double h = 0.1, longest = 0.75;
     trial_cost(sum_of(h, step, 0, step));
@@ -367,7 +367,7 @@ class Minimisation {
     }
     region_.newton.clear();
     change_ = cost_ - cost;
-    // Derivatives at the last point would serve nothing.
+    // Nothing needs the derivatives at the last point.
     const bool is_last = std::abs(change_) <= options_.cost_tolerance * cost_;
     if (is_last)
       end(LeastSquaresEnd::small_cost_change,

@@ -18,8 +18,8 @@ struct LineSearch {
   std::int64_t evaluations = 25;  // at most
 };
 
-// From `start`, whose slope is negative, with `first` as the first step to try. The last evaluation is the returned
-// point's; empty if the evaluations were not enough.
+// Starts at `start`, whose slope is negative, and tries the step `first` first. The last evaluation is at the returned
+// point; empty if the limit of evaluations was reached.
 std::optional<LinePoint> strong_wolfe_point(const LinePoint &start, double first, const LineSearch &search,
                                             const std::function<LinePoint(double step)> &evaluate);
 

@@ -31,7 +31,7 @@ void record_product(Tape &tape, const OperatorFunctions &functions, const AnyBuf
   }
 }
 
-// The gradients of parameters are put back: products with the transpose are no part of them.
+// Restores the gradients of parameters: products with the transpose must not change them.
 class Transposition {
  public:
   Transposition(std::int64_t rows, std::int64_t columns, ScalarType type, Device device,

@@ -5,10 +5,11 @@
 //                         {.apply = [&](const AnyBuffer &x, const AnyBuffer &y) { stencil.launch({n}, y, x, k); },
 //                          .parameters = {k}});
 //
-// The functions overwrite y (rows), and read x (columns) and whatever else they like; what gradients shall go to is
-// among `parameters`. A solver's gradient needs products with the transpose and gradients of the parameters. They are
-// derived from `apply` by a tape, if that only launches kernels and copies arrays; or given. A solver's `backward`
-// refuses an operator that reads another array that tracks a gradient, which would be lost.
+// The functions overwrite y (rows), and may read x (columns) and anything else; arrays that need gradients must be
+// among `parameters`. A solver's gradient needs products with the transpose and gradients of the parameters. A tape
+// derives them from `apply`, if `apply` only launches kernels and copies arrays; otherwise they must be given. A
+// solver's `backward` refuses an operator that reads another array with a tracked gradient, because that gradient would
+// be lost.
 #pragma once
 
 #include "samite/solve/sparse_matrix.h"
@@ -21,10 +22,10 @@ namespace samite::solvers {
 
 struct OperatorFunctions {
   std::function<void(const AnyBuffer &x, const AnyBuffer &y)> apply;
-  // y = transpose(A) x. Without it, the adjoint of `apply`.
+  // y = transpose(A) x. Default: the adjoint of `apply`.
   std::function<void(const AnyBuffer &x, const AnyBuffer &y)> apply_transposed = {};
   std::vector<AnyBuffer> parameters = {};
-  // Adds scale times the gradient of y * (A x) to those of the parameters. Without it, the adjoint of `apply`.
+  // Adds scale times the gradient of y * (A x) to those of the parameters. Default: the adjoint of `apply`.
   std::function<void(double scale, const AnyBuffer &y, const AnyBuffer &x)> add_gradient = {};
   bool symmetric = false;  // `apply` is its own transpose
 };
@@ -40,13 +41,14 @@ class LinearOperator {
   std::int64_t columns() const { return columns_; }
   ScalarType type() const { return type_; }
   Device device() const { return device_; }
-  // Arrays that gradients go to: the values of a matrix.
+  // Arrays that gradients go to; for a matrix, its values.
   const std::vector<AnyBuffer> &parameters() const { return functions_.parameters; }
   const SparseMatrix *matrix() const { return matrix_ ? &*matrix_ : nullptr; }
 
   void apply(const AnyBuffer &x, const AnyBuffer &y) const { functions_.apply(x, y); }
   LinearOperator transposed() const;
-  // The same with kept values of its parameters. UserError if these have been overwritten, unless it is a matrix.
+  // The same operator with saved values of its parameters. UserError if these have been overwritten, unless it is a
+  // matrix.
   LinearOperator with_parameters(std::span<const AnyBuffer> values, SourceLocation where) const;
   // Adds scale times the gradient of y * (A x) to those of the parameters that track one.
   void add_gradient(double scale, const AnyBuffer &y, const AnyBuffer &x) const;

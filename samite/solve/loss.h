@@ -10,7 +10,7 @@
 //   tukey           width^2 / 3 (1 - (1 - t)^3) up to width^2, then width^2 / 3
 //   geman_mcclure   width^2 t / (1 + t)
 //
-// `scale` multiplies rho. None of them is convex in s, so that the correction of second order (Triggs et al., Bundle
+// `scale` multiplies rho. None of them is convex in s, so that the second-order correction (Triggs et al., Bundle
 // adjustment: a modern synthesis, 2000) would make the Gauss-Newton matrix indefinite; residuals and Jacobians are
 // scaled by sqrt(rho'(s)).
 #pragma once

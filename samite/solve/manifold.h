@@ -1,4 +1,4 @@
-// The spaces that parameters of a least squares problem live in: what a step does to a block of numbers.
+// The manifolds that parameters of a least squares problem lie on: how a step changes a block of numbers.
 //
 //   Manifold pose = Manifold::se3();                              // 7 numbers, steps of 6
 //   Manifold camera({Manifold::se3(), Manifold::constant(1), Manifold::euclidean(2)});   // parts, one after another
@@ -14,8 +14,8 @@
 //
 // Steps of rotations are in the frame of the body. On a sphere, the first n - 1 columns of a Householder reflection
 // that takes x to an axis span the tangent space (Hertzberg et al., Integrating generic sensor fusion algorithms with
-// sound state representations through encapsulation of manifolds, 2013). Values in a problem are expected on their
-// manifold; steps keep them there but for rounding, which each step removes.
+// sound state representations through encapsulation of manifolds, 2013). Values in a problem must lie on their
+// manifold; steps keep them there up to rounding, which each step removes.
 #pragma once
 
 #include <initializer_list>
@@ -33,7 +33,7 @@ class Manifold {
   };
 
   Manifold() = default;  // of no numbers
-  // UserError for fewer numbers than 1, or 2 on a sphere.
+  // UserError for fewer numbers than 1, or than 2 on a sphere.
   static Manifold euclidean(int size);
   static Manifold constant(int size);
   static Manifold so2() { return {Kind::so2, 2, 1}; }

@@ -10,10 +10,10 @@ namespace samite::solvers::detail {
 
 using TracedNumbers = std::vector<Double>;
 
-// The block after a step. Numbers on a manifold come back normalised.
+// The block after a step, with numbers on a manifold normalised.
 TracedNumbers stepped(const Manifold &manifold, const TracedNumbers &x, const TracedNumbers &step);
 
-// The gradient by a step of zero, from the gradient by the block's numbers: the product with the transpose of the
+// Converts the gradient by the block's numbers to the gradient by a step at zero: the product with the transpose of the
 // step's derivative.
 TracedNumbers tangent_gradient(const Manifold &manifold, const TracedNumbers &x, const TracedNumbers &gradient);
 

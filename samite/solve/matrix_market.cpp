@@ -18,7 +18,7 @@ namespace {
 
 struct Header {
   bool has_numbers = true;
-  double mirrored = 0;  // what the other triangle is multiplied with; 0: there is none
+  double mirrored = 0;  // factor of the other triangle; 0: there is none
 };
 
 class Reader {

@@ -1,11 +1,11 @@
-// Sparse matrices in files of the format of NIST's Matrix Market.
+// Sparse matrices in files of NIST's Matrix Market format.
 //
 //   SparseMatrix a = read_matrix_market("bcsstk01.mtx", device);
 //   write_matrix_market("a.mtx", a);
 //
-// Read are coordinate files of real, integer and pattern matrices (whose numbers are 1), general, symmetric and
-// skew-symmetric: the other triangle is filled in. Written are general real ones, with as many digits as bring back the
-// same numbers. UserError names the file and its line.
+// Reads coordinate files of real, integer and pattern matrices (whose numbers are 1), general, symmetric and
+// skew-symmetric: the other triangle is filled in. Writes general real files, with enough digits to restore the same
+// numbers. UserError names the file and its line.
 #pragma once
 
 #include "samite/solve/sparse_matrix.h"
@@ -17,7 +17,7 @@ namespace samite::solvers {
 
 SparseMatrix read_matrix_market(const std::filesystem::path &file, Device device, ScalarType type = ScalarType::Float64,
                                 SourceLocation where = std::source_location::current());
-// `name` is the stream's, for errors.
+// `name` is the stream's name for errors.
 SparseMatrix read_matrix_market(std::istream &stream, const std::string &name, Device device,
                                 ScalarType type = ScalarType::Float64,
                                 SourceLocation where = std::source_location::current());

@@ -14,7 +14,7 @@ namespace {
 using Indices = Array<const std::int32_t, 1>;
 using Pairs = std::vector<std::pair<std::int32_t, std::int32_t>>;
 
-// Kernels by the sizes that are constants in them. They live as long as the program, as other kernels of the library.
+// Kernels by the sizes compiled into them. They live as long as the program, like the library's other kernels.
 template <class Sizes, class K>
 const K &kernel_for(const Sizes &sizes, K (*make)(const Sizes &)) {
   static std::mutex mutex;
@@ -30,7 +30,7 @@ struct SumSizes {
 };
 using BlockSumKernel = Kernel<void(Array<double, 3>, Array<const double, 2>, Indices, Indices, Indices)>;
 
-// An instance for each number of a block: neighbours read neighbours, and share what they do not.
+// An instance for each number of a block: neighbouring instances read neighbouring elements, and share the rest.
 BlockSumKernel block_sum(const SumSizes &of) {
   return {
       "normal_blocks",

@@ -1,7 +1,8 @@
 // The normal matrix J^T J of a least squares problem in blocks, and products with J.
 //
 // The lower triangle is stored, a group for each pair of parameters. A block is the sum of the products of the
-// observations that have both: sorted once, and then added up in their order by one instance for each block.
+// observations that have both parameters: these are sorted once, and then one instance for each block adds them up in
+// order.
 #pragma once
 
 #include "samite/solve/eigen_systems.h"
@@ -11,14 +12,14 @@
 
 namespace samite::solvers::detail {
 
-// What goes to each of several targets, in order: sources[starts[i]] to sources[starts[i + 1] - 1] to targets[i].
+// The sources of each target, in order: sources[starts[i]] to sources[starts[i + 1] - 1] go to targets[i].
 struct Gathering {
-  Buffer<std::int32_t> targets, starts, sources, others;  // `others`: where a source has two parts
+  Buffer<std::int32_t> targets, starts, sources, others;  // `others`: for sources with two parts
 
   struct Item {
     std::int32_t target, source, other;
   };
-  // Keeps the order of items with the same target, which are 0 to targets - 1.
+  // Keeps the order of items with the same target; targets are 0 to targets - 1.
   Gathering(Device device, std::int64_t target_count, const std::vector<Item> &items);
   std::int64_t count() const { return targets.count(); }
 };
@@ -44,17 +45,17 @@ class NormalEquations {
 
   // J^T J into the groups.
   void compute_matrix(const Linearisation &of);
-  // J^T r for given residuals, of all columns.
+  // J^T r for given residuals, for all columns.
   void transposed_product(const Linearisation &of, const std::vector<Buffer<double>> &residuals,
                           const Buffer<double> &product) const;
   // J v, by residuals.
   void product(const Linearisation &of, const Buffer<double> &v, const std::vector<Buffer<double>> &products) const;
-  // The diagonal of J^T J: of the matrix, where there is one, or from J alone. There, blocks that are twice in an
-  // observation count apart.
+  // The diagonal of J^T J: from the matrix if it is stored, otherwise from J alone. From J alone, blocks that occur
+  // twice in an observation count separately.
   void diagonal(const Linearisation &of, const Buffer<double> &into) const;
 
  private:
-  // Sums over the rows of each column of J: of its products with the residuals, or of its squares.
+  // Sums over the rows of J for each column: of products with the residuals, or of squares.
   void sum_columns(const Linearisation &of, const std::vector<Buffer<double>> &residuals, bool squares,
                    const Buffer<double> &into) const;
 
@@ -77,7 +78,7 @@ class NormalEquations {
   std::vector<GradientSum> gradients_;
 };
 
-// The place of each (row, column) pair among the different ones, which are returned in order.
+// The place of each (row, column) pair among the distinct ones, which are returned in order.
 struct Places {
   std::vector<std::pair<std::int32_t, std::int32_t>> different;
   std::vector<std::int32_t> place;

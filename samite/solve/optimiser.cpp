@@ -184,7 +184,7 @@ void Optimiser::check(SourceLocation where) const {
   expect(options_.clip_norm >= 0, "a clip_norm of at least 0");
 }
 
-// Sums of the gradients' squares, few_parts for each run; one zero without a clip_norm.
+// Sums of the gradients' squares, `few_parts` for each run; a single zero without a clip_norm.
 Buffer<double> Optimiser::record_squares() {
   const Device device = counts_.device();
   if (!(options_.clip_norm > 0)) return Buffer<double>(device, {1});

@@ -9,16 +9,16 @@
 //   }
 //
 // Parameters are buffers of f32 or f64 that track gradients. They, the state and the number of steps are on the device:
-// a step only launches, so that it can be captured into a graph. Parameters that lie side by side, as those of a
-// parameter_block(), take one launch together.
+// a step only launches, so that it can be captured into a graph. Parameters that are adjacent in memory, as those of a
+// parameter_block() are, share one launch.
 //
 //   SGD     v = momentum v + g;  x -= rate v, or rate (g + momentum v) for Nesterov's
 //   Adam    m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g²;  x -= rate m' / (sqrt(v') + epsilon)
 //           with m' = m / (1 - b1^t), v' = v / (1 - b2^t) in step t (Kingma and Ba, 2015)
 //   AdamW   the same, with x -= rate weight_decay x first (Loshchilov and Hutter, 2019)
 //
-// In SGD and Adam, weight_decay x is added to the gradient. With a clip_norm, all gradients are first multiplied with
-// min(1, clip_norm / their norm). A gradient that is not finite makes its parameters so; nothing is skipped.
+// In SGD and Adam, weight_decay x is added to the gradient. With a clip_norm, all gradients are first multiplied by
+// min(1, clip_norm / their norm). A gradient that is not finite makes its parameters non-finite; no step is skipped.
 //
 // One thread uses an optimiser at a time. Errors are UserErrors.
 #pragma once
@@ -48,7 +48,8 @@ struct AdamW {
 
 struct OptimiserOptions {
   double clip_norm = 0;  // 0: gradients are not clipped
-  // The parameters whose gradients' norm is clipped; none: those of the optimiser. For an optimiser of a part of them.
+  // The parameters whose joint gradient norm is clipped; empty: those of the optimiser. For an optimiser of some of
+  // them.
   std::vector<AnyBuffer> clipped_together = {};
 };
 
@@ -74,7 +75,7 @@ class Optimiser {
   double gradient_norm() const;  // in the last step, before clipping; with a clip_norm only. Waits for the device
 
   // The state, in the order of the parameters: an optimiser with parameters of the same extents can load it, even if
-  // they lie in memory differently. UserError for a state of another method, or of other parameters.
+  // their memory layout differs. UserError for a state of another method, or of other parameters.
   void save(std::ostream &stream) const;
   void load(std::istream &stream, SourceLocation where = std::source_location::current());
 
@@ -89,7 +90,7 @@ class Optimiser {
   std::vector<AnyBuffer> parameters_;
   detail::ParameterRuns runs_;
   std::optional<detail::ParameterRuns> clipped_together_;
-  std::vector<AnyBuffer> first_, second_;  // moments of each run; the second of Adam alone
+  std::vector<AnyBuffer> first_, second_;  // moments of each run; only Adam has the second
   AnyBuffer counts_;                       // f64: steps, two corrections, the factor of clipping, the norm
   std::vector<Launch> prepare_, update_;   // recorded at the first step
 };

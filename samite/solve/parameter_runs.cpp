@@ -35,7 +35,7 @@ ParameterRuns::ParameterRuns(const std::string &optimiser, const std::vector<Any
   }
   std::vector<std::size_t> order(parameters.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  // Storages in the order in which they are given, so that addresses decide nothing: ranks of a communicator agree.
+  // Storages in the order of the parameters, independently of addresses, so that ranks of a communicator agree.
   std::map<const Storage *, std::size_t> storages;
   for (std::size_t i = 0; i < parameters.size(); ++i) storages.emplace(parameters[i].storage().get(), i);
   std::ranges::stable_sort(order, {}, [&](std::size_t i) {

@@ -1,4 +1,4 @@
-// The parameters of an optimiser as few long vectors: parameters that lie side by side in memory are one.
+// The parameters of an optimiser as few long vectors: parameters that are adjacent in memory form one run.
 #pragma once
 
 #include "samite/runtime/any_buffer.h"
@@ -16,21 +16,21 @@ class ParameterRuns {
   // is not f32 or f64, or is on another device than the first.
   ParameterRuns(const std::string &optimiser, const std::vector<AnyBuffer> &parameters, SourceLocation where);
 
-  // Vectors over the storage of the parameters, which track its gradient; in an order that the parameters' order and
-  // places decide.
+  // Vectors over the storage of the parameters, which track its gradient; their order depends on the parameters' order
+  // and addresses.
   const std::vector<AnyBuffer> &runs() const { return runs_; }
   std::vector<AnyBuffer> gradients() const;
   // A vector of zeros for each run.
   std::vector<AnyBuffer> zeros() const;
 
-  // Where a parameter is: its run, and its elements there.
+  // The place of a parameter: its run, and its elements there.
   struct Place {
     std::size_t run;
     std::int64_t begin, count;
   };
   const std::vector<Place> &places() const { return places_; }
 
-  // As those of a VectorSpace, over all runs.
+  // Like those of a VectorSpace, over all runs.
   double dot(const std::vector<AnyBuffer> &a, const std::vector<AnyBuffer> &b) const;
   void combine(double a, const std::vector<AnyBuffer> &x, double b, const std::vector<AnyBuffer> &y) const;
 

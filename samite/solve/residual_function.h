@@ -1,4 +1,4 @@
-// A function of residuals, without its type: what a kernel inlines.
+// A type-erased function of residuals, which kernels inline.
 #pragma once
 
 #include "samite/lang/custom_adjoint.h"
@@ -13,7 +13,7 @@ namespace samite::solvers::detail {
 struct ResidualFunction {
   std::vector<std::vector<ScalarType>> parameters;  // the scalars of each parameter, in order
   std::vector<ScalarType> results;
-  // The scalars of the result, from those of all parameters. For a running capture.
+  // The scalars of the result, from those of all parameters. Only during a capture.
   std::function<lang::Values(const lang::Values &arguments, SourceLocation where)> call;
 };
 

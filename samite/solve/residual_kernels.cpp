@@ -98,8 +98,8 @@ class Capture {
     return values;
   }
 
-  // Row k by the adjoint of residual k alone, so that no row has products with the zeros of other cotangents. What the
-  // rows share is computed once, after simplification.
+  // Row k from the adjoint of only residual k, so that no row has products with the zeros of other cotangents.
+  // Simplification makes the rows compute common values once.
   void store_jacobian(std::uint32_t serial, const Int &i, const lang::Values &arguments, const Double &weight) const {
     std::size_t numbers = 0;
     for (const Manifold &manifold : manifolds_) numbers += static_cast<std::size_t>(manifold.size());

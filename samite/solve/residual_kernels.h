@@ -9,7 +9,7 @@ namespace samite::solvers::detail {
 struct ResidualKernels {
   std::shared_ptr<jit::KernelDefinition> residuals, jacobians;
 
-  // For blocks of these manifolds, then arrays of observations.
+  // For blocks on these manifolds, followed by arrays of observations.
   ResidualKernels(const std::string &name, const ResidualFunction &function, const std::vector<Manifold> &manifolds,
                   Loss::Kind loss, SourceLocation where);
 

@@ -34,7 +34,7 @@ T neutral(Combine combine) {
   return T(0);
 }
 
-// Of two numbers, or of two tiles.
+// Combines two numbers, or two tiles.
 template <class V>
 V combined(Combine combine, const V &a, const V &b) {
   switch (combine) {
@@ -58,8 +58,8 @@ Traced<T> reduced(Combine combine, const Tile<T> &x) {
   return tile::sum(x);
 }
 
-// What a scan leaves at an element: all before it and itself, all before it in its segment, or all before it since the
-// last head, of this segment or the one before.
+// The result of a scan at an element: all before it and itself, all before it in its segment, or all before it since
+// the last head, of this segment or the one before.
 enum class Leaves : std::uint8_t { inclusive, exclusive, carry };
 
 struct ScanKey {
@@ -75,7 +75,7 @@ using Heads = Array<const std::uint8_t, 1>;
 template <class T>
 using Summary = Kernel<void(Array<T, 1>, Array<std::uint8_t, 1>, Array<const T, 1>, Heads, Int64)>;
 
-// What the elements of each chunk combine to since the last head, and whether there is one.
+// The combined elements of each chunk since the last head, and whether there is one.
 template <class T>
 Summary<T> make_summary(const ScanKey &key) {
   return {
@@ -125,7 +125,7 @@ Finish<T> make_finish(const ScanKey &key) {
           }};
 }
 
-// Where a segment begins, or ends if the scan goes backwards.
+// Marks the start of each segment, or the end if the scan goes backwards.
 const auto &heads_of_keys() {
   static const Kernel kernel{
       "segment_heads",
@@ -150,7 +150,7 @@ const auto &addition() {
   return kernel;
 }
 
-// In levels: the chunks' totals are scanned in the same way, and give each chunk what comes before it.
+// In levels: the chunks' totals are scanned in the same way, which gives each chunk the total before it.
 template <class T>
 void scan_segments(const ScanKey &key, const Buffer<T> &x, const Buffer<std::uint8_t> &heads, const Buffer<T> &y) {
   static Kernels<ScanKey, Summary<T>> summaries(make_summary<T>);
@@ -162,7 +162,7 @@ void scan_segments(const ScanKey &key, const Buffer<T> &x, const Buffer<std::uin
     const Buffer<T> totals(device, {parts});
     const Buffer<std::uint8_t> any_head(device, {parts});
     ScanKey above = key;
-    above.leaves = Leaves::inclusive;  // all summaries are alike
+    above.leaves = Leaves::inclusive;  // all summaries have the same form
     summaries.at(above).launch({parts}, totals, any_head, x, heads, count);
     above.leaves = Leaves::carry, above.backwards = false;
     scan_segments(above, totals, any_head, carries);
@@ -225,7 +225,7 @@ TileScan<T> make_tile_scan(const TileScanKey &key) {
           }};
 }
 
-// The totals of tiles are scanned in the same way, and give each tile what comes before it.
+// The totals of tiles are scanned in the same way, which gives each tile the total before it.
 template <class T>
 void scan_tiles(const TileScanKey &key, const Buffer<T> &x, const Buffer<T> &y) {
   static Kernels<TileScanKey, TileTotals<T>> totals_of(make_totals<T>);
@@ -263,7 +263,7 @@ void check_operands(const char *name, const AnyBuffer &x, const AnyBuffer &y, st
     throw UserError(where, std::string(name) + ": the result is expected in an array of its own, apart from x");
 }
 
-// Their tapes hold one entry. The backward is made of launches, so that it has a derivative itself.
+// Their tapes hold one entry. The backward function consists of launches, so that it has a derivative itself.
 TapeFunction on_tape(const char *name, const AnyBuffer &x, const AnyBuffer &y) {
   TapeFunction function;
   function.outputs = {y}, function.inputs = {x};

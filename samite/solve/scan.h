@@ -2,7 +2,7 @@
 //
 //   scan(x, y);                                         // x[0], x[0] + x[1], …
 //   scan(x, y, {.exclusive = true});                    // 0, x[0], x[0] + x[1], …
-//   scan(x, y, {.keys = rows});                         // begins anew where the key changes
+//   scan(x, y, {.keys = rows});                         // restarts where the key changes
 //   reduce(x, sum, Combine::max);
 //
 // Elements are combined in an order that depends on their number and the kind of device: the same bits on every run.
@@ -28,7 +28,7 @@ struct ScanOptions {
   Combine combine = Combine::sum;
   bool exclusive = false;
   bool backwards = false;  // from the last element to the first
-  // One for each element: the scan begins anew wherever two neighbours differ. Empty: one segment.
+  // One for each element: the scan restarts wherever two neighbours differ. Empty: one segment.
   Buffer<std::int32_t> keys = {};
 };
 

@@ -138,8 +138,8 @@ using FillKernel = Kernel<void(Array<double, 3>, Blocks, Blocks, Indices, Indice
 
 using FillKernel = Kernel<void(Array<double, 3>, Blocks, Blocks, Indices, Indices, Indices, Indices)>;
 
-// S -= E_k^T Y_l for the pairs (k, l) of each block. An instance has `together` rows of a column: more reuse what they
-// load, fewer are more instances.
+// S -= E_k^T Y_l for the pairs (k, l) of each block. An instance has `together` rows of a column: more rows reuse
+// loaded elements more, fewer give more instances.
 FillKernel fill_kernel(int inner, int rows, int columns, int together) {
   return {"reduced_blocks",
           {"reduced", "left", "right", "targets", "starts", "lefts", "rights"},
@@ -179,14 +179,14 @@ Buffer<std::int32_t> numbers_on(Device device, const std::vector<std::int32_t> &
 }  // namespace
 
 struct SchurComplement::Parts {
-  // C, of one kind of parameters.
+  // C, for one kind of eliminated parameters.
   struct Diagonal {
     std::size_t group;  // of the normal equations
     EliminatedKernels kernels;
     Buffer<std::int32_t> offsets;
     Buffer<double> inverses;
   };
-  // E, of one kind of eliminated parameters and one of kept ones.
+  // E, for one kind of eliminated parameters and one of kept ones.
   struct Coupling {
     std::size_t group;
     std::size_t diagonal;  // of the eliminated parameters
@@ -196,7 +196,7 @@ struct SchurComplement::Parts {
     Buffer<std::int32_t> row_offsets;                   // of each block
     Gathering by_column;                                // targets are columns of the step
     Buffer<double> scaled;
-    std::vector<std::int32_t> host_rows, host_starts;  // the eliminated blocks, and where theirs begin
+    std::vector<std::int32_t> host_rows, host_starts;  // the eliminated blocks, and the start of each one's rows
   };
   struct Copy {
     std::size_t group, reduced;
@@ -371,7 +371,7 @@ SchurComplement::SchurComplement(const LeastSquaresProblem &problem, const Colum
 
 SchurComplement::~SchurComplement() = default;
 
-// The reduced matrix, and into `right`, first C^-1 c in the eliminated columns, and then b - E^T C^-1 c in the kept.
+// The reduced matrix; `right` gets C^-1 c in the eliminated columns, then b - E^T C^-1 c in the kept ones.
 void SchurComplement::Parts::reduce(const NormalEquations &equations, const Buffer<double> &damping,
                                     const Buffer<double> &right) {
   const auto &groups = equations.groups();

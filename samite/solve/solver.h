@@ -9,15 +9,15 @@
 //   bicgstab              square
 //   gmres                 square; keeps `restart` vectors
 //
-// x holds the initial guess, and then the solution. A solver ends when the norm of b - A x, computed anew, is at most
-// max(tolerance |b|, absolute_tolerance), or for one of the other reasons of `Ended`; each loop has a limit. Products
+// x holds the initial guess, and then the solution. A solver ends when the norm of the recomputed b - A x is at most
+// max(tolerance |b|, absolute_tolerance), or for one of the other reasons in `Ended`; each loop has a limit. Products
 // of vectors are summed in double in a fixed order: a solve has the same bits on every run.
 //
-// On a tape, the gradients of b and of A's values (or an operator's parameters) come from one more solve, with the
+// On a tape, the gradients of b and of A's values (or an operator's parameters) take one more solve, with the
 // transpose: transpose(A) l = x_gradient, b_gradient += l, and A_gradient -= l x on the pattern. Their error is that of
 // both solves; SolveOptions::on_adjoint gets the second report. `backward` refuses, with a UserError, a solve that has
 // not converged, in either direction. The initial guess gets no gradient. A symmetric A is differentiated as a general
-// matrix: each stored entry by itself.
+// matrix: each stored entry independently.
 //
 // A, b and x are of f32 or f64, on one device. UserError for arrays that do not fit, and for a rectangular A.
 #pragma once
@@ -37,7 +37,7 @@ struct Preconditioner {
   std::function<void(const AnyBuffer &r, const AnyBuffer &z)> apply_transposed = {};  // none: M is symmetric
 };
 
-// The inverse of A's diagonal, as it is now. UserError for a zero on it (naming the row), or a rectangular A.
+// The inverse of A's current diagonal. UserError for a zero on it (naming the row), or a rectangular A.
 Preconditioner jacobi(const SparseMatrix &a, SourceLocation where = std::source_location::current());
 // The inverses of the blocks on A's diagonal: those of a matrix of blocks, or of `size` x `size` numbers of an A
 // without blocks; the last one may be smaller. UserError for a singular block.
@@ -63,8 +63,8 @@ struct SolveReport {
   Ended ended = Ended::iterations;
   std::string reason;  // for people
   std::int64_t iterations = 0;
-  double residual = 0, target = 0;  // the norm of b - A x at the end, and what was to be reached
-  std::vector<double> history;      // the norm after each iteration, as the method knows it; first that of the guess
+  double residual = 0, target = 0;  // the norm of b - A x at the end, and the norm to be reached
+  std::vector<double> history;      // the norm after each iteration, as the method estimates it; the guess's first
 
   bool converged() const { return ended == Ended::converged; }
   std::string to_string() const;
@@ -79,11 +79,11 @@ struct SolveOptions {
   std::int64_t restart = 30;  // of gmres
   // Called after each iteration; false stops the solve.
   std::function<bool(const SolveProgress &)> progress = {};
-  // b and x are this rank's parts of longer vectors: adds up these numbers over all ranks, in place, as
-  // sum_over(communicator) does (distributed/sparse_matrix.h). Conjugate gradients then wait for other ranks once an
+  // For b and x that are this rank's parts of longer vectors: adds up these numbers over all ranks, in place, as
+  // sum_over(communicator) does (distributed/sparse_matrix.h). Conjugate gradients then wait for other ranks once per
   // iteration. All ranks solve with the same options.
   std::function<void(std::span<double> numbers)> sum_over_ranks = {};
-  // For the solve in `backward`; without a value, the tolerance of this one.
+  // Tolerance of the solve in `backward`; default: this solve's.
   std::optional<double> adjoint_tolerance = {};
   std::function<void(const SolveReport &)> on_adjoint = {};
 };

@@ -75,7 +75,7 @@ const auto &element_numbers() {
   return kernel;
 }
 
-// A block's part of the elements, whose keys have the type U and whose values P.
+// A block's part of the elements, with keys of type U and values of type P.
 template <class U, class P>
 constexpr int elements_of_tile = sizeof(U) + sizeof(P) > 8 ? 2048 : 4096;
 
@@ -84,7 +84,7 @@ Tile<std::int32_t> digits_of(const Tile<U> &bits, const Int &shift) {
   return tile::cast<std::int32_t>((bits >> cast<Traced<U>>(shift)) & U(digits - 1));
 }
 
-// How many elements of each tile have each digit: digit by digit, so that a scan gives the places.
+// The number of elements of each tile with each digit, digit by digit, so that a scan gives the places.
 template <class U, class I, int extent>
 const auto &counting() {
   static const TileKernel kernel{
@@ -111,7 +111,7 @@ const auto &moving() {
         constexpr int extent = elements_of_tile<U, P>;
         const Int b = block_index();
         const Tile<bool> inside = detail::inside_vector(b, extent, count);
-        // What is beyond the end has the last digit, and comes last.
+        // Elements beyond the end have the last digit, and come last.
         const Tile<U> keys = select(inside, tile::load(bits, {b}, {extent}), ~U(0));
         const Tile<P> moved = tile::load(values, {b}, {extent});
         const Tile<std::int32_t> own = digits_of<U>(keys, shift);
@@ -173,7 +173,7 @@ void order_of(const Buffer<K> &keys, const Buffer<I> &order, const SortOptions &
   sort_by_bits<I>(bits_of(keys, options), numbers, order, bits_to_sort<K>(options));
 }
 
-// Integers are known from their bits, and values that no gradient goes back to can move with them.
+// Bits determine integers, and values that need no gradients can move with them.
 template <class K, class V>
 void sort_integers(const Buffer<K> &keys, const Buffer<V> &values, const Buffer<K> &sorted_keys,
                    const Buffer<V> &sorted_values, const SortOptions &options) {

@@ -7,10 +7,10 @@
 //
 // Sorting is stable, in either direction: equal keys stay in their order. -0 and 0 are equal. NaN comes last, in either
 // direction. Keys and values are integers of 32 or 64 bits, f32 or f64; `order` is of i32, or of i64 for more than
-// 2147483647 elements. It is a radix sort, of 8 bits at a time: keys of few bits (SortOptions::bits) take less time.
+// 2147483647 elements. It is a radix sort, 8 bits per pass: keys of few bits (SortOptions::bits) take less time.
 //
-// Results are vectors of their own, apart from the keys and values. On a tape, gradients go back to where the elements
-// came from; the order is a constant. Errors are UserErrors.
+// Results must not share memory with the keys and values. On a tape, gradients go back to the original positions; the
+// order is a constant. Errors are UserErrors.
 #pragma once
 
 #include "samite/runtime/buffer.h"
@@ -19,7 +19,7 @@ namespace samite::solvers {
 
 struct SortOptions {
   bool descending = false;
-  // For integers of at least 0: only this many of their lowest bits differ from zero. 0: all.
+  // For integers of at least 0: only this many of their lowest bits may be set. 0: all.
   int bits = 0;
 };
 

@@ -9,8 +9,8 @@
 // count blocks; `rows` and `columns` always count numbers.
 //
 // A matrix is a handle to its pattern, which does not change, and to its values, a buffer that the program may write to
-// and that may track gradients. The gradient of the values has the matrix's pattern: what is not stored has none.
-// Products and sums have adjoints without atomics, so that a gradient has the same bits on every run.
+// and that may track gradients. The gradient of the values has the matrix's pattern: zeros that are not stored have
+// none. Products and sums have adjoints without atomics, so that a gradient has the same bits on every run.
 //
 // Up to 2147483647 rows, columns and entries. Errors are UserErrors. Thread-safe, as buffers are.
 #pragma once
@@ -38,8 +38,8 @@ class SparseMatrix {
  public:
   SparseMatrix() = default;
   // UserError if offsets do not increase from 0 to the number of entries, for a column outside of the matrix or out of
-  // order (naming row and column), for rows or columns that are no multiples of the blocks, values that are not f32 or
-  // f64, and arrays on different devices.
+  // order (naming row and column), for rows or columns that are not multiples of the block size, values that are not
+  // f32 or f64, and arrays on different devices.
   SparseMatrix(std::int64_t rows, std::int64_t columns, const Buffer<std::int32_t> &offsets,
                const Buffer<std::int32_t> &indices, const AnyBuffer &values,
                SourceLocation where = std::source_location::current());
@@ -91,7 +91,7 @@ void add_outer_product(const SparseMatrix &a, double scale, const AnyBuffer &y, 
 SparseMatrix transpose(const SparseMatrix &a, SourceLocation where = std::source_location::current());
 // The numbers on the diagonal, 0 where there is no entry.
 AnyBuffer diagonal(const SparseMatrix &a, SourceLocation where = std::source_location::current());
-// rows x columns, with zeros.
+// A dense array, rows x columns.
 AnyBuffer to_dense(const SparseMatrix &a, SourceLocation where = std::source_location::current());
 
 }  // namespace samite::solvers

@@ -12,7 +12,7 @@ namespace {
 using Numbers = std::vector<std::int32_t>;
 
 Buffer<std::int32_t> on_device(Device device, const Numbers &numbers) {
-  // At once, whatever the thread records or captures: the pattern is found when it is first needed.
+  // Immediately, even if the thread records or captures: the pattern is determined when it is first needed.
   const PlainHostOperations now;
   return Buffer<std::int32_t>(device, {numbers.size()}, numbers);
 }

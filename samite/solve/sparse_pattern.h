@@ -1,4 +1,4 @@
-// Where a sparse matrix has entries, and the same read by columns: found once, when first asked for.
+// The places of a sparse matrix's entries, and the same by columns, which is computed on first use.
 #pragma once
 
 #include "samite/runtime/buffer.h"
@@ -21,7 +21,7 @@ class SparsePattern {
   const Buffer<std::int32_t> &offsets() const { return offsets_; }
   const Buffer<std::int32_t> &indices() const { return indices_; }
 
-  // For each column, in the order of the rows: its entries' numbers and their rows.
+  // For each column, in the order of the rows: the numbers of its entries, and their rows.
   struct ByColumn {
     Buffer<std::int32_t> offsets, rows, entries;
   };

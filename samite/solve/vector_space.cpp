@@ -21,7 +21,7 @@ int elements_of_tile(std::int64_t size) { return size <= 4096 ? 256 : 2048; }
 template <class T>
 using PartialProducts = TileKernel<void(Array<double, 2>, Array<const T, 2>, Array<const T, 1>, Int)>;
 
-// Each block adds up tiles that lie as far apart as there are blocks.
+// Each block adds up tiles spaced by the number of blocks.
 template <class T>
 PartialProducts<T> make_partial_products(int extent) {
   return {"partial_products",

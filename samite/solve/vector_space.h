@@ -1,7 +1,7 @@
 // Vectors of a solver: their sums and products, for float and double.
 //
-// Products are summed in double, in an order that depends on the length alone: the same bits on every run. Functions
-// that return numbers wait for the device. Nothing here is recorded on tapes; callers see to that.
+// Products are summed in double, in an order that depends only on the length: the same bits on every run. Functions
+// that return numbers wait for the device. Functions here record nothing on tapes; callers must.
 #pragma once
 
 #include "samite/runtime/any_buffer.h"
@@ -43,9 +43,9 @@ class VectorSpace {
   Device device_;
   ScalarType type_;
   std::int64_t size_;
-  std::int64_t tiles_, blocks_;  // of a vector, and that add them up
+  std::int64_t tiles_, blocks_;  // tiles of a vector, and blocks that add them up
   Sum sum_over_ranks_;
-  mutable AnyBuffer partial_, sums_;  // for as many products at a time as were asked for
+  mutable AnyBuffer partial_, sums_;  // sized for the largest number of products so far
 };
 
 }  // namespace samite::solvers::detail

@@ -26,7 +26,7 @@ std::string archive_setting(const char *name) {
   return text == nullptr ? "" : text;
 }
 
-// What stands between any of the separators.
+// The parts between any of the separators.
 std::vector<std::string> parts_of(const std::string &text, const char *separators) {
   std::vector<std::string> parts;
   for (std::size_t at = 0; at <= text.size();) {
@@ -99,12 +99,12 @@ constexpr const char *known_levels[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
 
 bool is_level(const std::string &target) { return std::ranges::find(known_levels, target) != std::end(known_levels); }
 
-// What a line of CMake says to have the target.
+// The line of CMake that adds the target.
 std::string line_for(const std::string &target) {
   return is_level(target) || cuda_target(target) ? " TARGETS … " + target : "";
 }
 
-// Of several processes that record into one folder, one writes at a time.
+// If several processes record into one folder, one writes at a time.
 class FolderLock {
  public:
   explicit FolderLock(const std::filesystem::path &folder)

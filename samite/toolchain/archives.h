@@ -1,4 +1,4 @@
-// The open archives, for the library: toolchain/open_archive.h says what they are.
+// The open archives, for the library: see toolchain/open_archive.h.
 //
 // Thread-safe.
 #pragma once
@@ -24,12 +24,12 @@ std::optional<FoundImage> find_archived(const Hash128 &key);
 
 bool archives_are_open();
 
-// What open archives have of a kernel: the facts are as of the image (ArchivedImage::facts), each pair once.
+// An image of a kernel in the open archives: the facts are the image's (ArchivedImage::facts), each pair once.
 struct ArchivedForm {
   std::string target, facts;
   friend bool operator==(const ArchivedForm &, const ArchivedForm &) = default;
 };
-// Those whose facts begin with `first_fact`.
+// The forms whose facts begin with `first_fact`.
 std::vector<ArchivedForm> archived_forms(const std::string &first_fact);
 
 // The launch forms of the open archives.
@@ -47,15 +47,15 @@ std::uint64_t archives_generation();
 // The targets for which an open archive has images of this kernel.
 std::vector<std::string> archived_targets(const std::string &kernel);
 
-// A kernel was looked for and not found. UserError in strict mode, otherwise a warning at its first time; the text says
-// what the archives have of the kernel, and how to add what they lack.
+// Reports that a kernel was not found. UserError in strict mode, otherwise a warning the first time; the text lists
+// what the archives have of the kernel, and says how to add what is missing.
 void report_not_archived(const std::string &kernel, const std::string &variant, const std::string &target);
 std::string not_archived(const std::string &kernel, const std::string &variant, const std::string &target);
 
-// The targets that this run records; none where it records nothing. UserError for SAMITE_AOT_TARGETS that are no
+// The targets that this run records; none if it records nothing. UserError for SAMITE_AOT_TARGETS that are no
 // targets.
 std::vector<std::string> recorded_levels();         // of x86-64
-std::vector<std::string> recorded_architectures();  // of CUDA, beside those of the devices that it uses
+std::vector<std::string> recorded_architectures();  // CUDA architectures, in addition to those of the devices in use
 
 // SAMITE_AOT_ASSUME. UserError for other words.
 struct RecordedAssumptions {
@@ -66,7 +66,7 @@ RecordedAssumptions recorded_assumptions();
 
 bool records_archive();
 
-// Adds an image to the archive that this run makes. UserError where that cannot be written.
+// Adds an image to the archive that this run makes. UserError if that cannot be written.
 void record_archived(ArchivedImage image);
 
 }  // namespace samite

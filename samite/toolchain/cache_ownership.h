@@ -18,7 +18,7 @@ namespace samite {
 // exist. Does not throw.
 std::optional<std::string> reason_not_to_use(const std::filesystem::path &folder);
 
-// Whether the folder is root's and this process is not: its entries are read, and nothing is written or removed.
+// Whether root owns the folder but does not run this process: its entries are read, and nothing is written or removed.
 bool is_only_read(const std::filesystem::path &folder);
 
 // Whether only this user or root can have written an entry's file, by the status of the open file.

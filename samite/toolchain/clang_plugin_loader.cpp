@@ -31,7 +31,7 @@ constexpr const char *llvm_folders[] = {
     "/usr/lib/llvm-22/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib",
     "/usr/local/lib"};
 
-// The plug-in beside this library. Found once: the loader looks through all symbols of the library.
+// The plug-in next to this library. Found once: the loader looks through all symbols of the library.
 const fs::path &path_beside_library() {
   static const fs::path path = []() -> fs::path {
     Dl_info here{};

@@ -1,6 +1,6 @@
 // Finds and opens the compiler plug-in.
 //
-// Searched at $SAMITE_CLANG_PLUGIN only, if that is set; else beside the library that contains this code. It stays
+// Searched at $SAMITE_CLANG_PLUGIN only, if that is set; else next to the library that contains this code. It stays
 // open, since LLVM does not support unloading. Thread-safe.
 #pragma once
 

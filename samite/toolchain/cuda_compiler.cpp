@@ -73,7 +73,7 @@ std::shared_ptr<const CudaImage> image_of(const CudaText &text, const Hash128 &k
   return std::make_shared<const CudaImage>(std::move(product.cubin), std::move(product.log));
 }
 
-// Where the compiler is missing and archives are open, they are what would have helped.
+// If the compiler is missing and archives are open, the message is about them.
 std::shared_ptr<const CudaImage> compiled(const CudaText &text, const std::string &variant, CudaCompileReport &report) {
   try {
     return image_of(text, key_of(text), report);

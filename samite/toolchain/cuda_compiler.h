@@ -24,7 +24,7 @@ struct CudaSource {
   // __global__`, and is found by its name.
   std::string text;
   bool debug_info = false;  // line information for profilers and the memory checker; the code is the same
-  // For archives: which form of the kernel it is, and what the text relies on.
+  // For archives: the form of the kernel, and the facts that the text relies on.
   std::string variant = {}, facts = {};
 };
 
@@ -47,7 +47,7 @@ struct CompiledCuda {
 // architecture name (toolchain/cuda_target.h).
 CompiledCuda compile_cuda(const CudaSource &kernel, std::string_view prelude, const std::string &architecture);
 
-// From the open archives alone; empty if they do not have it. UserError if the image is damaged.
+// Only from the open archives; empty if they do not have it. UserError if the image is damaged.
 std::optional<CompiledCuda> find_cuda(const CudaSource &kernel, std::string_view prelude,
                                       const std::string &architecture);
 

@@ -40,7 +40,7 @@ class CudaImage {
 
   const std::string &cubin() const { return cubin_; }
   const std::string &log() const { return log_; }  // the compiler's warnings, including spills
-  // Empty for PTX, whose code the driver makes.
+  // Empty for PTX, which the driver compiles.
   CudaImageReport report() const { return is_ptx() ? CudaImageReport{} : read_cuda_image(cubin_, log_); }
 
  private:

@@ -1,5 +1,5 @@
-// The names of what NVRTC compiles for: "sm_80", "sm_90a" and "sm_100f" for machine code, "compute_80" for PTX, which a
-// driver compiles for its own device of that capability or a later one.
+// The names of NVRTC's targets: "sm_80", "sm_90a" and "sm_100f" for machine code, "compute_80" for PTX, which a driver
+// compiles for its own device of that capability or a later one.
 #pragma once
 
 #include <charconv>
@@ -12,7 +12,7 @@ namespace samite {
 struct CudaTarget {
   int capability = 0;  // 90 for 9.0
   bool ptx = false;
-  bool one_device = false;  // "a": code for this capability alone
+  bool one_device = false;  // "a": code only for this capability
   bool family = false;      // "f": for this capability and later ones of the same major version
 
   // Whether a device of the capability runs the code.

@@ -78,7 +78,7 @@ struct HostJob {
     hasher.add(prelude.key().high).add(prelude.key().low);
     return hasher;
   }
-  // Of what the image is made from: not who compiles it, nor where.
+  // Hashes the image's sources, independently of the compiling process and machine.
   Hash128 archive_key(std::span<const HostSource> objects) const {
     Hasher hasher;
     hasher.add("archived host image").add(target.architecture).add(static_cast<std::uint64_t>(target.vector_bytes));

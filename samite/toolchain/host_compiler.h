@@ -39,7 +39,7 @@ class HostPrelude {
   template <std::convertible_to<std::string_view> Text>
   HostPrelude(const Text &text) : HostPrelude(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
   explicit HostPrelude(std::string_view text) : key_(hash_of({text})), text_([text] { return text; }) {}
-  // `key` is equal for equal texts alone.
+  // `key` is equal only for equal texts.
   HostPrelude(Hash128 key, std::function<std::string_view()> text) : key_(key), text_(std::move(text)) {}
 
   Hash128 key() const { return key_; }
@@ -57,7 +57,7 @@ struct HostSource {
   std::string text;
   bool debug_info = false;
   int optimization = 2;  // 0 to 3
-  // For archives: which form of the kernel it is, and what the text relies on.
+  // For archives: the form of the kernel, and the facts that the text relies on.
   std::string variant = {}, facts = {};
 };
 
@@ -90,8 +90,8 @@ struct CompiledHost {
 CompiledHost compile_host(const HostSource &source, const HostPrelude &prelude,
                           std::span<const HostSource> objects = {});
 
-// The image of an open archive that was made of these texts for this level of x86-64, if there is one. UserError if it
-// is damaged, DeviceError if it does not load.
+// The image in an open archive that was made from these texts for this level of x86-64, if there is one. UserError if
+// it is damaged, DeviceError if it does not load.
 std::optional<CompiledHost> find_host(const HostSource &source, const HostPrelude &prelude,
                                       std::span<const HostSource> objects, const std::string &level);
 
@@ -99,7 +99,7 @@ std::optional<CompiledHost> find_host(const HostSource &source, const HostPrelud
 Hash128 record_host(const HostSource &source, const HostPrelude &prelude, std::span<const HostSource> objects,
                     const std::string &level);
 
-// The key in the disk cache of an image without objects. It depends on nothing of this machine but what is in `target`.
+// The key in the disk cache of an image without objects. It depends on nothing of this machine except `target`.
 Hash128 host_image_key(const HostSource &source, const HostPrelude &prelude, const HostTarget &target);
 
 int host_compile_count();     // runs of the compiler on a source by this process, without cache hits

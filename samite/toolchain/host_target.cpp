@@ -127,7 +127,7 @@ std::optional<int> number_in(const char *variable) {
 
 namespace {
 
-// What the environment says of contraction and of the width of vectors.
+// Applies the environment's settings for contraction and for the width of vectors.
 HostTarget with_settings(HostTarget target) {
   const int contraction = number_in("SAMITE_CPU_CONTRACTION").value_or(1);
   if (contraction != 0 && contraction != 1)

@@ -1,6 +1,6 @@
 // The capabilities of this machine's CPU, found without loading a compiler.
 //
-// The compile itself gets the exact features from LLVM; this provides what is needed before it: the machine's name in
+// The compile itself gets the exact features from LLVM; this provides the facts needed before it: the machine's name in
 // cache keys, and the vector width. Thread-safe.
 //
 // SAMITE_CPU_VECTOR_BYTES (16, 32 or 64) is an upper bound on the width; the compiler then uses no wider instructions
@@ -39,8 +39,8 @@ HostTarget host_target();
 // The same for a level of x86-64, whether or not this machine has it: to compile for another one.
 HostTarget host_target_of_level(const std::string &level);
 
-// The levels of x86-64 that this machine has, the best first, no wider than SAMITE_CPU_VECTOR_BYTES says; the one in
-// SAMITE_CPU_ARCHITECTURE alone, if that is set.
+// The levels of x86-64 that this machine supports, best first, no wider than SAMITE_CPU_VECTOR_BYTES; only the one in
+// SAMITE_CPU_ARCHITECTURE, if that is set.
 std::vector<std::string> host_levels();
 
 // The compiler's optimisation level for kernels: SAMITE_CPU_OPTIMIZATION, default 2. Throws UserError for an invalid

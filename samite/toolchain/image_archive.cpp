@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view magic = "samite archive ";
 constexpr std::string_view version = "2";
-constexpr std::size_t shortest_line = 72;  // two hashes and what separates them
+constexpr std::size_t shortest_line = 72;  // two hashes and the separators
 
 bool is_plain(char c) { return c > ' ' && c < 0x7f && c != '%'; }
 
@@ -25,7 +25,7 @@ std::optional<std::uint64_t> number_of(std::string_view word) {
   return number;
 }
 
-// What is before the next `end`, which is taken off `rest` too.
+// The text before the next `end`; both are removed from `rest`.
 std::optional<std::string_view> taken(std::string_view &rest, char end) {
   const std::size_t at = rest.find(end);
   if (at == std::string_view::npos) return std::nullopt;

@@ -9,10 +9,10 @@
 //   images <count>
 //   index <hash of the lines below>
 //   <key> <hash of the content> <bytes> <kind> <target> <kernel> <variant> <facts>      a line for each, by key
-//   the contents, one behind the other
+//   the contents, one after another
 //
-// Beside images an archive has launch forms: what a program needs to launch a variant without tracing the kernel
-// (shipped/launch_form.h).
+// Besides images an archive has launch forms: the data that a program needs to launch a variant without tracing the
+// kernel (shipped/launch_form.h).
 //
 // Immutable, so any thread may use it.
 #pragma once
@@ -36,9 +36,9 @@ struct ArchivedImage {
   Hash128 key;
   std::string target;   // "x86-64-v3", "sm_90a"
   std::string kernel;   // its name
-  std::string variant;  // which form of it, for lists and messages: "adjoint of x; y, x contiguous"
+  std::string variant;  // the form of the kernel, for lists and messages: "adjoint of x; y, x contiguous"
   std::string content;
-  std::string facts = {};  // what the code relies on, in words that the library reads again (jit/variant_facts.h)
+  std::string facts = {};  // the facts that the code relies on, in a text that the library parses (jit/variant_facts.h)
   ArchivedKind kind = ArchivedKind::image;
 };
 
@@ -55,8 +55,8 @@ class ImageArchive {
     std::string_view content;
   };
 
-  // `bytes` as `packed` made them; they must live as long as the archive. `name` is for messages: a path. UserError
-  // where the bytes are no archive, of another version of the format, damaged in the index, or cut short.
+  // `bytes` as `packed` made them; they must live as long as the archive. `name` is for messages: a path. UserError if
+  // the bytes are no archive, of another version of the format, damaged in the index, or cut short.
   ImageArchive(std::string name, std::string_view bytes);
   ImageArchive(std::string name, std::string bytes);
   ImageArchive(const ImageArchive &) = delete;
@@ -70,9 +70,9 @@ class ImageArchive {
   // A copy of an entry, for another archive.
   static ArchivedImage image(const Entry &entry);
 
-  // Null where there is none. UserError where its content is damaged.
+  // Null if there is none. UserError if its content is damaged.
   const Entry *find(const Hash128 &key) const;
-  // UserError names the first image whose content is damaged.
+  // UserError that names the first image with damaged content.
   void check() const;
 
  private:

@@ -39,8 +39,8 @@ void find(const DynamicLibrary &library, Function *&function, const std::string 
   function = library.function<Function>(symbol.c_str());
 }
 
-// NVRTC opens a second library by name at its first compile. The loader finds the one beside it only with NVRTC's own
-// search path, which some packages lack and sanitizers hide; a library that is already open is found.
+// NVRTC opens a second library by name at its first compile. The loader finds the one next to NVRTC only with NVRTC's
+// own search path, which some packages lack and sanitizers hide; a library that is already open is found.
 void open_builtins(const Nvrtc &opened) {
   const std::filesystem::path beside =
       std::filesystem::path(opened.path).parent_path() / ("libnvrtc-builtins.so." + opened.version.text());
@@ -82,7 +82,7 @@ Nvrtc open_first() {
     try {
       return open_nvrtc(candidate);
     } catch (const DeviceError &error) {
-      // A bare name that the loader does not find is not a finding.
+      // A bare name that the loader does not find is not a find.
       if (is_file(candidate) || std::string_view(error.what()).find("cannot open shared") == std::string_view::npos)
         passed_over += "\n  " + std::string(error.what());
     }

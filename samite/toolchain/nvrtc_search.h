@@ -3,7 +3,7 @@
 // If SAMITE_CUDA_PATH is set, only there; otherwise, in this order:
 //   1. the folders of LD_LIBRARY_PATH
 //   2. the toolkit that CUDA_HOME or CUDA_PATH names
-//   3. pip's packages beside Samite's own: `pip install samite[cuda]`
+//   3. pip's packages next to Samite's own: `pip install samite[cuda]`
 //   4. /usr/local/cuda, and /usr/local/cuda-*, the newest first
 //   5. installations by pip or conda: in VIRTUAL_ENV, CONDA_PREFIX, ~/.local
 //   6. the system loader's search for its name

@@ -19,7 +19,7 @@ inline std::string packed_cuda_image(std::string_view code, std::string_view log
   return std::to_string(log.size()) + "\n" + std::string(log) + std::string(code);
 }
 
-// Empty where the bytes are none of packed_cuda_image.
+// Empty if packed_cuda_image did not make the bytes.
 inline std::optional<PackedCudaImage> unpacked_cuda_image(std::string_view bytes) {
   std::size_t log_bytes = 0;
   const std::size_t line = bytes.find('\n');

@@ -186,7 +186,7 @@ TEST(Adjoint, KeepsTheUsersLines) {
   EXPECT_EQ(additions, 1);
 }
 
-// Values that a loop overwrites are kept, where the gradient needs them.
+// Values that a loop overwrites are stored if the gradient needs them.
 
 TEST(AdjointKeeps, TheFactorsOfAProductInALoop) {
   Kernel kernel{"product", [](Array<double, 1> out, Array<const double, 1> in) {
@@ -275,7 +275,7 @@ TEST(AdjointKeeps, AndSaysSo) {
   }
 }
 
-// What follows is refused, with the line and a way out.
+// The following programs are refused, with the line and a remedy.
 
 template <class F>
 std::string refusal(const F &function) {

@@ -1,4 +1,4 @@
-// Atomic operations and gradients: additions are differentiated, all else is refused where it matters.
+// Atomic operations and gradients: additions are differentiated, all others are refused if a gradient depends on them.
 #include "tests/autodiff/differentiate.h"
 #include "tests/runtime/message_of.h"
 #include "tests/runtime/test_device.h"
@@ -13,7 +13,7 @@ using testing::Not;
 
 std::string in_atomic_test(int line) { return "atomic_test.cpp:" + std::to_string(line); }
 
-// Of a kernel (y, a, count, x), where y, x and, if asked, a track gradients.
+// For a kernel (y, a, count, x), in which y, x and, on request, a track gradients.
 template <class F>
 std::string refusal_of_atomics(const F &function, bool a_is_active = true) {
   return message_of<UserError>([&] {
@@ -115,7 +115,7 @@ TEST(AdjointRefuses, AGradientThroughAnAtomicOperationOnAnArrayThatTracksNone) {
   EXPECT_THAT(message, HasSubstr("stop_gradient(…) around the value"));
 }
 
-// The place that an instance got is its own secret: the adjoint cannot ask for it again.
+// The adjoint cannot recompute the place that an instance got.
 TEST(AdjointRefuses, AnIndexThatAnAtomicCounterGave) {
   int line = 0;
   std::string message = refusal_of_atomics(

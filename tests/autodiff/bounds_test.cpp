@@ -13,7 +13,7 @@ using testing::Not;
 using Out = Array<double, 1>;
 using In = Array<const double, 1>;
 
-// A product that a lane leaves when it is large: after 3 to 12 factors, by what `in` says.
+// A product whose loop a lane leaves when it is large: after 3 to 12 factors, depending on `in`.
 template <class Range>
 auto product_until_large(const Range &range_of) {
   return [=](Out out, In in) {
@@ -106,7 +106,7 @@ TEST(Bounds, AWhileThatCounts) {
   EXPECT_THAT(report(to_twenty), HasSubstr("8 B x 21 iterations"));
 }
 
-// Its end is not one.
+// A moving end is no bound.
 TEST(Bounds, AWhileWhoseEndMoves) {
   auto function = [](Out out, In in) {
     Int i = thread_index(), k = 0, end = 2 + i;

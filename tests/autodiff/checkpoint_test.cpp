@@ -1,4 +1,4 @@
-// Loops whose memory is limited, and the report of what an adjoint keeps.
+// Loops with limited memory, and the report of the values that an adjoint stores.
 #include "tests/autodiff/differentiate.h"
 #include "tests/runtime/message_of.h"
 #include "tests/runtime/test_device.h"

@@ -2,7 +2,7 @@
 // denormal, smallest, largest and infinite numbers, NaN, equal operands and both sides of every branch of the
 // derivative rules, and at numbers of all sizes. docs/functions.md has the largest errors.
 //
-// SAMITE_TEST_PRINT_ERRORS=1 prints the rows of its table as they are measured here.
+// SAMITE_TEST_PRINT_ERRORS=1 prints the rows of its table as measured on this machine.
 #include "tests/autodiff/exact.h"
 #include "tests/runtime/test_device.h"
 
@@ -38,7 +38,7 @@ Real trigamma(Real x) {
   return sum + r + square(r) / 2 + r * q * series;
 }
 
-// A row: name; what a kernel computes of a and b; its value, and its derivatives with respect to x and y.
+// A row: name; the kernel's function of a and b; its value, and its derivatives with respect to x and y.
 // clang-format off
 #define SAMITE_FUNCTIONS(X) \
   X("a / b", a / b, x / y, Real(1) / y, -x / square(y)) \
@@ -117,7 +117,7 @@ auto all_functions() {
                 }};
 }
 
-// Numbers to start from: corners, and what is beside the numbers at which functions and their derivatives turn.
+// Start values: corner cases, and numbers next to those at which functions and their derivatives turn.
 template <class T>
 std::vector<T> corners() {
   using Limits = std::numeric_limits<T>;
@@ -166,14 +166,14 @@ std::array<std::vector<T>, 2> operands() {
   return pairs;
 }
 
-// Where there is nothing to compare: no derivative, or none that the type's own numbers have.
+// Skips points with nothing to compare: no derivative, or none that the type's own numbers have.
 bool compared(const MeasuredFunction &function, const Real &x, const Real &y, const Real &value, const Real &derivative,
               int lowest, int digits) {
   const std::string_view name = function.name;
   if (value.is_nan() || derivative.is_nan()) return false;
   if (name == "atan2" && x.is_zero() && y.is_zero()) return false;
   if (name == "atan2" && x.is_infinite() && y.is_infinite()) return false;
-  // Whether a number is odd is lost beside numbers of this size.
+  // Near numbers of this size, parity is lost.
   if (name == "pow" && x < 0 && power_of_two(digits - 1) < abs(y)) return false;
   // No more digits than the result has.
   if ((name == "hypot" || name == "norm") && !value.is_zero() && abs(value) < power_of_two(lowest)) return false;

@@ -1,4 +1,4 @@
-// For tests of adjoints: a kernel's adjoint as text, and gradients beside finite differences.
+// For tests of adjoints: a kernel's adjoint as text, and gradients compared with finite differences.
 #pragma once
 
 #include "samite/autodiff/adjoint.h"

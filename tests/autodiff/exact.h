@@ -139,8 +139,8 @@ struct Format<bfloat16> {
   static constexpr int digits = 8, lowest = -126, highest = 127;
 };
 
-// How far `got` is from the exact number, in units of the last place that a T has there; infinity where one is infinite
-// or NaN and the other is not. Beyond the largest T, infinity and the largest T are right.
+// The distance of `got` from the exact number, in units of the last place of a T of that size; infinity if one is
+// infinite or NaN and the other is not. Beyond the largest T, infinity and the largest T are right.
 template <class T>
 double ulps(T result, const Real &exact) {
   using F = Format<T>;

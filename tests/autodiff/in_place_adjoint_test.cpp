@@ -1,4 +1,4 @@
-// Gradients of arrays that one kernel reads and writes, beside finite differences.
+// Gradients of arrays that one kernel reads and writes, compared with finite differences.
 #include "samite/jit/gradient_check.h"
 #include "tests/autodiff/differentiate.h"
 #include "tests/runtime/message_of.h"
@@ -145,7 +145,7 @@ TEST(InPlaceAdjoint, OfASumAddedToAtomicallyAndReadByItsInstance) {
             1e-7);
 }
 
-// An array between that tracks nothing is no gap where it is the instance's own.
+// An intermediate array that tracks no gradient is no gap if its elements belong to the instance.
 TEST(InPlaceAdjoint, OfAnElementThatTracksNoGradient) {
   Device device = test::device();
   Kernel kernel{"between", {"y", "between", "x"}, [](Vector y, Vector between, Vector x) {

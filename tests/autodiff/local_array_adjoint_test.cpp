@@ -1,4 +1,4 @@
-// Gradients through local arrays, beside finite differences.
+// Gradients through local arrays, compared with finite differences.
 #include "tests/autodiff/differentiate.h"
 #include "tests/runtime/message_of.h"
 

@@ -1,4 +1,5 @@
-// Loops whose length shows when they run, by the adjoint's IR: how often they run, and what they have memory for.
+// Loops with a length known only at run time, in the adjoint's IR: how often they run, and how much memory they
+// allocate.
 #include "tests/autodiff/differentiate.h"
 #include "tests/passes/interpreter.h"
 
@@ -12,13 +13,13 @@ namespace {
 using Out = Array<double, 1>;
 using In = Array<const double, 1>;
 
-// A while_ runs twice for its adjoint, to be counted and to keep its values. What its condition says the second time
-// does not matter: the compiler may round a product otherwise in each copy of the loop.
+// A while_ runs twice for its adjoint, to be counted and to keep its values. The condition's value in the second run
+// does not matter: the compiler may round a product differently in each copy of the loop.
 
 constexpr int factors = 10;
 constexpr std::int64_t instances = 300;
 
-// in(i) to the power of 9 or 10: the limit is what the tenth product is, give or take its rounding.
+// in(i) to the power of 9 or 10: the limit is the tenth product, up to rounding.
 void power_up_to_limit(Out out, In in, In limit, const Int &) {
   Int i = thread_index();
   Double x = 1;
@@ -41,7 +42,7 @@ autodiff::Adjoint adjoint(const F &function, std::optional<std::int64_t> memory_
                                       memory_limit);
 }
 
-// The gradients of the sum of `out` by the interpreter, which refuses what is beyond a tape.
+// The gradients of the sum of `out` by the interpreter, which refuses accesses beyond a tape.
 struct Powers {
   std::vector<double> in = random_values(instances, 1.1, 1.5, 1), limit;
 
@@ -79,7 +80,7 @@ TEST(CountedLoops, RunAsOftenAsTheyWereCounted) {
   }
 }
 
-// Whether a break comes is asked in each copy of the body, too; how often that runs is not.
+// Each copy of the body also tests for the break, but not for the number of iterations.
 TEST(CountedLoops, StayOnTheirTapes) {
   for (std::optional<std::int64_t> limit : limits) {
     const ir::Kernel kernel = adjoint(power_in_a_range, limit).kernel;
@@ -127,7 +128,8 @@ std::int64_t elements_kept(const F &function, int n) {
   return interpret(kernel, {1}, arguments).local_elements;
 }
 
-// Up to 64 KiB an instance keeps all, 8,192 numbers and where they start; then what two chunks of √n iterations have.
+// Up to 64 KiB an instance stores everything, 8,192 numbers and their start values; beyond that, two chunks of √n
+// iterations.
 TEST(LoopMemory, IsLimitedWhereTheLengthIsNotKnown) {
   auto counted = [](Out out, In in, const Int &n) {
     Double x = in(0);

@@ -95,7 +95,7 @@ TEST(PipelineAdjoint, OfReductionsAndUpdates) {
   EXPECT_THAT(adjoint.to_string(), testing::HasSubstr("Launch of pipeline 'mixed_adjoint'"));
 }
 
-// One Func for the gradient of each, with the shifts of the reads turned round.
+// One Func for the gradient of each, with the shifts of the reads reversed.
 TEST(PipelineAdjoint, OfAStencilIsAStencil) {
   const ir::CapturedPipeline pipeline = captured_pipeline(
       [](Array<double, 1> out, Array<const double, 1> in) {

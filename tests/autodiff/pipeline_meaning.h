@@ -1,4 +1,4 @@
-// What the algorithm of a pipeline means, in double: each definition of each Func, element by element, without a
+// The meaning of a pipeline's algorithm, in double: each definition of each Func, element by element, without a
 // schedule. An element of an array that does not exist is NaN.
 #pragma once
 

@@ -98,7 +98,7 @@ TEST(PipelinesOnTapes, OfRecordedLaunches) {
   });
 }
 
-// The tape keeps what a later launch overwrites.
+// The tape keeps values that a later launch overwrites.
 TEST(PipelinesOnTapes, InBuffersUsedInTurn) {
   expect_gradients([](const auto &sum, const auto &in, const auto &weight) {
     Buffer<double> now = tracked(), next = tracked();
@@ -111,7 +111,7 @@ TEST(PipelinesOnTapes, InBuffersUsedInTurn) {
   });
 }
 
-// An adjoint adds to gradients: it fills arrays that it reads, and the gradient of what was there before would be lost.
+// An adjoint adds to gradients: it fills arrays that it reads, and the gradient of their previous values would be lost.
 TEST(PipelinesOnTapes, RefuseSecondDerivatives) {
   const Buffer<double> in = numbers(0), weight = numbers(1), out = tracked();
   Tape inner, tape;

@@ -62,7 +62,7 @@ TEST(Products, AFactorThatIsUsedElsewhereIsReversedByItself) {
   });
 }
 
-// 0 times what overflows would be no number.
+// Zero times an overflowing factor would be NaN.
 TEST(Products, OfNoGradientAreZeroWhereverTheirFactorsAre) {
   Kernel kernel{"product", {"out", "in"}, [](Out out, In in) {
                   Int i = thread_index();

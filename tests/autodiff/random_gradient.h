@@ -1,7 +1,7 @@
-// Random well-typed kernels whose gradients are checked three ways: reverse mode against forward mode, and both against
+// Random well-typed kernels with gradients checked three ways: reverse mode against forward mode, and both against
 // central differences, in double.
 //
-// A program is a function of its seed alone. It draws on straight-line code, branches, loops of every kind with carried
+// A program is a function of only its seed. It draws on straight-line code, branches, loops of every kind with carried
 // values, whose ends may depend on the data, breaks, continues and early returns, assignments, local arrays, arrays
 // written in place, atomic sums and every mathematical function, with arguments kept away from kinks and poles and
 // values kept of moderate size.
@@ -44,7 +44,7 @@ class RandomProgram {
     std::vector<Int> counters = {};
     bool in_place = false;  // arrays are written anywhere, else only at the end
     int loops = 0;          // around
-    // Of two sizes, so that the adjoint has reason to copy the one and to log the writes to the other.
+    // Two sizes, so that the adjoint copies one array and logs the writes to the other.
     std::vector<std::unique_ptr<LocalArray<double, 3>>> small = {};
     std::vector<std::unique_ptr<LocalArray<double, 16>>> large = {};
 
@@ -59,7 +59,7 @@ class RandomProgram {
       variables.push_back(own);
       for (int n = 0; n < 2; ++n) variables.push_back(in(index()));
       block(3 + pick(4), 0);
-      // In place: what was there when the instance began, and something new.
+      // In place: the element from before the instance, and a new value.
       if (pick(2)) work(i) = squash(own * any() + value(1));
       Double sum = 0;
       for (const Double &variable : variables) sum += variable * number();
@@ -68,7 +68,7 @@ class RandomProgram {
 
     Int index() { return (counters[static_cast<std::size_t>(pick(static_cast<int>(counters.size())))] + pick(7)) % 7; }
     Double any() { return variables[static_cast<std::size_t>(pick(static_cast<int>(variables.size())))]; }
-    // Of moderate size, and smooth.
+    // Bounded and smooth.
     Double squash(const Double &x) { return x / sqrt(1 + x * x); }
 
     // An element of a local array of either size.
@@ -165,7 +165,7 @@ class RandomProgram {
     }
 
     Bool condition() {
-      // Of floating values only with a margin that no difference step crosses, but for bad luck.
+      // Compares floating values only with a margin that difference steps practically never cross.
       if (pick(4) == 0) return squash(any()) > 0.37 + 0.01 * pick(20);
       return (counters[static_cast<std::size_t>(pick(static_cast<int>(counters.size())))] + pick(3)) % (2 + pick(2)) ==
              0;
@@ -241,7 +241,7 @@ class RandomProgram {
       }
     }
 
-    // Out of the branch that it is in: an instance that comes here skips what follows.
+    // Leaves the enclosing branch: an instance that gets here skips the following statements.
     void jump() {
       if (loops == 0) {
         if (pick(3) == 0) return_();
@@ -278,7 +278,7 @@ class RandomProgram {
       --loops;
     }
 
-    // A new one, filled, or a write to one that is there.
+    // A new one, filled, or a write to an existing one.
     void local_array() {
       if (small.size() + large.size() == 0 || (pick(3) == 0 && small.size() + large.size() < 4)) {
         if (pick(2)) {
@@ -405,7 +405,7 @@ inline GradientOutcome check_random_gradient(unsigned seed) {
     return outcome;
   }
 
-  // A difference step may cross a branch: of several steps the best counts, and where that is none, those to one side.
+  // A difference step may cross a branch: of several steps the best counts, and if none is good, one-sided differences.
   double difference = 0, best = INFINITY;
   const double scale = 1 + std::fabs(tangent);
   auto consider = [&](double candidate) {

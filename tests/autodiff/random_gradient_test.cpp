@@ -13,15 +13,15 @@ namespace {
 // In parts, so that they run side by side. More programs: tests/autodiff/programs/check_gradients.cpp.
 class RandomGradients : public testing::TestWithParam<unsigned> {};
 
-// Sanitizers look at the library, whose code a few programs reach as well as many.
+// Sanitizers check the library, whose code a few programs reach as well as many.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr unsigned programs_in_part = 3;
 #else
 constexpr unsigned programs_in_part = 30;
 #endif
 
-// Each part for another machine, as far as this one can be it: a level of x86-64, with and without fused multiply-adds.
-// What the environment says is left alone.
+// Each part for another machine, as far as this one can act as one: a level of x86-64, with and without fused
+// multiply-adds. Settings from the environment are not changed.
 class MachineOfPart {
  public:
   explicit MachineOfPart(unsigned part) {

@@ -1,5 +1,5 @@
-// Random programs in the modes that change how a kernel is compiled and not what it means: debug mode, deterministic
-// launches, and while each step is dumped and reported. Each mode gives the outputs and gradients of a plain launch.
+// Random programs in the modes that change how a kernel is compiled but not its meaning: debug mode, deterministic
+// launches, and with each step dumped and reported. Each mode gives the outputs and gradients of a plain launch.
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
 #include "tests/autodiff/random_gradient.h"
@@ -16,7 +16,7 @@
 namespace samite::test {
 namespace {
 
-// The arrays of one random program, and what a forward launch and its adjoint make of them.
+// The arrays of one random program, and the results of a forward launch and its adjoint.
 class ProgramRun {
  public:
   explicit ProgramRun(unsigned seed) : kernel_("random", {"out", "in", "work", "total", "rows"}, RandomProgram(seed)) {

@@ -1,5 +1,5 @@
-// Gradients of pipelines by chance: the adjoint pipeline, as its algorithm says, against central differences, and
-// lowered by its default schedules. SAMITE_TEST_RANDOM_PIPELINES sets how many, SAMITE_TEST_RANDOM_SEED the first seed.
+// Gradients of random pipelines: the adjoint pipeline, as its algorithm says, against central differences, and lowered
+// by its default schedules. SAMITE_TEST_RANDOM_PIPELINES sets how many, SAMITE_TEST_RANDOM_SEED the first seed.
 #include "tests/autodiff/random_pipeline.h"
 #include "samite/autodiff/pipeline_adjoint.h"
 #include "samite/base/error.h"
@@ -102,7 +102,7 @@ TEST(RandomPipelines, HaveTheGradientsOfCentralDifferences) {
     if (testing::Test::HasFatalFailure()) break;
   }
   for (const auto &[reason, times] : refused) std::cout << times << " refused: " << reason << '\n';
-  // Most of them in the default schedule: the union of what many updates touch is too long a form there.
+  // Most refusals are in the default schedule: there the union of the regions of many updates is too long a form.
   EXPECT_LE(refusals, count / 2);
 }
 

@@ -12,7 +12,7 @@ struct SecondGradientOutcome {
   std::string report, refusal;
 };
 
-// uᵀ H v, where H is the Hessian of a random combination of everything that the kernel writes.
+// uᵀ H v with the Hessian H of a random combination of everything that the kernel writes.
 inline SecondGradientOutcome check_random_second_gradient(unsigned seed) {
   const Device device = test::device();
   const Kernel kernel{"random", {"out", "in", "work", "total", "rows"}, RandomProgram(seed)};
@@ -29,7 +29,7 @@ inline SecondGradientOutcome check_random_second_gradient(unsigned seed) {
     for (double &value : values) value = distribution(random);
     return values;
   };
-  // By array: out, in, work, total, rows. What is read, the weights of the objective, and two directions.
+  // By array: out, in, work, total, rows. The inputs, the weights of the objective, and two directions.
   const std::vector<Extents> extents{{n}, {m}, {n}, {t}, {n, r}};
   std::vector<std::vector<double>> at, weight, u, v;
   for (const Extents &extent : extents) {

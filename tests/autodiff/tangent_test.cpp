@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// <w, J v> by a tangent launch and <Jᵀ w, v> by an adjoint launch, for random v and w: equal but for rounding.
+// <w, J v> by a tangent launch and <Jᵀ w, v> by an adjoint launch, for random v and w: equal up to rounding.
 template <class K>
 void expect_tangent_and_adjoint_agree(const K &kernel, std::int64_t instances, const std::vector<double> &input,
                                       std::size_t outputs) {

@@ -1,4 +1,5 @@
-// A tangent of zero stays zero where a derivative is infinite or NaN, as the adjoint has it, which a gate stops.
+// A tangent of zero stays zero if a derivative is infinite or NaN, like a zero cotangent in the adjoint, which a gate
+// stops.
 
 #include "samite/samite.h"
 #include "tests/runtime/test_device.h"
@@ -13,7 +14,7 @@ namespace {
 
 struct Clamped {
   const char *name;
-  Double (*function)(const Double &);  // of an x that a clamp brings to where the derivative is infinite
+  Double (*function)(const Double &);  // of an x clamped to a point with an infinite derivative
   double at;
 };
 
@@ -80,7 +81,7 @@ TEST(ZeroTangents, OthersAreStillInfinite) {
   EXPECT_EQ(y.gradient().at(0), std::numeric_limits<double>::infinity());
 }
 
-// The derivative of a tangent with respect to the direction is the derivative, also where the direction is zero.
+// The derivative of a tangent with respect to the direction is the derivative, even if the direction is zero.
 TEST(ZeroTangents, AreDifferentiatedByTheDirection) {
   Kernel kernel{"logarithm", [](Array<double, 1> y, Array<const double, 1> x) { y(0) = log(x(0)); }};
   auto tangent = kernel.tangent();

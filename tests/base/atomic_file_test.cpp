@@ -69,7 +69,7 @@ TEST(AtomicFile, IsReadWhereItsStatusIsWanted) {
   EXPECT_EQ(read_of_size(6), std::nullopt);
 }
 
-// Whoever damages a cache may make a file huge between the question for its size and the reading.
+// A process that damages a cache may make a file huge between the query of its size and the read.
 TEST(AtomicFile, ThatGrowsOnceItsStatusIsKnownIsNotRead) {
   const test::TemporaryFolder folder;
   const fs::path path = folder.path() / "file";

@@ -1,4 +1,4 @@
-// How often a text has a part, for tests of texts.
+// Counts the occurrences of a part in a text, for tests of texts.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The 8-bit floating types of the host, against their definition: the nearest of the numbers there are.
+// The 8-bit floating types of the host, against their definition: the nearest representable number.
 #include "samite/base/float8.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace samite {
 namespace {
 
-// Sign, exponent, fraction. Of e4m3 the last code alone is a NaN; of e5m2 the last exponent is for infinity and NaNs.
+// Sign, exponent, fraction. In e4m3 only the last code is NaN; in e5m2 the last exponent is for infinity and NaNs.
 double value_of(unsigned bits, int fraction_bits, int bias) {
   const unsigned exponent = (bits & 127) >> fraction_bits, fraction = bits & ((1u << fraction_bits) - 1);
   if (fraction_bits == 3 ? (bits & 127) == 127 : exponent == 31 && fraction != 0) return NAN;
@@ -54,7 +54,7 @@ TEST(Float8, EndsOfTheRange) {
   EXPECT_EQ(static_cast<float>(std::numeric_limits<f8e5m2>::lowest()), -57344);
 }
 
-// Of all finite numbers none is closer, and of two as close the even one is taken.
+// No finite number is closer, and of two equally close ones the even one is taken.
 template <class T>
 void expect_nearest(double x) {
   const T rounded(x);

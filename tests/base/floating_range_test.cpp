@@ -1,4 +1,4 @@
-// The ranges of floating types, against what a conversion to them gives.
+// The ranges of floating types, compared with conversions to them.
 #include "samite/base/floating_range.h"
 
 #include "samite/base/float8.h"
@@ -12,7 +12,7 @@
 namespace samite {
 namespace {
 
-// Whether the number is infinite where it is rounded to T.
+// Whether the number becomes infinite when rounded to T.
 template <class T>
 bool becomes_infinite(double value) {
   return std::isinf(static_cast<float>(static_cast<T>(value)));

@@ -1,4 +1,4 @@
-// The 16-bit floating types of the host, against their definition: the nearest of the numbers there are.
+// The 16-bit floating types of the host, against their definition: the nearest representable number.
 #include "samite/base/half.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace samite {
 namespace {
 
-// Of 16 bits: sign, exponent, fraction.
+// The value of 16 bits: sign, exponent, fraction.
 double value_of_half(std::uint16_t bits, int fraction_bits, int bias) {
   int exponent = (bits & 0x7fff) >> fraction_bits, fraction = bits & ((1 << fraction_bits) - 1);
   double magnitude = exponent == 0 ? std::ldexp(fraction, 1 - bias - fraction_bits)
@@ -39,7 +39,7 @@ void expect_values_of_half(int fraction_bits, int bias) {
 TEST(Half, ValuesAreThoseOfTheFormat) { expect_values_of_half<half>(10, 15); }
 TEST(BFloat16, ValuesAreThoseOfTheFormat) { expect_values_of_half<bfloat16>(7, 127); }
 
-// No neighbour is closer, and of two as close the even one is taken.
+// No neighbour is closer, and of two equally close ones the even one is taken.
 template <class T>
 void expect_nearest_half(double x) {
   T rounded(x);

@@ -1,4 +1,4 @@
-// Timelines: what they hold, and that a file of them is JSON that a viewer opens.
+// Timelines: their contents, and that their file is JSON that a viewer opens.
 #include "samite/base/trace.h"
 
 #include "samite/base/atomic_file.h"

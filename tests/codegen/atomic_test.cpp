@@ -1,4 +1,4 @@
-// Atomic operations: of one lane after another, on one element, on neighbours and anywhere.
+// Atomic operations by one lane after another: on one element, on neighbours and anywhere.
 #include "tests/codegen/compiled_kernel.h"
 
 #include <gmock/gmock.h>

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t stack_bytes = 512 << 10;  // of a thread; pages that it does not touch take no memory
 
-// AddressSanitizer wants to be told which stack the program is on.
+// AddressSanitizer must be told which stack the program is on.
 void leave_for([[maybe_unused]] void **own, [[maybe_unused]] const void *stack, [[maybe_unused]] std::size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_start_switch_fiber(own, stack, bytes);

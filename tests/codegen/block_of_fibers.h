@@ -1,5 +1,5 @@
-// The threads of a CUDA block, or of the blocks of a cluster, on one thread of the host, one at a time
-// (tests/codegen/block_schedule.h). A barrier of the block holds all of its threads, one of a warp its 32.
+// The threads of a CUDA block, or of the blocks of a cluster, as fibers of one host thread
+// (tests/codegen/block_schedule.h). A barrier of the block holds all of its threads, a barrier of a warp 32.
 #pragma once
 
 #include "tests/codegen/block_schedule.h"
@@ -16,16 +16,16 @@ class BlockOfFibers {
   BlockOfFibers(const BlockOfFibers &) = delete;
   BlockOfFibers &operator=(const BlockOfFibers &) = delete;
 
-  // Runs `thread(n)` for each n below `threads`, of `blocks` that are a cluster; `resume(n)` is called each time before
-  // that thread goes on. Throws where threads wait for each other in vain, as on a GPU they would do for ever.
+  // Runs `thread(n)` for each n below `threads`, for `blocks` blocks of a cluster; `resume(n)` is called each time
+  // before that thread continues. Throws on a deadlock; on a GPU they would wait forever.
   void run(int threads, ThreadOrder order, const std::function<void(int)> &thread,
            const std::function<void(int)> &resume, int blocks = 1);
 
-  // To be called by a thread that runs.
+  // Called by a running thread.
   void wait_for_block();
   void wait_for_warp();
   void wait_for_cluster();
-  // Until no thread can go on but those that wait so.
+  // Until no thread can continue except those that wait in this way.
   void wait_for_others();
 
  private:

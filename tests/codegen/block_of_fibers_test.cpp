@@ -1,4 +1,4 @@
-// A barrier of a warp holds no other warp: where threads of the block wait for each other, it is not enough.
+// A barrier of a warp holds no other warp: if threads of the block wait for each other, it is not enough.
 #include "tests/codegen/block_of_fibers.h"
 
 #include "tests/codegen/cuda_on_host.h"
@@ -14,7 +14,7 @@ constexpr ThreadOrder fiber_orders[] = {{ThreadOrder::Kind::FirstToLast},
                                         {ThreadOrder::Kind::Alternating},
                                         {ThreadOrder::Kind::Random, 7}};
 
-// In how many of the orders each thread sees what thread `other(n)` has written before they wait.
+// The number of orders in which each thread sees the writes of thread `other(n)` from before they wait.
 template <class Wait, class Other>
 int orders_in_which_all_see(Wait wait, Other other) {
   int count = 0;

@@ -1,6 +1,6 @@
-// In which order the threads of a block, or of the blocks of a cluster, run, one at a time, so that missing barriers
-// show: each as far as it can before another one does. A barrier of a warp holds its 32 threads, and no other warp
-// comes on meanwhile: a warp goes on to the next barrier of the block first.
+// The order in which the threads of a block, or of the blocks of a cluster, run, one at a time, so that missing
+// barriers show: each runs as far as it can before another one does. A barrier of a warp holds its 32 threads, and no
+// other warp advances meanwhile: a warp runs to the next barrier of the block first.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,15 @@
 
 namespace samite::test {
 
-// Which of the warps that can go on does, and which of its threads: the first, the last, or one or the other from
-// barrier to barrier of the block, and any at random for other seeds.
+// The choice among warps that can continue, and among a warp's threads: the first, the last, alternately one and the
+// other from barrier to barrier of the block, or at random, by the seed.
 struct ThreadOrder {
   enum class Kind : std::uint8_t { FirstToLast, LastToFirst, Alternating, Random } kind = Kind::Alternating;
   unsigned seed = 0;  // of Random
 };
 
-// What holds a thread. One that has ended holds no others. One that waits for others asks again when none of them can
-// go on, whether what it waits for has come.
+// The barrier that a thread waits at. A thread that has ended holds no others. When no thread can continue, a thread
+// that waits for others checks again whether its condition holds.
 enum class Waiting : std::uint8_t { Nothing, Warp, Block, Cluster, Others, Ended };
 
 class BlockSchedule {
@@ -33,9 +33,8 @@ class BlockSchedule {
 
   std::vector<Waiting> waiting;  // of each thread
 
-  // `go_on(n)` runs a thread as far as it can, and notes for what it waits. `meet(first, last)` is called before the
-  // threads from `first` on, below `last`, go on from where they wait. Throws std::runtime_error where threads wait for
-  // each other in vain.
+  // `go_on(n)` runs a thread as far as it can, and notes what it waits for. `meet(first, last)` is called before the
+  // threads from `first` to below `last` continue from their barrier. Throws std::runtime_error on a deadlock.
   void run(const std::function<void(int)> &go_on, const std::function<void(int, int)> &meet) {
     const int threads = static_cast<int>(waiting.size());
     int asked = 0;  // since the last barrier of the block
@@ -75,7 +74,7 @@ class BlockSchedule {
   Waiting &of(int thread) { return waiting[static_cast<std::size_t>(thread)]; }
   int end_of_warp(int first) const { return std::min(first + warp, static_cast<int>(waiting.size())); }
 
-  // By their first threads.
+  // Named by their first threads.
   std::vector<int> warps_that_can_go_on() {
     std::vector<int> warps;
     for (int first = 0; first < static_cast<int>(waiting.size()); first += warp) {
@@ -86,7 +85,7 @@ class BlockSchedule {
     return warps;
   }
 
-  // The first thread of a block all of whose threads are at a barrier of the block, or behind the last thread.
+  // The first thread of a block all of whose threads are at a barrier of the block, or one past the last thread.
   int block_that_meets() {
     const int threads = static_cast<int>(waiting.size());
     std::vector<int> blocks;

@@ -1,4 +1,4 @@
-// Debug mode: what fails is written down, once, and harms nothing.
+// Debug mode: failures are recorded, once, and harm nothing.
 #include "tests/codegen/compiled_kernel.h"
 
 #include <gmock/gmock.h>

@@ -91,7 +91,7 @@ class CompiledKernel {
   const codegen::EmittedSource &source() const { return source_; }
   int lanes() const { return source_.lanes; }
 
-  // Runs the instances from `begin` to `end`; the result is what debug mode wrote down.
+  // Runs the instances from `begin` to `end`; returns the failure that debug mode recorded.
   codegen::Failure run_box(std::vector<long long> begin, std::vector<long long> end,
                            const std::vector<Argument> &arguments) const {
     codegen::Failure failure;

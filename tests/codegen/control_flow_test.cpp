@@ -1,4 +1,4 @@
-// Branches and loops where lanes go different ways.
+// Branches and loops in which lanes diverge.
 #include "tests/codegen/compiled_kernel.h"
 
 #include <fmt/format.h>
@@ -52,7 +52,7 @@ TEST(ControlFlow, ABranchWithOneSideOrNone) {
   }
 }
 
-// What all lanes share may be read only if some lane goes there.
+// Values that all lanes share may be read only if some lane takes the branch.
 TEST(ControlFlow, ABranchThatNoLaneTakesReadsNothing) {
   const std::vector<int> out = outputs(R"(%2: bool = lt %1, 0
     if %2 -> (%3: i32 = %4 | 8) { %4: i32 = load @in[1000000000] }
@@ -287,8 +287,8 @@ TEST(ControlFlow, ALargeBodyIsCompiledOnceAndMasked) {
   }
 }
 
-// Such a kernel's loops ask at their end whether to continue: upwards, downwards, without an iteration, and with values
-// that they carry.
+// Such a kernel's loops test at their end whether to continue: upwards, downwards, without an iteration, and with
+// carried values.
 TEST(ControlFlow, ManyLoopsInAKernel) {
   std::string body = "%2: i32 = rem @n, 7\n";
   int next = 3, sum = 0;

@@ -1,5 +1,5 @@
 // Kernels whose blocks read an array and then store to it, as CUDA runs them: no thread stores before all have read,
-// whatever thread runs first.
+// whichever thread runs first.
 #include "tests/codegen/cuda_tile_kernel.h"
 
 #include <numeric>
@@ -79,7 +79,7 @@ TEST(CudaBlockHazards, ALoopThatGoesOnAsLongAsWhatItOverwritesSays) {
   expect_arrays(kernel, first_floats(1024), expected, std::vector<float>(64, 3));
 }
 
-// The number of iterations, and what each reads of what the one before it has stored.
+// The number of iterations, and the elements that each reads from the previous one's stores.
 TEST(CudaBlockHazards, ACountThatIsReadBeforeItIsOverwritten) {
   const TileKernel kernel{"count",
                           [](Y y, Y out) {
@@ -91,7 +91,7 @@ TEST(CudaBlockHazards, ACountThatIsReadBeforeItIsOverwritten) {
                             tile::store(out, {0}, tile::full<float>({64}, sum));
                           },
                           of_64};
-  // 4 rounds: what is stored is 1, 5, 25, 125, of which each is read twice.
+  // 4 rounds store 1, 5, 25 and 125; each is read twice.
   expect_arrays(kernel, first_floats(512), std::vector<float>(512, 125),
                 std::vector<float>(64, 2 * (1 + 5 + 25 + 125)));
 }
@@ -130,7 +130,7 @@ TEST(CudaBlockHazards, ARowThatIsReducedAndStoredElsewhere) {
   expect_arrays(kernel, start, expected, std::vector<float>(64, 0));
 }
 
-// At the end of an iteration every thread reads what the next one overwrites at its beginning.
+// At the end of an iteration every thread reads elements that the next one overwrites at its beginning.
 TEST(CudaBlockHazards, AroundALoop) {
   const TileKernel kernel{"around",
                           [](Y y, Y out) {

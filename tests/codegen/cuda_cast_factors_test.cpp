@@ -1,4 +1,4 @@
-// Products of what is cast to 16 bits on the way from an array to a factor, as CUDA runs them.
+// Products of arrays cast to 16-bit factors, as CUDA runs them.
 #include "samite/samite.h"
 #include "tests/codegen/cuda_on_host.h"
 

@@ -1,5 +1,5 @@
-// Emitted kernels whose blocks are clusters, and whose threads are teams, run on the host: two blocks at one time,
-// whose copies arrive as late as they may.
+// Emitted kernels whose blocks form clusters, and whose threads form teams, run on the host: two blocks concurrently,
+// with copies that arrive as late as possible.
 #include "samite/passes/sm90/assign_roles.h"
 #include "samite/passes/sm90/form_clusters.h"
 #include "tests/codegen/products_on_host.h"
@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::int64_t terms_of_step = 64;
 
-// Block (i, j) adds to tile (i, j) of c what rows i of a and columns j of b give, and 1. With `of_rows`, row r of the
-// tile is multiplied by b[r, 0]; and with `repeated`, block (i, j) does so (i + 2 j) % 3 times.
+// Block (i, j) adds the product of rows i of a and columns j of b, and 1, to tile (i, j) of c. With `of_rows`, row r of
+// the tile is multiplied by b[r, 0]; with `repeated`, block (i, j) does so (i + 2 j) % 3 times.
 std::string cluster_text(std::int64_t rows, std::int64_t columns, int stages = 3, bool of_rows = false,
                          bool repeated = false) {
   const std::string after =
@@ -39,7 +39,7 @@ class ClusterOnHost {
       : rows_(rows),
         columns_(columns),
         kernel_(planned(cluster_text(rows, columns), paired, /*in_rounds=*/false), good_arrays()) {}
-  // In teams, whose tiles' rows are multiplied by numbers in memory of their own.
+  // In teams, which multiply their tiles' rows by numbers in separate memory.
   ClusterOnHost(std::int64_t rows, std::int64_t columns, int stages, std::uint64_t paired, bool repeated = false)
       : rows_(rows),
         columns_(columns),
@@ -82,8 +82,8 @@ class ClusterOnHost {
   StayingBlocksOnHost kernel_;
 };
 
-// Without a product each tile is 1: whether each is visited once, by blocks alone and in clusters, in strips of columns
-// that are whole and that are not.
+// Without a product each tile is 1: checks that each is visited once, by blocks alone and in clusters, in whole and
+// partial strips of columns.
 TEST(CudaClusters, EachPlaceOnce) {
   const ClusterOnHost alone(64, 256, 0), above(64, 256, 1), beside(64, 256, 2);
   for (const std::int64_t some : {2, 4, 10})
@@ -105,8 +105,8 @@ TEST(CudaClusters, WhoeverRunsFirst) {
   above.expect_right(4, 1, terms_of_step, 4);
 }
 
-// Teams take tiles in turn: as many as there are blocks or fewer, one team with a tile more than the other, loops of no
-// step to several times the stages, and of as many.
+// Teams take tiles in turn: as many as there are blocks or fewer, one team with a tile more than the other, loops from
+// no step to several times as many as stages, and of exactly as many.
 TEST(CudaTeams, WhoeverRunsFirst) {
   using Kind = ThreadOrder::Kind;
   const ClusterOnHost alone(64, 128, 5, 0), above(64, 128, 5, 1);

@@ -1,4 +1,4 @@
-// Columns of products, reduced where the threads have them, on the host.
+// Columns of products, reduced in the threads' registers, on the host.
 #include "samite/samite.h"
 #include "tests/codegen/cuda_on_host.h"
 #include "tests/codegen/products_on_host.h"
@@ -86,7 +86,7 @@ TEST(CudaColumnSums, OfThreads) {
     expect_columns<float, float>(shape);
 }
 
-// By groups of warps, of which others start the copies: c = 2 a bᵀ and the sums of its columns in each block.
+// By warp groups, with producer warps: c = 2 a bᵀ and the sums of its columns in each block.
 template <bool apart>
 void expect_of_groups(std::int64_t rows, std::int64_t columns, int threads) {
   SCOPED_TRACE(testing::Message() << rows << " by " << columns << ", " << threads << " threads");

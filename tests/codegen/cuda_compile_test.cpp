@@ -1,5 +1,5 @@
-// NVIDIA's compiler takes what is written for CUDA: random programs, every operation on every type, for every
-// architecture that Samite is tested for. Skipped where there is no NVRTC.
+// NVIDIA's compiler accepts the text for CUDA: random programs, every operation on every type, for every architecture
+// that Samite is tested for. Skipped without NVRTC.
 #include "samite/toolchain/cuda_compiler.h"
 
 #include "samite/codegen/prelude.h"
@@ -123,7 +123,7 @@ TEST_F(CudaCompile, Sums) {
   }
 }
 
-// What a thread streams is moved 16 bytes at a time.
+// Streamed data is moved 16 bytes at a time.
 TEST_F(CudaCompile, NothingSpillsInAStream) {
   constexpr const char *axpy = R"(kernel @axpy(@y: array<f32, 1>, @x: array<const f32, 1>, @a: f32) threads 1 {
     %0: i32 = thread_index 0

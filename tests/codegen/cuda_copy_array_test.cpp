@@ -1,5 +1,5 @@
-// The kernels that copy whole arrays for bulk copies: on the host, beside memory that must not be touched, and as
-// NVIDIA's compiler makes them.
+// The kernels that copy whole arrays for bulk copies: on the host, next to protected memory, and as compiled by
+// NVIDIA's compiler.
 #include "samite/jit/array_copies.h"
 #include "tests/codegen/cuda_on_host.h"
 #include "tests/codegen/guarded.h"
@@ -38,7 +38,7 @@ const CudaTextOnHost &kernel(const char *function, int bytes) {
   return *own;
 }
 
-// `by_rows`: the last dimension lies without gaps; else the one before it.
+// `by_rows`: the last dimension has no gaps; else the one before it.
 template <class T>
 void expect_copied(const CopyCase &c, bool by_rows) {
   SCOPED_TRACE(testing::PrintToString(c) + fmt::format(", {} bytes, {}", sizeof(T), by_rows));

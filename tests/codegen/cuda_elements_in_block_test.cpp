@@ -1,5 +1,5 @@
-// What a thread has of a product's sums next to each other goes to the block's memory, comes from there, and is added
-// to arrays, at once: run on the host and compared with sums in double.
+// A thread's contiguous sums of a product are stored to the block's memory, loaded from there, and added to arrays
+// together: run on the host and compared with sums in double.
 #include "samite/samite.h"
 #include "tests/codegen/cuda_on_host.h"
 #include "tests/codegen/guarded.h"
@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Products and their sums are exact in bf16 as long as they are few.
+// Small products and their sums are exact in bf16.
 template <class T>
 std::vector<T> small_numbers(std::int64_t count, unsigned seed) {
   std::mt19937 engine(seed);
@@ -30,9 +30,8 @@ struct Tiles {
   std::int64_t rows, columns, inner;
 };
 
-// The sums of the first product are a factor of the second one, with what was negative halved, which a tile of
-// conditions says; a tile that both read element by element lies in memory as well. All blocks of a row add to the same
-// window.
+// The sums of the first product are a factor of the second one, with negative ones halved, by a tile of conditions; a
+// tile that both read element by element is also in memory. All blocks of a row add to the same window.
 template <class T>
 auto chained(Tiles tiles, int threads) {
   return TileKernel{"chained",
@@ -51,7 +50,7 @@ auto chained(Tiles tiles, int threads) {
                     TileOptions{.threads = threads}};
 }
 
-// What is known of arrays whose rows begin and end with 16 bytes.
+// Facts about arrays whose rows begin and end with 16 bytes.
 template <class T>
 codegen::EmitOptions of_whole_rows() {
   codegen::EmitOptions options = cuda_options();
@@ -62,8 +61,7 @@ codegen::EmitOptions of_whole_rows() {
   return options;
 }
 
-// `rows` and `columns` are those of the arrays, which the tiles may reach beyond. Behind the result is memory that
-// nobody may touch.
+// `rows` and `columns` are the arrays' extents, which the tiles may exceed. Protected memory follows the result.
 template <class T>
 void expect_chained(Tiles tiles, std::int64_t rows, std::int64_t columns, int threads = 64,
                     const codegen::EmitOptions &options = cuda_options()) {
@@ -114,8 +112,8 @@ TYPED_TEST(ElementsInBlock, OfWholeTiles) {
   expect_chained<TypeParam>({16, 128, 16}, 16, 128, 32);
 }
 
-// Pieces that are no power of two, so that their places are no bits of their own; an odd number of columns, of which
-// each lies alone; and arrays that end within a tile, at an odd column.
+// Pieces that are not a power of two, so that their places are not separate bits; an odd number of columns, none of
+// them adjacent; and arrays that end within a tile, at an odd column.
 TYPED_TEST(ElementsInBlock, OfOddTiles) {
   expect_chained<TypeParam>({96, 48, 16}, 96, 48, 128);
   expect_chained<TypeParam>({48, 24, 16}, 48, 24);

@@ -1,4 +1,4 @@
-// The text for CUDA: what its names and options say.
+// The text for CUDA: its names and options.
 #include "samite/codegen/emit.h"
 
 #include "samite/base/error.h"

@@ -1,5 +1,5 @@
 // The longer examples' kernels and their adjoints for every architecture that Samite is tested for; those of the short
-// ones are in cuda_short_examples_test.cpp. Skipped where there is no NVRTC.
+// ones are in cuda_short_examples_test.cpp. Skipped without NVRTC.
 #include "examples/chains/chain_kernels.h"
 #include "examples/cloth/cloth_kernels.h"
 #include "examples/fluid/fluid_kernels.h"

@@ -1,4 +1,4 @@
-// What a kernel needs on each architecture that Samite is tested for, and that it has it.
+// Checks that a kernel's requirements are met on each architecture that Samite is tested for.
 #pragma once
 
 #include "samite/codegen/cuda_launch_shape.h"
@@ -38,7 +38,7 @@ inline void expect_fits(const std::string &name, const ir::Kernel &kernel) {
   ir::for_each_statement(kernel.body,
                          [&](const ir::Stmt &stmt) { local_arrays |= stmt.as<ir::Allocate>() != nullptr; });
   const codegen::EmittedSource source = emit_as_launched(kernel);
-  local_arrays |= !source.messages.empty();  // what they say is gathered in one
+  local_arrays |= !source.messages.empty();  // a local array collects their values
   // CUDA's own functions have an array on the stack, by which they reduce large angles.
   const auto calls = [&](const char *function) { return source.text.find(function) != source.text.npos; };
   const std::size_t of_functions = calls("sin(") || calls("cos(") || calls("tan(") ? 40 : 0;
@@ -58,8 +58,8 @@ inline void expect_fits(const std::string &name, const ir::Kernel &kernel) {
   }
 }
 
-// None of a kernel, its adjoint and its gathered adjoint spills registers, or has a stack frame for anything but local
-// arrays; the other facts of each image are read as well. The adjoint is with respect to every floating array.
+// Neither a kernel nor its adjoint nor its gathered adjoint spills registers, or has a stack frame for anything but
+// local arrays; the other facts of each image are read as well. The adjoint is with respect to every floating array.
 inline void expect_fits(const std::string &name, jit::KernelDefinition &definition) {
   std::uint64_t active = 0;
   for (std::size_t i = 0; i < definition.parameters().size(); ++i) {

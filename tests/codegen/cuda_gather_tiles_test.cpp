@@ -1,4 +1,4 @@
-// Gradients of tile kernels that are gathered, beside the same gradients as blocks scatter them, run on the host.
+// Gathered gradients of tile kernels, compared with the same gradients scattered by blocks, run on the host.
 #include "samite/jit/definition.h"
 #include "samite/passes/adjoint/cast_copies.h"
 #include "samite/passes/adjoint/gather_tiles.h"
@@ -28,7 +28,7 @@ std::vector<T> quarters(std::int64_t count, int seed) {
   return values;
 }
 
-// c is what `made` makes of the sums.
+// c is `made` of the sums.
 template <class T, class S, class Made>
 auto product_made(const char *name, int stages, const Made &made) {
   return TileKernel{name,
@@ -53,7 +53,7 @@ struct Gradients {
   std::vector<T> a = quarters<T>(rows * inner, 4), b = quarters<T>(inner * columns, 5);
   std::vector<S> c = quarters<S>(rows * columns, 6);
 
-  // `copies` are what the kernel has beside the adjoint's parameters.
+  // `copies` are the kernel's parameters after the adjoint's.
   void run(const ir::Kernel &kernel, const std::vector<Argument> &copies = {}) {
     const auto a_values = quarters<T>(rows * inner, 1), b_values = quarters<T>(inner * columns, 2);
     const auto c_values = quarters<S>(rows * columns, 3);
@@ -109,13 +109,13 @@ void expect_gathered_same(const K &kernel, double tolerance) {
 TEST(CudaGatherTiles, ProductsOfAllTypes) {
   expect_gathered_same<float, float>(product<float, float>(1), 1e-4);
   expect_gathered_same<double, double>(product<double, double>(2), 1e-12);
-  // Sums of 16-bit gradients are rounded once here, and for each block where they are scattered.
+  // Sums of 16-bit gradients are rounded once here, and once per block if they are scattered.
   expect_gathered_same<bfloat16, float>(product<bfloat16, float>(3), 0.5);
   expect_gathered_same<half, half>(product<half, half>(2), 0.1);
   expect_gathered_same<half, float>(product<half, float>(1), 0.1);
 }
 
-// A product whose cotangent follows from its sums.
+// A product with a cotangent computed from its sums.
 template <class T, class S>
 auto squared_product(int stages) {
   return product_made<T, S>("squared_product", stages,
@@ -152,7 +152,7 @@ TEST(CudaGatherTiles, ProductsWhoseCotangentIsComputed) {
   expect_computed_same<half, half>(2, 0.3);
 }
 
-// Of a kernel of which not all gradients are gathered.
+// For a kernel whose gradients are only partly gathered.
 TEST(CudaGatherTiles, WhatDoesNotFitStaysBesideWhatDoes) {
   TileKernel layer{
       "layer",
@@ -220,8 +220,8 @@ auto product(const ProductShape &s) {
                     of_64};
 }
 
-// Both gradients by wide windows, where there are any, are those that blocks scatter: of whole numbers, exactly. How
-// many of the gradients have wide windows.
+// Both gradients by wide windows, if there are any, equal the scattered ones: for whole numbers, exactly. Returns the
+// number of gradients with wide windows.
 int expect_wide_windows_same(const ProductShape &s) {
   const auto kernel = product(s);
   const auto *gathered = kernel.definition()->gathered_adjoint(7, passes::Gathering::wide);
@@ -270,7 +270,7 @@ TEST(CudaGatherTiles, WideWindowsOfRandomProducts) {
     SCOPED_TRACE(testing::Message() << rows << " x " << columns << " x " << terms << " of " << shape.m << " x "
                                     << shape.n << " x " << shape.k << ", " << i);
     const int own = expect_wide_windows_same(shape);
-    // Those of a's gradient where the columns of a tile are several times its terms, and so with b's.
+    // Those of a's gradient if the columns of a tile are several times its terms, and likewise for b's.
     EXPECT_EQ(own, (columns > terms && columns % terms == 0) + (rows > terms));
     wide += own, all += 2;
   }
@@ -278,8 +278,8 @@ TEST(CudaGatherTiles, WideWindowsOfRandomProducts) {
   EXPECT_LT(wide, all);
 }
 
-// A kernel of three dimensions of blocks, of which two meet in each window: y(i, j, l) is the sum over k of windows of
-// x at (i, k), which have elements in common where `apart` is less than 6.
+// A kernel with three dimensions of blocks, two of which share each window: y(i, j, l) is the sum over k of windows of
+// x at (i, k), which overlap if `apart` is less than 6.
 auto windows(std::int64_t apart, bool down, int stages) {
   return TileKernel{"windows",
                     {"x", "y"},

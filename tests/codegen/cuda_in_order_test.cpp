@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t elements = 600, places = 7;
 
-// Numbers whose sum has other digits in another order.
+// Numbers whose sum has different digits in another order.
 std::vector<float> order_dependent_numbers() {
   std::vector<float> values;
   for (std::int64_t i = 0; i < elements; ++i)
@@ -24,7 +24,7 @@ std::vector<std::int32_t> targets() {
   for (std::int64_t i = 0; i < elements; ++i) values.push_back(static_cast<std::int32_t>(i * i % (places + 2)) - 1);
   return values;
 }
-// Of targets -1 … 7: the first and the last are none.
+// For targets -1 … 7; the first and the last are outside.
 std::vector<float> summed_in_order() {
   std::vector<float> sums(places);
   const auto values = order_dependent_numbers();
@@ -52,7 +52,7 @@ TEST(CudaInOrder, AdditionsToElementsOfAnArray) {
   EXPECT_NE(sums_in_order(kernel.ir(), false), summed_in_order()) << "the numbers show no order";
 }
 
-// What the gradient of `take` does.
+// The gradient of `take`.
 TEST(CudaInOrder, AdditionsToElementsOfATile) {
   const auto kernel = ir::parse_kernel(fmt::format(
       "kernel @put(@sums: array<f32, 1>, @values: array<f32, 1>, @target: array<i32, 1>) blocks 1 of 64 {{\n"

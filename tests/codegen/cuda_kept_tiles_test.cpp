@@ -1,4 +1,4 @@
-// What the adjoint of a loop keeps of its tiles: in shared memory where that is little and known, else in device
+// The tiles that the adjoint of a loop stores: in shared memory if they are small and of known number, else in device
 // memory.
 #include "samite/jit/definition.h"
 #include "tests/codegen/cuda_tile_kernel.h"
@@ -53,7 +53,7 @@ TEST(CudaKeptTiles, TooManyForABlockAreInDeviceMemory) {
   expect_same(kernel, {2});
 }
 
-// Scalars that a loop carries are each thread's own, and lie in the same memory.
+// Scalars that a loop carries are private to each thread, in the same memory.
 TEST(CudaKeptTiles, BesideScalarsThatALoopKeeps) {
   expect_same(TileKernel{"scales",
                          [](In x, Out y) {
@@ -108,7 +108,7 @@ TEST(CudaKeptTiles, ABlockUsesItsMemoryAgain) {
     for (std::size_t i = 0; i < expected[a].size(); ++i) ASSERT_NEAR(actual[a][i], expected[a][i], 1e-11) << a;
 }
 
-// What is said to be needed is enough, and no less is.
+// The reported requirement is exact: it is enough, and anything less is not.
 TEST(CudaKeptTiles, WithoutRoomABlockEndsAndSaysSo) {
   const ir::Kernel derived = adjoint(cosines("without", as_many_as_rows));
   std::vector<double> values(12 * 17, 0.5);

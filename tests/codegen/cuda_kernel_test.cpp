@@ -1,4 +1,4 @@
-// What CUDA's kernels do, run on the host: launches of every rank, sums, workspaces, failures and messages.
+// CUDA kernels run on the host: launches of every rank, sums, workspaces, failures and messages.
 #include "tests/codegen/cuda_on_host.h"
 
 #include <gmock/gmock.h>
@@ -202,7 +202,7 @@ TEST(CudaKernel, DebugModeReportsTheFirstFailureAndGoesOn) {
   EXPECT_EQ(result.failure.extent, 4);
   EXPECT_EQ(kernel.source().files.at(result.failure.file), "/home/user/k.cpp");
   EXPECT_EQ(result.failure.line, 12u);
-  EXPECT_THAT(out, ElementsAre(10, 5, 4, 0));  // what is outside reads as 0, and 100 / 0 is 0
+  EXPECT_THAT(out, ElementsAre(10, 5, 4, 0));  // elements outside read as 0, and 100 / 0 is 0
 }
 
 constexpr const char *talk = R"(kernel @talk(@x: array<const f32, 2>) threads 2 {

@@ -142,7 +142,7 @@ TEST(CudaLaunchShape, EveryLaunchIsCoveredWithinTheLimits) {
     EXPECT_LE(shape.grid[2], 65535u);
     std::int64_t instances = 1;
     for (std::int64_t extent : extents) instances = std::min<std::int64_t>(instances * extent, 1 << 30);
-    // No block is smaller than the launch and the limit allow, but for the rounding of each dimension.
+    // No block is smaller than the launch and the limit allow, except for the rounding of each dimension.
     EXPECT_GE(threads_of(shape.block), std::min<std::int64_t>(instances, form.threads_per_block) / 16);
     if (!fits) continue;
     for (std::size_t d = 0; d < extents.size() && d < 2; ++d)

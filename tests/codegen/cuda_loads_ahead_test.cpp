@@ -1,4 +1,4 @@
-// Loops that load tiles ahead, in whatever order their windows lie, run on the host and compared with loads one by one.
+// Loops that load tiles ahead, with their windows in any order, run on the host and compared with loads one by one.
 #include "samite/samite.h"
 #include "tests/codegen/cuda_on_host.h"
 
@@ -13,7 +13,7 @@ struct Loop {
   std::int64_t height, width;  // of the tiles
   std::int64_t rows, columns;  // of the array
   int begin = 0, end = 5, threads = 64, stages = 3;
-  std::int64_t between = 0, before = 0;  // elements that are none of the array's, after each row and before the first
+  std::int64_t between = 0, before = 0;  // foreign elements after each row and before the first
   std::int64_t stride() const { return columns + between; }
 };
 
@@ -24,7 +24,7 @@ std::vector<float> random_floats(std::int64_t count) {
   return values;
 }
 
-// The sum of T Tᵀ over the tiles T that `place`, of the loop's index, names. `in_order`: they lie at one distance.
+// The sum of T Tᵀ over the tiles T that `place`, of the loop's index, names. `in_order`: they are equally spaced.
 // `known`: the compiler is told that rows begin at multiples of 16 bytes.
 template <class Place>
 void expect_sum(const Loop &loop, bool in_order, const Place &place, bool known = false) {
@@ -116,7 +116,7 @@ TEST(CudaLoadsAhead, AnyNumberOfThreads) {
       }
 }
 
-// Rows that begin with a unit and end amid one, rows that begin amid one too, and rows that begin anywhere.
+// Rows that begin with a unit and end within one, rows that also begin within one, and rows that begin anywhere.
 TEST(CudaLoadsAhead, OfRowsThatLieApart) {
   for (const auto &[between, before] : {std::pair(4, 0), std::pair(4, 4), std::pair(4, 1), std::pair(5, 0)})
     for (const std::int64_t columns : {66, 67, 12}) {
@@ -138,7 +138,7 @@ TEST(CudaLoadsAhead, OfABatch) {
                             tile::store(c, {0, 0}, sum);
                           },
                           TileOptions{.threads = 32}};
-  const auto a = random_floats(3 * 8 * 8);  // one less than is asked for
+  const auto a = random_floats(3 * 8 * 8);  // one less than requested
   std::vector<float> c(64);
   CudaOnHost(kernel.ir()).run({1}, {array(a, {3, 8, 8}), array(c, {8, 8})});
   for (std::size_t i = 0; i < 8; ++i)

@@ -1,4 +1,4 @@
-// Products whose factors threads copy ahead, between their products, run on the host in several orders of threads.
+// Products whose factors are copied ahead by threads, between their products, run on the host in several thread orders.
 #include "samite/samite.h"
 #include "tests/codegen/cuda_on_host.h"
 
@@ -18,10 +18,10 @@ struct Ahead {
 };
 struct Extents3 {
   std::int64_t rows, columns, terms;
-  std::int64_t between = 0;  // elements that are none of the factors', after each row
+  std::int64_t between = 0;  // foreign elements after each row
 };
 
-// Numbers of the factors, and none where a row has ended.
+// The numbers of the factors, and NaN in the gaps between rows.
 std::vector<double> factor(std::int64_t rows, std::int64_t columns, std::int64_t between, unsigned seed) {
   std::mt19937_64 engine(seed);
   std::vector<double> values;
@@ -119,7 +119,7 @@ TEST(CudaMultiplyAhead, AllWaysThatFactorsLie) {
       expect_all_edges({.rows = 32, .columns = 64, .inner = 16, .a_transposed = a, .b_transposed = b});
 }
 
-// Windows that begin anywhere in a row, each one column after the one before, of arrays whose rows have whole units.
+// Windows that begin anywhere in a row, each one column after the previous one, in arrays whose rows have whole units.
 TEST(CudaMultiplyAhead, WindowsBetweenUnits) {
   constexpr std::int64_t rows = 32, terms = 16, steps = 6, held = 32;
   const TileKernel kernel{"between",
@@ -150,7 +150,7 @@ TEST(CudaMultiplyAhead, WindowsBetweenUnits) {
     }
 }
 
-// One step of the tensor cores in each of the loop's, an even and an odd number of them.
+// One step of the tensor cores in each loop step; an even and an odd number of them.
 TEST(CudaMultiplyAhead, AnyNumberOfTurns) {
   for (const std::int64_t inner : {8, 24, 32})
     expect_all_edges({.rows = 32, .columns = 32, .inner = inner, .stages = 4});

@@ -79,7 +79,7 @@ void expect_product(Shape tile, Shape whole, How how = {}, double tolerance = 1e
     }
 }
 
-// Of all transposes, even extents and odd ones, in rows that are aligned and rows that are not.
+// For all transposes, with even and odd extents, in aligned and unaligned rows.
 template <class T, class C = lang::Accumulator<T>>
 void expect_products(How how = {}, double tolerance = 1e-5) {
   for (const tile::Transposes transposed : {tile::Transposes{}, {.a = true}, {.b = true}, {true, true}}) {
@@ -102,7 +102,7 @@ TEST(CudaMultiply, Int32) { expect_products<std::int32_t>(); }
 TEST(CudaMultiply, Double) { expect_products<double>({}, 1e-12); }
 TEST(CudaMultiply, HalfSumsInHalf) { expect_product<half, half>({32, 16, 16}, {40, 20, 16}, {}, 5e-3); }
 
-// Where each warp has whole pieces of B's columns; rows of A, and terms, that are none.
+// With whole pieces of B's columns for each warp; and with missing rows of A, and missing terms.
 TEST(CudaMultiply, TF32InPairs) {
   How how{.precision = tile::Precision::tf32};
   for (const bool transposed_a : {false, true}) {
@@ -132,7 +132,7 @@ TEST(CudaMultiply, SingleElements) {
     }
 }
 
-// Rows of four pieces or more are stored 16 bytes at a time, where the array's rows begin at multiples of that.
+// Rows of four pieces or more are stored 16 bytes at a time, if the array's rows begin at multiples of that.
 template <class T>
 void expect_stored(Shape tile, Shape whole) {
   const TileKernel product{"product",
@@ -164,8 +164,8 @@ TEST(CudaMultiply, StoredInQuads) {
   expect_stored<bfloat16>({64, 64, 16}, {128, 130, 16});  // of no whole units
 }
 
-// Sums are added to elements that no other block touches, several at a time where the arrays have whole units. The sums
-// themselves are stored beside.
+// Sums are added to elements that no other block touches, several together if the arrays have whole units. The sums
+// themselves are stored as well.
 template <class T, class S>
 void expect_added(Shape tile, Shape whole, int threads) {
   SCOPED_TRACE(testing::Message() << tile.rows << 'x' << tile.columns << " of " << whole.rows << 'x' << whole.columns
@@ -232,7 +232,7 @@ TEST(CudaMultiply, LoadedAhead) {
   }
 }
 
-// What comes after a product, element by element, is done where its sums are.
+// Element-wise operations after a product run in the registers of its sums.
 TEST(CudaMultiply, Epilogue) {
   const TileKernel layer{
       "layer",
@@ -259,8 +259,8 @@ TEST(CudaMultiply, Epilogue) {
     }
 }
 
-// Loops that store some sums and change them find all of them as they were: in tiles that are wholly inside of the
-// arrays, at edges, and in rows that do not begin at whole units.
+// Loops that store some sums and change them find all of them unchanged: in tiles fully inside the arrays, at edges,
+// and in rows that do not begin at whole units.
 template <class T>
 void expect_sums_kept() {
   const TileKernel twice{"twice",
@@ -279,7 +279,7 @@ void expect_sums_kept() {
   const CudaOnHost run(twice.ir());
   for (const auto &[rows, columns] : {std::pair{64u, 64u}, {40u, 44u}, {33u, 45u}}) {
     const auto x = random_values<T>(rows * 16, 1), w = random_values<T>(16 * columns, 2);
-    const auto table = random_values<float>(20, 3);  // what is gathered beyond it is zero
+    const auto table = random_values<float>(20, 3);  // elements gathered beyond it are zero
     std::vector<float> y(rows * columns), z = y, u = y;
     run.run({(rows + 31) / 32, (columns + 31) / 32},
             {array(x, {rows, 16}), array(w, {16, columns}), array(table), array(y, {rows, columns}),
@@ -301,7 +301,7 @@ TEST(CudaMultiply, SumsAreKeptByLoopsOverThem) {
   expect_sums_kept<bfloat16>();
 }
 
-// Factors of which several rows lie side by side in 128 bytes: heads of attention, for few threads and many.
+// Factors with several rows in each 128 bytes: heads of attention, for few threads and many.
 template <class T>
 void expect_short_rows(std::vector<tile::Transposes> ways, std::vector<int> threads, How how = {},
                        double tolerance = 1e-5) {
@@ -312,7 +312,7 @@ void expect_short_rows(std::vector<tile::Transposes> ways, std::vector<int> thre
         how.transposed = transposed;
         how.threads = each;
         const std::int64_t columns = units * 16 / static_cast<std::int64_t>(sizeof(T));
-        // B's rows are short, or A's, by which of them is transposed.
+        // B's rows are short, or A's, depending on which is transposed.
         expect_product<T>(transposed.b ? Shape{64, 64, columns} : Shape{64, columns, 32},
                           transposed.b ? Shape{64, 64, columns} : Shape{64, columns, 32}, how, tolerance);
       }
@@ -329,7 +329,7 @@ TEST(CudaMultiply, ShortRows) {
   expect_short_rows<std::int8_t>({b, none}, {128});
 }
 
-// A tile that is one factor as it is and another one transposed: the gradients of exp(Q K^T).
+// A tile that is one factor directly and another one transposed: the gradients of exp(Q K^T).
 TEST(CudaMultiply, GradientsOfScores) {
   for (const std::int64_t head : {8, 16})
     for (const int threads : {64, 256}) {
@@ -366,7 +366,7 @@ TEST(CudaMultiply, GradientsOfScores) {
     }
 }
 
-// What needs a product as a whole has it in shared memory.
+// Operations that need a whole product find it in shared memory.
 TEST(CudaMultiply, ReducedProduct) {
   const TileKernel scores{"scores",
                           [](Array<const float, 2> x, Array<float, 2> y) {

@@ -11,15 +11,15 @@
 namespace samite::test {
 namespace {
 
-// What a thread knows of its place; in the emitted code's words below.
+// A thread's position, in the words of the emitted code below.
 struct Place {
   unsigned thread[3], block[3], threads[3], blocks[3], block_of_cluster;
 };
 constexpr unsigned most_in_cluster = 8;
 
-// What the emitted code needs of a machine.
+// The machine functions that the emitted code needs.
 struct Machine {
-  const Place *place;         // of the thread that runs, read anew wherever another may have run
+  const Place *place;         // of the running thread; reread after any other may have run
   void (*wait)();             // for all threads of the block
   void (*wait_warp)();        // for those of the warp
   void (*wait_cluster)();     // for those of all blocks of the cluster
@@ -67,7 +67,7 @@ struct Place {
   unsigned block_of_cluster;
 };
 struct Machine {
-  const Place *place;  // of the thread that runs, read anew wherever another may have run
+  const Place *place;  // of the running thread; reread after any other may have run
   void (*wait)();
   void (*wait_warp)();
   void (*wait_cluster)();
@@ -147,8 +147,8 @@ template <class T> SAMITE_INLINE T load_current(const T *p) { return *static_cas
 SAMITE_INLINE void sync_warp() { machine.wait_warp(); }
 SAMITE_INLINE void publish() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
-// As large as any device's. Static, as what is __shared__: blocks run one after another, or those of a cluster at one
-// time, which have no memory that is __shared__.
+// As large as any device's. Static, like __shared__ memory: blocks run one after another, and the blocks of a cluster,
+// which run concurrently, have no __shared__ variables.
 alignas(1024) static u8 memories[8][232448];
 #define memory_of_block memories[block_of_cluster()]
 SAMITE_INLINE u8 *shared_memory() { return memory_of_block; }
@@ -186,7 +186,7 @@ SAMITE_INLINE i64 thread_of_grid() {
   return ((i64(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x) * threads_of_block() + thread_of_block();
 }
 
-// All threads of the block, or of the warp, come here together, and read what any of them brought.
+// All threads of the block, or of the warp, arrive together, and read each other's values.
 template <class T, class Wait, class Read> SAMITE_INLINE T exchange(T value, Wait wait, Read read) {
   __builtin_memcpy(machine.slots[slot_of(thread_of_block())], &value, sizeof value);
   wait();
@@ -204,7 +204,7 @@ template <class T, class Read> SAMITE_INLINE T exchange_in_warp(T value, Read re
     return read(lane, [&](u32 other) { return of(first + other); });
   });
 }
-// Where there is no such lane, or the block ends before it, a thread keeps its own.
+// If there is no such lane, or the block ends before it, a thread keeps its own value.
 template <class T> SAMITE_INLINE T shuffle_down(u32, T value, u32 distance) {
   return exchange_in_warp(value, [&](u32 lane, auto of) {
     const bool there = lane + distance < 32 && thread_of_block() + distance < threads_of_block();
@@ -241,7 +241,7 @@ SAMITE_INLINE bool any_of_block(bool holds) {
   });
 }
 
-// Matrices of a warp, by the tables in the PTX manual of which thread has which elements.
+// Matrices of a warp, by the tables in the PTX manual for the elements of each thread.
 template <bool turned> SAMITE_INLINE void load_matrices(u32 (&words)[4], const void *row) {
   struct Words { u32 at[4]; };
   if (u64(row) % 16 != 0) __builtin_trap();
@@ -317,7 +317,7 @@ SAMITE_INLINE void multiply_matrices(Kind, C (&c)[4], const Word (&a)[4], const 
 }
 SAMITE_INLINE u32 tf32_bits(f32 value) { return (bits_of(value) + 0x1000) & ~0x1fffu; }
 
-// What is on its way arrives when it is waited for, and no earlier.
+// Copies in flight arrive when they are waited for, and no earlier.
 struct CopyAhead { void *to; const void *from; int size, bytes, group; };
 static struct { CopyAhead copies[1024]; int count, group; } on_its_way[8 * 1024];
 SAMITE_INLINE void send_ahead(void *to, const void *from, int size, int bytes) {
@@ -359,7 +359,7 @@ template <int groups> SAMITE_INLINE void wait_for_copies() {
 
 // After the kernel: how the host calls it.
 constexpr std::string_view entry = R"(
-// NaNs, where nothing has been written yet.
+// NaNs, so that reads of unwritten memory show.
 extern "C" void poison_shared_memory() {{
   __builtin_memset(samite::memories, 0xff, sizeof samite::memories);
 }}

@@ -1,4 +1,4 @@
-// CUDA's kernels without a GPU: what `emit_cuda` writes, compiled for the host and run there, thread by thread.
+// CUDA kernels without a GPU: the text of `emit_cuda`, compiled for the host and run there, thread by thread.
 //
 // The prelude's intrinsics are replaced by the host's (tests/codegen/cuda_on_host.cpp); all else is the text that CUDA
 // gets. Blocks run one after another, and so do the threads of a block, each from barrier to barrier
@@ -20,7 +20,7 @@ inline codegen::EmitOptions cuda_options(bool unit_stride = true, bool wide_inde
   return options;
 }
 
-// Of a kernel whose tiles are in memory.
+// For a kernel whose tiles are in memory.
 inline ir::Kernel plan_for_cuda(ir::Kernel kernel, const codegen::EmitOptions &options) {
   return jit::plan(passes::lower_threads(std::move(kernel)),
                    {passes::gpu_architecture(90),
@@ -40,7 +40,7 @@ inline codegen::EmittedSource emit_for_cuda(std::string_view text,
   return emit_for_cuda(ir::parse_kernel(text), options);
 }
 
-// What a launch left behind beside its arrays.
+// The results of a launch apart from its arrays.
 struct CudaResult {
   codegen::CudaFailure failure;
   struct Said {
@@ -53,9 +53,8 @@ struct CudaResult {
 
 class CudaOnHost {
  public:
-  // `in_order`: as `lower_tiles` has it. `optimization`: the host compiler's; most kernels take longer to optimise than
-  // to run.
-  // `form`: lowered, where the kernel's tiles lie in memory already. `edit` changes the kernel's text.
+  // `in_order`: as for `lower_tiles`. `optimization`: the host compiler's; most kernels take longer to optimise than to
+  // run. `form`: lowered, if the kernel's tiles are already placed in memory. `edit` changes the kernel's text.
   explicit CudaOnHost(ir::Kernel kernel, const codegen::EmitOptions &options = cuda_options(), bool in_order = false,
                       int optimization = 0, ir::Form form = ir::Form::structured,
                       const std::function<std::string(std::string)> &edit = {});
@@ -67,8 +66,8 @@ class CudaOnHost {
   // The grid-stride form has at most this many blocks, and each thread this many bytes of workspace.
   std::int64_t most_blocks = 3, workspace_per_thread = 4096;
   std::size_t channel_bytes = 4096;
-  // Wherever the kernel asks, all threads of each warp are there: true of launches of whole warps without branches.
-  // Otherwise the kernel is told that they are not.
+  // Whether all threads of each warp are active wherever the kernel asks: true for launches of whole warps without
+  // branches. Otherwise the kernel is told that they are not.
   bool whole_warps = false;
   ThreadOrder order;
 
@@ -90,7 +89,7 @@ class CudaOnHost {
 class CudaTextOnHost {
  public:
   CudaTextOnHost(std::string text, const std::string &entry);
-  // `cluster`: this many blocks, up to 8, run at one time. The threads of a block lie in this many rows.
+  // `cluster`: this many blocks, up to 8, run concurrently. The threads of a block form this many rows.
   void run(unsigned blocks, unsigned threads, const void *arguments, ThreadOrder order = {}, unsigned cluster = 1,
            unsigned rows = 1) const;
 

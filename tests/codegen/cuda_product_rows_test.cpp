@@ -1,6 +1,5 @@
-// Rows of products whose sums are in registers: reduced there, by the threads and the warps that share a row, and gone
-// over; and sums that are scaled in their place before a product is added. Blocks on the host, beside numbers that are
-// exact.
+// Rows of products with sums in registers: reduced there, by the threads and the warps that share a row, and processed;
+// and sums that are scaled in place before a product is added. Blocks run on the host, compared with exact numbers.
 #include "tests/codegen/cuda_tile_kernel.h"
 
 #include <gtest/gtest.h>

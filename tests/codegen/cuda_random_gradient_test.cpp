@@ -1,5 +1,5 @@
-// The random programs that gradients are checked with, and their adjoints and tangents, as CUDA's kernels, run on the
-// host: against what the CPU's kernels compute of the same arrays.
+// The random programs with checked gradients, and their adjoints and tangents, as CUDA kernels, run on the host and
+// compared with the CPU kernels' results on the same arrays.
 #include "tests/autodiff/random_gradient.h"
 #include "tests/codegen/cuda_on_host.h"
 
@@ -60,7 +60,7 @@ void expect_as_on_the_cpu(const ir::Kernel &kernel, unsigned seed) {
   for (std::size_t i = 0; i < got.arrays.size(); ++i)
     for (std::size_t at = 0; at < got.arrays[i].size(); ++at) {
       const double is = got.arrays[i][at], should = expected.arrays[i][at];
-      // Functions of vectors round otherwise than those of one number.
+      // Vector functions round differently from scalar ones.
       ASSERT_LE(std::abs(is - should), 1e-9 * (1 + std::abs(should)))
           << "seed " << seed << ", parameter " << i << ", element " << at << '\n'
           << to_string(kernel) << cuda.source().text;

@@ -1,7 +1,7 @@
-// Random launches of ready operations (tests/ops/random_operation.h) as CUDA's text, run on the host: with the plans of
-// a GPU whose groups of warps multiply, and of one without; and products whose factors are brought by bulk copies for
-// those groups (wgmma), all of which the host does in their place. SAMITE_TEST_RANDOM_OPERATIONS is how many, and
-// SAMITE_TEST_RANDOM_SEED the first.
+// Random launches of ready-made operations (tests/ops/random_operation.h) as CUDA text, run on the host: with the plans
+// of a GPU with warp groups, and of one without; and products whose factors are loaded by bulk copies for warp groups
+// (wgmma), all of which the host emulates. SAMITE_TEST_RANDOM_OPERATIONS is their number, SAMITE_TEST_RANDOM_SEED the
+// first seed.
 #include "tests/codegen/staying_blocks.h"
 #include "tests/ops/random_operation.h"
 
@@ -69,7 +69,7 @@ void run(const Operation &operation, const std::vector<Memory> &memory, const op
   }
 }
 
-// By copies and groups of warps, where the kernel has such a loop. Whether it has.
+// With bulk copies and warp groups, if the kernel has such a loop; returns whether it has.
 bool run_by_groups(const Call &call, const Operation &operation, const std::vector<Memory> &memory) {
   codegen::EmitOptions options = good_arrays();
   const ir::Kernel lowered = jit::lower(call.planned.kernel->forward(), {.cuda = 90, .arrays = options.arrays}).kernel;

@@ -16,7 +16,7 @@ using random_integers::slots;
 using random_integers::table_size;
 
 // In both forms; one and several instances of a thread side by side; with and without blocks that are not full; with
-// and without a workspace's being used.
+// and without a workspace.
 void expect_cuda_as_interpreted(unsigned seed) {
   const ir::Kernel kernel = Generator(seed).make();
   const int n = seed % 4 == 1 ? 37 : seed % 4 == 2 ? 331 : seed % 4 == 3 ? 110 : 64;

@@ -52,7 +52,7 @@ void run_on_host(const Run &run, std::vector<TileArray> &arrays) {
   }
   codegen::EmitOptions options = cuda_options();
   options.arrays.resize(arrays.size(), options.arrays[0]);
-  // As of buffers that share no memory, and whose rows begin where 16 bytes do or do not.
+  // For buffers that share no memory, with rows that do or do not begin at multiples of 16 bytes.
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     options.arrays[i].unaliased = run.recipe.seed % 2 == 0;
     options.arrays[i].aligned_rows =

@@ -1,4 +1,4 @@
-// What is loaded for whole rows of a product, where rows and columns of the arrays end inside of tiles.
+// Values loaded for whole rows of a product, with rows and columns of the arrays that end inside tiles.
 #include "samite/jit/definition.h"
 #include "tests/codegen/cuda_tile_kernel.h"
 
@@ -7,7 +7,7 @@
 namespace samite::test {
 namespace {
 
-// Products whose sums are scaled by rows, or by columns, before they are added.
+// Products with sums that are scaled by rows, or by columns, before they are added.
 auto scaled_products(std::vector<std::int64_t> steps) {
   return TileKernel{
       "scaled_products",

@@ -1,5 +1,5 @@
-// The short examples' kernels, as cuda_examples_test.cpp has those of the longer ones. Each is a program that makes its
-// kernels where it needs them: it is run here, with kernels that tell of themselves.
+// The short examples' kernels; cuda_examples_test.cpp has those of the longer ones. Each example is a program that
+// makes its kernels inside functions: it is run here, with kernels that report themselves.
 #include "samite/jit/definition.h"
 #include "samite/samite.h"
 #include "tests/codegen/cuda_fits.h"
@@ -99,7 +99,7 @@ const ShortExample short_examples_list[] = {
 
 class CudaShortExamples : public CudaCompilerTest, public testing::WithParamInterface<ShortExample> {};
 
-// These show what is refused, or are never differentiated with respect to all of their arrays.
+// These show refused programs, or are never differentiated with respect to all of their arrays.
 const std::vector<std::string> without_adjoint = {"numbered", "keep_positive"};
 
 TEST_P(CudaShortExamples, FitIntoRegisters) {

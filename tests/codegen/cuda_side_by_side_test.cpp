@@ -1,4 +1,4 @@
-// Several neighbours on one thread: what is written, and what it computes.
+// Several neighbours on one thread: the text, and its results.
 #include "samite/passes/threads/instances_per_thread.h"
 #include "tests/codegen/cuda_on_host.h"
 
@@ -44,7 +44,7 @@ TEST(CudaSideBySide, ThreadsHaveThe128RegistersThatTheyMayNeed) {
   EXPECT_THAT(emit_for_cuda(plain_axpy, options).text, HasSubstr("__launch_bounds__(1024, 1)"));
 }
 
-// Neighbours of neighbours come out of the row that is loaded anyway.
+// Neighbours of neighbours come from the row that is loaded anyway.
 TEST(CudaSideBySide, AShiftedLoadTakesFromTheAlignedOne) {
   const std::string text = emit_for_cuda(R"(kernel @k(@y: array<f32, 1>, @x: array<const f32, 1>) threads 1 {
     %0: i32 = thread_index 0
@@ -61,7 +61,7 @@ TEST(CudaSideBySide, AShiftedLoadTakesFromTheAlignedOne) {
                           HasSubstr("const f32 v32 = v21 + v20;"), HasSubstr("const f32 v33 = v25 + v21;")));
 }
 
-// In 64 bits they lie beside each other like in 32. In 16 bits they do not: 32767 has no neighbour.
+// 64-bit indices of neighbours are adjacent, as in 32 bits. In 16 bits they are not: 32767 has no neighbour.
 TEST(CudaSideBySide, AnIndexMayBeCast) {
   const auto text = [](const std::string &type) {
     return emit_for_cuda(
@@ -191,7 +191,7 @@ TEST(CudaSideBySide, ElementsOfOtherSizes) {
   }
 }
 
-// All neighbours go round together, and leave a loop or a branch with what each of them carries.
+// All neighbours iterate together, and leave a loop or a branch with the values that each of them carries.
 TEST(CudaSideBySide, LoopsAreWhatTheyAreOneByOne) {
   constexpr const char *text = R"(kernel @pairs(@y: array<f32, 1>, @x: array<const f32, 1>, @g: array<f32, 1>,
                                                 @n: i32) threads 1 {

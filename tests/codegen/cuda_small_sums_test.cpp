@@ -1,10 +1,10 @@
-// Sums of 16-bit numbers by several warps: what each has of a sum keeps the digits that the sum may need.
+// Sums of 16-bit numbers by several warps: each warp's partial sum keeps the digits that the sum may need.
 #include "tests/codegen/cuda_tile_kernel.h"
 
 namespace samite::test {
 namespace {
 
-// Of each other row of 32 elements the sum is more than 16 bits can tell from that of the next, with the other sign.
+// Runs of 32 elements have sums of alternating sign; rounding partial sums to 16 bits would lose their difference.
 double total_of(const TileKernel<void(Array<half, 1>, Array<const half, 2>)> &kernel) {
   std::vector<half> x(64 * 64), sum(1);
   for (std::size_t i = 0; i < x.size(); ++i)

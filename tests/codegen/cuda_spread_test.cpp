@@ -1,5 +1,5 @@
-// Tiles that lie in the registers of a block's threads: what is loaded, gone over and reduced, and nothing more. Blocks
-// of 64 threads on the host, beside sums in double and beside the CPU's kernels.
+// Tiles in the registers of a block's threads: they are loaded, processed and reduced, and nothing else. Blocks of 64
+// threads run on the host, compared with sums in double and with the CPU's kernels.
 #include "samite/jit/definition.h"
 #include "tests/codegen/cuda_tile_kernel.h"
 #include "tests/codegen/guarded.h"
@@ -41,7 +41,7 @@ codegen::EmitOptions known_arrays() {
   return options;
 }
 
-// Of arrays whose rows all begin with units of 16 bytes.
+// For arrays whose rows all begin with units of 16 bytes.
 codegen::EmitOptions arrays_in_units() {
   codegen::EmitOptions options = known_arrays();
   for (codegen::ArrayFacts &facts : options.arrays) facts.unit_stride = facts.aligned_rows = true;
@@ -55,8 +55,8 @@ codegen::EmitOptions arrays_of_whole_units() {
   return options;
 }
 
-// Rows that fill the tile, that end before it does, and that do not begin at multiples of 16 bytes. And whether it is
-// known where they begin, and that they end with a unit.
+// Rows that fill the tile, that end before it does, and that do not begin at multiples of 16 bytes. Each with and
+// without the knowledge of where they begin, and that they end with a unit.
 enum class Known { nothing, begin, end };
 constexpr std::pair<long long, Known> softmaxes[] = {
     {512, Known::nothing}, {500, Known::nothing}, {511, Known::nothing}, {600, Known::nothing},
@@ -102,7 +102,7 @@ TEST(CudaSpread, Softmax) {
   }
 }
 
-// What loops load themselves, of rows that end within the tile, is read up to where they end.
+// Rows loaded by loops and ending within the tile are read only up to their ends.
 TEST(CudaSpread, RowsThatEndWithAUnitAreReadNoFurther) {
   const TileKernel scaled{"scaled",
                           [](Array<const bfloat16, 2> x, Array<const float, 1> weight, Array<bfloat16, 2> y) {
@@ -135,7 +135,7 @@ TEST(CudaSpread, RowsThatEndWithAUnitAreReadNoFurther) {
         return static_cast<float>(of[static_cast<std::size_t>(i * length + j)]);
       };
       const long long taken = std::min(length, 512ll);
-      float largest = 0;  // all are greater; what is outside is zero
+      float largest = 0;  // all are greater; elements outside are zero
       for (long long j = 0; j < taken; ++j) largest = std::max(largest, at(values, j));
       for (long long j = 0; j < taken; ++j)
         ASSERT_EQ(at(result, j),
@@ -173,7 +173,7 @@ TEST(CudaSpread, RowsAndAll) {
   }
 }
 
-// Of arrays that lie so, four elements are loaded and stored at once; others one by one.
+// In aligned arrays, four elements are loaded and stored together; in others one by one.
 TEST(CudaSpread, ReadsAndWritesInALoop) {
   const TileKernel kernel{"loop",
                           [](FloatIn x, Array<const double, 1> scale, FloatOut y, Array<float, 1> reversed) {
@@ -206,7 +206,7 @@ TEST(CudaSpread, ReadsAndWritesInALoop) {
   }
 }
 
-// What is written is written where it was read: the same array may be both.
+// Elements are written where they were read: both may be the same array.
 TEST(CudaSpread, InPlace) {
   const TileKernel kernel{"in_place",
                           [](FloatIn x, FloatOut y) {
@@ -224,7 +224,7 @@ TEST(CudaSpread, InPlace) {
   }
 }
 
-// As the CPU does it, where nobody adds up by hand: the gradient, too.
+// Compared with the CPU, including the gradient.
 TEST(CudaSpread, Adjoint) {
   const TileKernel kernel{"norm",
                           [](Array<const double, 2> x, Array<double, 2> y) {
@@ -261,8 +261,8 @@ TileKernel<void(FloatIn, FloatOut)> squares(long long rows, long long columns) {
           of_64};
 }
 
-// The windows of later blocks, some of which reach out of the array, down and to the right: none of it is read that is
-// not there, and an array may have no rows for the last blocks.
+// The windows of later blocks, some of which reach beyond the array, down and to the right: only existing elements are
+// read, and an array may have no rows for the last blocks.
 TEST(CudaSpread, FetchesWhatLaterBlocksLoad) {
   constexpr long long rows = 8, columns = 2000, blocks = 515, outside = 13;  // 64 blocks load 4 MB
   const CudaOnHost kernel(squares(rows, 2048).ir(), arrays_in_units());
@@ -282,7 +282,7 @@ TEST(CudaSpread, FetchesWhatLaterBlocksLoad) {
   }
 }
 
-// What is needed as a whole, in another order, or many times over, is where all threads find it.
+// Tiles that are needed as a whole, in another order, or repeatedly, are in shared memory.
 TEST(CudaSpread, OtherTilesAreShared) {
   const auto in_registers = [](auto function) {
     const TileKernel kernel{"kernel", function, of_64};

@@ -1,5 +1,5 @@
-// Emitted kernels whose windows and values come in stages, run on the host: copies arrive as late as they may, and
-// groups of warps run in several orders.
+// Emitted kernels with windows and values in stages, run on the host: copies arrive as late as possible, and warp
+// groups run in several orders.
 #include "tests/codegen/staying_blocks.h"
 #include "tests/passes/stage_steps_kernel.h"
 

@@ -1,5 +1,5 @@
-// Emitted kernels whose clusters of blocks share the steps of a loop of products, on the host: all blocks of a cluster
-// run at one time, and their copies arrive as late as they may.
+// Emitted kernels whose clusters of blocks share the steps of a main loop, on the host: all blocks of a cluster run
+// concurrently, and their copies arrive as late as possible.
 #include "samite/passes/sm90/share_steps.h"
 #include "tests/codegen/products_on_host.h"
 
@@ -8,11 +8,11 @@
 namespace samite::test {
 namespace {
 
-// Of a step: 128 bytes.
+// The terms of a step: 128 bytes.
 template <class T>
 constexpr std::int64_t terms_of_step = 128 / static_cast<std::int64_t>(sizeof(T));
 
-// Tile (i, j) of c is what rows i of a and columns j of b give, its row r times a[r, 0], and a number more.
+// Tile (i, j) of c is the product of rows i of a and columns j of b, with its row r times a[r, 0], plus a number.
 template <class T, class C>
 std::string text_of(std::int64_t rows, std::int64_t columns, int threads, std::int64_t stages) {
   const auto factor = name(scalar_type_of<T>), sum = name(scalar_type_of<C>);

@@ -1,5 +1,5 @@
-// Emitted kernels whose loops multiply windows with what the block has, run on the host: copies arrive as late as they
-// may, and groups of warps run in several orders.
+// Emitted kernels with loops that multiply windows by tiles of the block, run on the host: copies arrive as late as
+// possible, and warp groups run in several orders.
 #include "tests/codegen/staying_blocks.h"
 #include "tests/passes/product_steps_kernel.h"
 

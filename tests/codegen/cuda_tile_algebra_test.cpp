@@ -91,7 +91,7 @@ TEST(CudaTileAlgebra, SymmetricSystem) {
   expect_same(from_tile([](Tile<double> x) { return tile::solve_cholesky(tile::cholesky(definite(x)), x); }), {1});
 }
 
-// As many columns as threads, and less; several matrices at once.
+// As many columns as threads, and fewer; several matrices at once.
 TEST(CudaTileAlgebra, TriangularSystems) {
   for (const bool upper : {false, true})
     for (const bool transposed : {false, true}) {

@@ -17,7 +17,7 @@ namespace samite::test {
 
 inline constexpr TileOptions of_64{.threads = 64};
 
-// A kernel that stores what `function` makes of one tile.
+// A kernel that stores `function` of one tile.
 template <class F>
 auto from_tile(F function) {
   return TileKernel{"from_tile",
@@ -27,7 +27,7 @@ auto from_tile(F function) {
                     of_64};
 }
 
-// Every array is of 12 x 17 elements, or of 17, and its numbers are the parameter's own.
+// Every array has 12 x 17 elements, or 17, and its numbers are the parameter's own.
 inline std::vector<double> numbers(const ir::Parameter &parameter, std::size_t seed) {
   std::vector<double> values(parameter.rank == 2 ? 12 * 17 : 17);
   for (std::size_t i = 0; i < values.size(); ++i)

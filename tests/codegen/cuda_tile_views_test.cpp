@@ -1,4 +1,4 @@
-// What is made of other operations on tiles, as CUDA runs it and as the CPU does.
+// Tile functions that consist of other operations, as CUDA runs them and as the CPU does.
 #include "samite/jit/definition.h"
 #include "tests/codegen/cuda_tile_kernel.h"
 

@@ -120,7 +120,7 @@ TEST(CudaTiles, GatherAndScatter) {
               {2});
 }
 
-// Tiles that are not needed at one time lie in one place.
+// Tiles that are not needed at the same time share a place.
 TEST(CudaTiles, MemoryIsShared) {
   TileKernel chain{"chain",
                    [](Array<const float, 2> x, Array<float, 2> y) {

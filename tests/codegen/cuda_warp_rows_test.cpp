@@ -76,7 +76,7 @@ TEST(CudaWarpRows, OfOtherTypes) {
   expect_sums_of_rows<std::uint64_t>(2, "u64", "0..@n step 1", counted(0, 21, 1));
 }
 
-// The threads of a warp share an element only where the launch's last dimension is wide.
+// The threads of a warp share an element only if the launch's last dimension is wide.
 TEST(CudaWarpRows, OfTwoDimensionsAskWhetherTheWarpSharesTheElement) {
   constexpr const char *text = R"(kernel @k(@g: array<f32, 2>, @h: array<f32, 1>, @x: array<const f32, 2>) threads 2 {
     %0: i32 = thread_index 0
@@ -111,7 +111,7 @@ TEST(CudaWarpRows, OfTwoDimensionsAskWhetherTheWarpSharesTheElement) {
     }
 }
 
-// On the CPU, too, where lanes take the place of threads.
+// Also on the CPU, with lanes in place of threads.
 TEST(CudaWarpRows, OfElementsThatLieApart) {
   constexpr const char *text = R"(kernel @k(@g: array<f32, 1>, @x: array<const f32, 1>) threads 1 {
     %0: i32 = thread_index 0

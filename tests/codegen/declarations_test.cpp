@@ -1,4 +1,4 @@
-// What of the device headers a text is given.
+// The part of the device headers that a text gets.
 #include "samite/base/error.h"
 #include "samite/codegen/prelude.h"
 #include "samite/toolchain/cuda_compiler.h"
@@ -116,7 +116,7 @@ TEST(Declarations, WithoutANameOrAnEndAreRefused) {
 
 class DeclarationsCompile : public CudaCompilerTest {};
 
-// Whatever a text names, it is given all of what that needs.
+// For every name that a text uses, it gets all needed declarations.
 TEST_F(DeclarationsCompile, EachByItself) {
   const auto compile = [](const std::string &names, const char *architecture) {
     compile_cuda({.name = "names", .text = "extern \"C\" __global__ void kernel() {}"}, codegen::cuda_prelude(names),
@@ -126,7 +126,7 @@ TEST_F(DeclarationsCompile, EachByItself) {
   EXPECT_GT(names.size(), 200u);
   std::string all;
   for (const std::string &name : names) {
-    if (name.starts_with("SAMITE_")) continue;  // a macro, which comes with what uses it
+    if (name.starts_with("SAMITE_")) continue;  // a macro, which comes with its users
     ASSERT_NO_THROW(compile(name, "sm_90a")) << name;
     all += name + ' ';
   }

@@ -1,4 +1,4 @@
-// The text itself: that it is readable, and what its names and options say.
+// The text itself: it is readable, and its names and options are right.
 #include "samite/codegen/emit.h"
 
 #include "samite/base/error.h"
@@ -87,7 +87,7 @@ TEST(Emit, AnArrayWithoutUnitStrideIsGathered) {
               HasSubstr("gather(m1, p1.data + v7 * p1.stride[0], lane_i64 * p1.stride[0])"));
 }
 
-// Of 32 bits and more, which are in memory what they are in vectors.
+// For types of 32 bits and more, which have the same form in memory as in vectors.
 TEST(Emit, EverySecondElementComesFromTwoVectors) {
   const auto halved = [](const std::string &type) {
     return emitted(fmt::format(R"(kernel @k(@x: array<{0}, 1>) threads 1 {{
@@ -118,7 +118,7 @@ TEST(Emit, AnElementOfTwoLanesComesFromHalvesOfVectors) {
   EXPECT_THAT(doubled("f16"), HasSubstr("gather(m1, p0.data, v1)"));
 }
 
-// Its lanes are neighbours, but for those that are at a limit.
+// Its lanes are neighbours, except for those at a limit.
 TEST(Emit, AClampedIndexLoadsNeighbours) {
   const auto clamped = [](const std::string &type, const std::string &index) {
     return emitted(fmt::format(R"(kernel @k(@x: array<{0}, 1>, @n: i32) threads 1 {{
@@ -173,7 +173,7 @@ TEST(Emit, AUniformLoopIsNative) {
 )"));
 }
 
-// Schedules that unroll have thousands of vectors, of which each would be a loop.
+// Schedules that unroll have thousands of vectors, each of which would be a loop.
 TEST(Emit, AThreadLoopOfOneVectorIsNoLoop) {
   const auto thread_loop = [](int extent) {
     return emitted(fmt::format("kernel @k(@x: array<f32, 1>) blocks 1 of 16 scheduled {{ "

@@ -1,5 +1,5 @@
-// Kernels of each kind compile for every GPU that Samite has a row for, planned as for that GPU: per-thread kernels,
-// rows, products and attention, with their adjoints. Nothing is run.
+// Kernels of each kind compile for every GPU in Samite's table, with a plan for that GPU: per-thread kernels, rows,
+// products and attention, with their adjoints. Nothing is run.
 #include "samite/jit/definition.h"
 #include "samite/jit/pipeline.h"
 #include "samite/jit/target.h"
@@ -16,7 +16,7 @@ namespace {
 
 class EveryGpu : public CudaCompilerTest {
  protected:
-  // Of all, those that the NVRTC here knows.
+  // The GPUs that this NVRTC knows.
   static std::vector<jit::Target> targets() {
     std::vector<jit::Target> known;
     for (const jit::Target &target : jit::known_gpus())

@@ -1,6 +1,6 @@
-// One program is one result: on each level of x86-64, at each width of vectors and each level of optimisation, whether
-// constants are folded or not. Integers agree in every bit. So do floats where products and sums are not contracted;
-// where they may be, each result is within a bound that is computed with it.
+// A program has one result: on each level of x86-64, at each width of vectors and each level of optimisation, with and
+// without constant folding. Integers agree in every bit. So do floats if products and sums are not contracted; if they
+// may be, each result is within a bound that is computed with it.
 #include "tests/codegen/compiled_kernel.h"
 #include "tests/codegen/random_integers.h"
 #include "tests/toolchain/environment.h"
@@ -28,7 +28,7 @@ struct Target {
   const char *architecture, *vector_bytes, *optimization;
 };
 
-// Those that this machine can run. The variables are read where a kernel is compiled.
+// The targets that this machine can run. The variables are read when a kernel is compiled.
 class InEnvironment {
  public:
   explicit InEnvironment(const Target &target, bool contraction = true)
@@ -60,7 +60,7 @@ std::string name_of(const Target &target) {
          "' bytes, level " + target.optimization;
 }
 
-// A program as it is written, with its constants folded, and with a scalar argument as one more constant.
+// A program in its original form, with its constants folded, and with a scalar argument as one more constant.
 std::vector<Kernel> forms(const Kernel &kernel, std::uint32_t parameter, const Value &argument) {
   Kernel constant = kernel;
   constant.body = map_operands(kernel.body, [&](const Value &value) {
@@ -107,7 +107,7 @@ struct Bounded {
 };
 
 // Straight-line programs of f32 in a loop that carries two values. Numbers stay below 4, so that errors stay small;
-// what is compared is exact, so that all ways of rounding take one way.
+// compared numbers are exact, so that all ways of rounding take the same branch.
 class FloatProgram {
  public:
   static constexpr int inputs = 3, results = 2;
@@ -117,7 +117,7 @@ class FloatProgram {
     for (int i = 0; i < count; ++i) steps_.push_back({static_cast<Kind>(random_() % kinds), operand(i), operand(i)});
   }
 
-  // Of @out (a row of two for each instance), @x (a row of three), @f and @trips.
+  // With @out (a row of two for each instance), @x (a row of three), @f and @trips.
   Kernel kernel() const {
     using enum ScalarType;
     Kernel kernel;
@@ -131,7 +131,7 @@ class FloatProgram {
     values.push_back(Value::parameter(Float32, 2));
     values.push_back(Value::constant(Float32, 0.1));
     const Value chosen = build.operation({Op::Less, Bool, {values[0], values[1]}});
-    // Some instances go round once more.
+    // Some instances run one more iteration.
     const Value odd = build.operation({Op::And, Int32, {instance, integer(1)}});
     const Value trips = build.operation({Op::Add, Int32, {Value::parameter(Int32, 3), odd}});
     For loop{build.new_local(), Int32, integer(0), trips, integer(1), {}, {}};
@@ -176,7 +176,7 @@ class FloatProgram {
 
   std::size_t operand(int before) {
     const auto known = static_cast<unsigned>(inputs + 2 + results + before);
-    // The last ones more often, so that what is computed is used.
+    // The last ones more often, so that computed values are used.
     return random_() % 2 ? known - 1 - random_() % std::min(known, 3u) : random_() % known;
   }
 

@@ -1,4 +1,4 @@
-// Debug mode: whatever fails is told with the index of its instance, on the CPU and as CUDA runs it.
+// Debug mode: every failure is reported with the index of its instance, on the CPU and as CUDA runs it.
 #include "tests/codegen/cuda_tile_kernel.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ std::vector<Failed> failures(const std::string &text, const std::vector<long lon
   return all;
 }
 
-// Statements of instance (2, 3, 37) of 4 by 5 by 41, where %at is -1; it is 0 in all others.
+// Statements of instance (2, 3, 37) of 4 by 5 by 41, in which %at is -1; it is 0 in all others.
 std::string kernel_of_three(const std::string &statements) {
   return R"(kernel @k(@a: array<i32, 1>) threads 3 {
     %0: i32 = thread_index 0
@@ -116,7 +116,7 @@ TEST(FailedInstance, OfATileKernelIsTheBlock) {
   }
 }
 
-// Where all fail, whichever is told is one of them.
+// If all instances fail, the reported one is any of them.
 TEST(FailedInstance, IsInsideOfTheLaunch) {
   const std::vector<int> a(3);
   for (const Failed &failed :

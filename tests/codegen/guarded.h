@@ -1,4 +1,4 @@
-// Memory whose neighbours nobody may touch.
+// Memory next to inaccessible pages.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 namespace samite::test {
 
-// Bytes with a page before and behind them that nobody may read or write, right before the first or behind the last.
+// Bytes between two inaccessible pages, directly before the first byte or after the last.
 class Guarded {
  public:
   Guarded(std::size_t bytes, bool at_end) {

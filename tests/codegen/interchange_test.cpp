@@ -8,7 +8,7 @@
 namespace samite::test {
 namespace {
 
-// What instances keep while others go on.
+// Values that instances keep while others run.
 constexpr const char *kept = "load_strip";
 
 using testing::HasSubstr;

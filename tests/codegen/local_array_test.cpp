@@ -65,7 +65,7 @@ TEST(LocalArray, FourOfThemFillTheStacksShare) {
   EXPECT_EQ(out, std::vector<std::int64_t>(n, 5));
 }
 
-// Each lane has an array of its own: what it stores at its index, no other lane sees.
+// Each lane has its own array: no other lane sees its stores.
 TEST(LocalArray, EachLaneHasItsOwnElementAtItsOwnIndex) {
   const CompiledKernel kernel(R"(kernel @k(@out: array<i32, 2>, @where: array<const i32, 1>) threads 1 {
     %0: i32 = thread_index 0
@@ -203,8 +203,8 @@ TEST(LocalArray, HasASizeThatTheKernelComputes) {
   for (std::int64_t i = 0; i < n; ++i) EXPECT_EQ(out[i], i * i * (i * i - 1) / 2);
 }
 
-// The workspace is given back after each iteration, and so 4096 iterations of 1 MiB a lane need no more than a few; and
-// what the inner loop allocates leaves the outer array alone.
+// The workspace is released after each iteration, so that 4096 iterations of 1 MiB a lane need no more than a few; and
+// allocations of the inner loop do not affect the outer array.
 TEST(LocalArray, NestedLoopsAllocateAndRelease) {
   const CompiledKernel kernel(R"(kernel @k(@out: array<i32, 1>, @size: i32) threads 1 {
     %0: i32 = thread_index 0

@@ -16,7 +16,7 @@ struct Function {
   Wide (*reference)(Wide, Wide);
   double low, high;            // of the first operand
   double ulps;                 // allowed, on vectors
-  double low2 = 0, high2 = 0;  // of the second; equal: there is none
+  double low2 = 0, high2 = 0;  // range of the second operand; equal: there is none
 };
 
 // libmvec promises 4 units in the last place.
@@ -70,7 +70,7 @@ double ulps_between(T got, Wide wanted) {
 
 class Math : public testing::TestWithParam<Function> {};
 
-// The other type beside this one makes both lane counts, and vectors wider than a register, come up.
+// A second type next to this one produces both lane counts, and vectors wider than a register.
 template <class T>
 void expect_accurate(const Function &function, bool many_doubles) {
   const bool two = function.low2 != function.high2;
@@ -119,7 +119,7 @@ TEST_P(Math, DoubleBesideFloats) { expect_accurate<double>(GetParam(), false); }
 INSTANTIATE_TEST_SUITE_P(Functions, Math, testing::ValuesIn(functions),
                          [](const auto &info) { return std::string(info.param.name); });
 
-// Where the result is a denormal number, zero, infinity or none.
+// Arguments for which the result is a denormal number, zero, infinity or NaN.
 TEST(MathEnds, ExpOfFloats) {
   using Limits = std::numeric_limits<float>;
   std::vector<float> x{

@@ -1,4 +1,5 @@
-// Where loads and stores go: whole vectors, gathers, strides, offsets that need 64 bits, and what must stay untouched.
+// The addresses of loads and stores: whole vectors, gathers, strides, offsets that need 64 bits, and memory that must
+// not be touched.
 #include "tests/codegen/compiled_kernel.h"
 
 #include <fmt/format.h>
@@ -52,7 +53,7 @@ TEST(MemoryAccess, NothingIsReadBeyondTheEnd) {
   munmap(pages, 2 * page);
 }
 
-// Every second element, which two vectors have where all lanes are active: from the first lane's to the last one's.
+// Every second element: two vectors contain them if all lanes are active, from the first lane's to the last one's.
 template <class T>
 void expect_every_second(const std::string &type) {
   const CompiledKernel kernel(fmt::format(R"(kernel @halve(@y: array<{0}, 1>, @x: array<const {0}, 1>) threads 1 {{
@@ -146,7 +147,7 @@ TEST(MemoryAccess, StridesMayBeAnything) {
 }
 
 TEST(MemoryAccess, OffsetsBeyondTwoToTheThirtyOne) {
-  // Address space without memory behind it, but for the pages that are touched.
+  // Address space without memory behind it, except for the pages that are touched.
   const long long far = 3ll << 30;
   auto *base = static_cast<unsigned char *>(mmap(nullptr, static_cast<std::size_t>(far + 4096), PROT_READ | PROT_WRITE,
                                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));

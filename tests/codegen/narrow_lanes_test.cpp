@@ -1,5 +1,5 @@
-// Kernels of integers of 8 and 16 bits, whose vectors have a lane for each that fits a register: at each width of
-// vectors, all lanes and some of them, neighbours, strides and gathers, branches, and numbers of other widths beside.
+// Kernels of 8- and 16-bit integers, with as many lanes as fit a register: at each width of vectors, with all lanes and
+// some of them, with neighbours, strides and gathers, branches, and numbers of other widths.
 #include "tests/codegen/compiled_kernel.h"
 #include "tests/toolchain/environment.h"
 
@@ -26,7 +26,7 @@ void at_each_width(const std::function<void(int bytes)> &check) {
   }
 }
 
-// The same arithmetic as a kernel and in C++: sums that wrap round, extremes, comparisons and shifts.
+// The same arithmetic as a kernel and in C++: sums that wrap around, extremes, comparisons and shifts.
 std::string arithmetic(const std::string &type) {
   std::string text = R"(kernel @k(@y: array<T, 1>, @a: array<const T, 1>, @b: array<const T, 1>) threads 1 {
     %0: i32 = thread_index 0
@@ -175,7 +175,7 @@ TEST(NarrowLanes, WithWiderNumbersBeside) {
       });
 }
 
-// What is computed in 32 bits alone has as many lanes as those.
+// Computations in only 32 bits have as many lanes as those fit.
 TEST(NarrowLanes, AreNoneWhereBytesAreLoadedAlone) {
   at_each_width([](int bytes) {
     const CompiledKernel kernel(R"(kernel @k(@y: array<f32, 1>, @x: array<const u8, 1>) threads 1 {

@@ -1,4 +1,4 @@
-// What kernels on the host multiply: c = a bᵀ of whole numbers, in tiles, the last of which end outside.
+// Products that kernels on the host compute: c = a bᵀ of whole numbers, in tiles, the last of which end outside.
 #pragma once
 
 #include "tests/codegen/staying_blocks.h"

@@ -1,4 +1,4 @@
-// Debug mode's search for instances that meet at an element: planted races are found, and nothing else is.
+// Debug mode's race checks: planted races are found, and nothing else is.
 #include "tests/codegen/cuda_on_host.h"
 #include "tests/codegen/random_integers.h"
 
@@ -116,7 +116,7 @@ std::vector<Race> races_of(std::string_view text, const std::vector<long long> &
   return on_cpu;
 }
 
-// Of one array @a of ten elements, by ten instances, each with its number in %0 and one more than that in %1.
+// One array @a of ten elements, accessed by ten instances, each with its number in %0 and its number plus one in %1.
 std::vector<Race> races_at(const std::string &accesses) {
   std::vector<int> a(11, 0);
   return races_of(
@@ -186,7 +186,7 @@ TEST(CheckRaces, ArraysThatNobodyMayRaceForHaveNoShadows) {
     accumulate atomic @a[%1] += 1
   })");
   EXPECT_TRUE(passes::check_races(kernel, {false, false, false}).races.shadows.empty());
-  // Where @b may be @a, its loads may be of what is added to.
+  // If @b may be @a, its loads may read elements that are added to.
   EXPECT_EQ(passes::check_races(kernel, {true, true, false}).races.shadows.size(), 8u);
 }
 
@@ -204,7 +204,7 @@ TEST(CheckRaces, NamesBothInstancesTheElementAndTheAccesses) {
     Looking looking(kernel);
     const auto arguments = std::vector{array(a, {4, 5, 21})};
     const auto races = on_cuda ? looking.on_cuda({3, 5, 21}, arguments) : looking.on_cpu({3, 5, 21}, arguments);
-    // Of each pair that meets, the one that is late; on the CPU, of each vector the first of them.
+    // The later one of each racing pair reports; on the CPU, the first one of each vector.
     const std::size_t pairs = std::size_t{2} * 5 * 21;
     EXPECT_TRUE(on_cuda ? races.size() == pairs : races.size() > 0 && races.size() <= pairs);
     for (const Race &race : races) {
@@ -263,7 +263,7 @@ TEST(CheckRaces, BlocksThatMeet) {
   EXPECT_EQ(races(store_one), 4u) << "a block's threads do as one";
 }
 
-// What is planted at a place of the body that all instances reach, or two of them; they do meet there.
+// A race planted at a place of the body that all instances reach, or that two of them reach and share.
 struct Plant {
   std::vector<Stmt> statements;
   std::uint32_t array;
@@ -285,7 +285,7 @@ Plant plant(std::mt19937 &random, Kernel &kernel, int n, Value index) {
     case 3: return {{Stmt(Store{3, {constant(at)}, constant(1)}, {})}, 3, true, {at}};
     case 4: return {{Stmt(Store{0, {constant(row), constant(slot)}, constant(1)}, {})}, 0, false, {row, slot}};
     default: {
-      // The row of the instance after it, which that one stores at last.
+      // The row of the next instance, which that instance stores last.
       const LocalId next = local(), inside = local(), value = local();
       return {
           {Stmt(Let{next, {Op::Add, ScalarType::Int32, {index, constant(1)}}}, {}),
@@ -300,7 +300,7 @@ Plant plant(std::mt19937 &random, Kernel &kernel, int n, Value index) {
   }
 }
 
-// Found on the CPU and on CUDA: nothing in the random kernel, and in it what is planted there.
+// Found on the CPU and on CUDA: no race in the random kernel, and in the changed kernel exactly the planted race.
 void expect_what_is_planted(unsigned seed) {
   Kernel kernel = Generator(seed).make();
   const int n = seed % 4 == 1 ? 37 : seed % 4 == 2 ? 131 : seed % 4 == 3 ? 2 : 64;
@@ -318,7 +318,7 @@ void expect_what_is_planted(unsigned seed) {
   const Plant planted = plant(random, kernel, n, index);
   std::vector<Stmt> statements = planted.statements;
   if (random() % 2 == 0 && planted.everywhere && !planted.element.empty()) {
-    // Two instances alone.
+    // Only two instances.
     const LocalId which = kernel.local_count++;
     const Stmt asked(
         Let{which, {Op::GreaterEqual, ScalarType::Bool, {index, Value::constant(ScalarType::Int32, n - 2)}}}, {});

@@ -17,7 +17,7 @@ namespace samite::test::random_integers {
 
 using namespace ir;
 using ir::CustomAdjoint;
-using ir::Kernel;  // where the library's own is declared, too
+using ir::Kernel;  // also where the library's own Kernel is declared
 
 inline constexpr std::int64_t table_size = 64, slots = 4, shared_size = 16;
 
@@ -107,7 +107,7 @@ class Generator {
     }
   }
 
-  // Of four elements, or of 4 to 7, on the stack or not; set, since there is no value at first.
+  // With four elements, or 4 to 7, on the stack or not; initialised, because it has no values at first.
   void local_array(Block &block) {
     const Value four = Value::constant(ScalarType::Int32, std::int64_t{slots});
     const Value size = below(2) ? four : define(block, {Op::Add, ScalarType::Int32, {small(block, 4), four}});
@@ -138,7 +138,7 @@ class Generator {
     numbers_.push_back(define(block, {Op::LocalLoad, ScalarType::Int32, {at}, array}));
   }
 
-  // A block whose definitions are forgotten, and a value that was in scope at its end.
+  // A block that forgets its definitions at its end, except for one value that was in scope there.
   template <class Fill>
   std::pair<Block, std::vector<Value>> nested(int results, Fill fill) {
     const std::size_t before = numbers_.size(), arrays_before = arrays_.size();
@@ -151,7 +151,7 @@ class Generator {
     return {std::move(block), std::move(values)};
   }
 
-  // Where all lanes meet, or each goes its own way.
+  // Either all lanes add to one element, or each to a different one.
   void add_to_shared(Block &block) {
     const Value some = indices_.empty() || below(4) == 0 ? number() : indices_[indices_.size() - 1 - below_half()];
     const Value at =
@@ -194,7 +194,7 @@ class Generator {
     }
   }
 
-  // Loops that all instances go through alike, adding to the same elements; now and then a part of the instances.
+  // Loops that all instances run together, adding to the same elements; sometimes only a part of the instances.
   void together(Block &block, int depth) {
     if (below(4) == 0) {
       If branch{condition(block), {}, {}, {}};

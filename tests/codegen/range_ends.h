@@ -1,5 +1,5 @@
 // Ranges with bounds anywhere in their type, also near both of its ends: a kernel with a loop for each of several
-// steps, and what exact arithmetic says of it.
+// steps, and the results by exact arithmetic.
 #pragma once
 
 #include "samite/samite.h"
@@ -15,7 +15,7 @@ struct RangeEnds {
   static constexpr int step_count = 10;
   static constexpr int results = 3;  // of a step: the number of iterations, the last index, a value that is carried
 
-  // The bounds of `cases` ranges of each step: from, to. None has more than some 40 iterations.
+  // The bounds of `cases` ranges of each step: from, to. None has more than about 40 iterations.
   template <class T>
   static std::vector<T> bounds(int cases, unsigned seed) {
     using Limits = std::numeric_limits<T>;

@@ -1,5 +1,5 @@
-// Operations of networks that read indices (samite/ops/) as CUDA's text: run on the host beside the CPU's, and compiled
-// by NVIDIA's compiler.
+// Operations of networks that read indices (samite/ops/) as CUDA text: run on the host and compared with the CPU, and
+// compiled by NVIDIA's compiler.
 #include "samite/jit/definition.h"
 #include "samite/ops/convolution.h"
 #include "samite/ops/experts.h"
@@ -35,7 +35,7 @@ std::vector<T> own_values(const Extents64 &extents, std::size_t seed) {
   return values;
 }
 
-// Of all values of a byte.
+// All values of a byte.
 template <class T>
 std::vector<T> own_integers(const Extents64 &extents, std::size_t seed) {
   std::vector<T> values;
@@ -129,7 +129,7 @@ TEST(ReadyLayers, PagedAttentionOnCuda) {
   expect_same_layer(planned.combine, {results, sums, q, row_sums}, 2e-3);
 }
 
-// Strides, so that a place of x meets some places of the kernel only; two groups; and sums in parts.
+// Strides, so that a place of x contributes to only some places of the kernel; two groups; and sums in parts.
 TEST(ReadyLayers, ConvolutionAndItsAdjointOnCuda) {
   const ops::ConvolutionShape shape{20, 2, 4, 3, {9, 10, 1}, {3, 2, 1}, {5, 5, 1}, {2, 2, 1}};
   const auto planned = ops::convolution_launches(ScalarType::Float16, shape, true, true, hopper_device);

@@ -1,5 +1,5 @@
-// The library's operations (samite/ops/) as CUDA's text: run on the host beside the CPU's, and compiled by NVIDIA's
-// compiler.
+// The library's operations (samite/ops/) as CUDA text: run on the host and compared with the CPU, and compiled by
+// NVIDIA's compiler.
 #include "samite/jit/definition.h"
 #include "samite/jit/pipeline.h"
 #include "samite/ops/attention.h"
@@ -35,7 +35,7 @@ struct Array64 {
   }
 };
 
-// The kernel has arrays of T and of S, and then a number, where there is one.
+// The kernel has arrays of T and of S, and then possibly a number.
 template <class T, class S>
 void expect_same_on_cuda(const ir::Kernel &kernel, const Extents64 &blocks, const std::vector<Extents64> &extents,
                          std::optional<S> number, double tolerance) {
@@ -101,7 +101,7 @@ TEST(ReadyOperations, LayerNormOnCuda) {
                                    2e-3);
 }
 
-// Blocks of several tiles of rows, of which the last ones are beyond the matrix; rows in parts; and no epsilon.
+// Blocks of several tiles of rows, the last of them beyond the matrix; rows in parts; and no epsilon.
 TEST(ReadyOperations, LayerNormAdjointOnCuda) {
   for (const auto &[rows, columns, tiles, epsilon] :
        {std::tuple{300LL, 100LL, 19, 1e-5f}, {290LL, 60LL, 10, 0.0f}, {9LL, 8300LL, 9, 1e-5f}}) {
@@ -113,7 +113,7 @@ TEST(ReadyOperations, LayerNormAdjointOnCuda) {
   }
 }
 
-// Blocks of several tiles of rows, of which the last ones are beyond the matrix; and rows in parts.
+// Blocks of several tiles of rows, the last of them beyond the matrix; and rows in parts.
 TEST(ReadyOperations, RmsNormAdjointOnCuda) {
   for (const auto &[rows, columns] : {std::pair{300LL, 100LL}, {9LL, 8300LL}}) {
     const auto planned = ops::rms_norm_adjoint_launch(ScalarType::Float16, true, rows, columns, {90, 1});
@@ -140,7 +140,7 @@ TEST(ReadyOperations, RotaryOnCuda) {
                                    {}, 4e-3);
 }
 
-// Rows in parts, of which each has one exponential for each element.
+// Rows in parts, each with one exponential for each element.
 TEST(ReadyOperations, CrossEntropyOnCuda) {
   constexpr long long rows = 3, classes = 8300;
   const auto forward =
@@ -226,7 +226,7 @@ TEST(ReadyOperations, AttentionFitsIntoSharedMemory) {
       }
 }
 
-// With a group that is empty, one that is a tile, and ragged ones, of which the last but one ends where another begins.
+// With an empty group, one of exactly a tile, and ragged ones; the last but one ends where another begins.
 TEST(ReadyOperations, ProductsOfGroupsOnCuda) {
   const long long rows = 100, inner = 24, columns = 40;
   for (const ops::PlanDevice &as : {ops::PlanDevice{80, 108}, ops::PlanDevice{90, 132}}) {
@@ -271,7 +271,7 @@ TEST(ReadyOperations, ProductsOfGroupsOfTermsOnCuda) {
   expect_groups_of_terms_on_cuda<bfloat16>();
 }
 
-// Factors of two types, which the CPU multiplies as halves and tensor cores as they are.
+// Factors of two types, which the CPU multiplies as halves and tensor cores multiply directly.
 template <class A, class B>
 void expect_same_of_two_types(bool by_terms) {
   using enum ops::ScaleGroup;
@@ -320,7 +320,7 @@ TEST_F(ReadyOperationsCompiled, Rows) {
   }
 }
 
-// Of heads that share one of k, with every mask and without.
+// For heads that share one head of k, with every mask and without.
 TEST_F(ReadyOperationsCompiled, MaskedAttention) {
   constexpr std::int64_t size = 128;
   const ops::AttentionShape shape{1, 8, 1000, size, 1000, 4};
@@ -373,7 +373,7 @@ void expect_multiplied_by_groups(const ir::Kernel &kernel) {
   EXPECT_EQ(needs.spill_store_bytes + needs.spill_load_bytes + needs.local_bytes, 0u);
 }
 
-// Whichever way its products go, where bulk copies can read each array.
+// By every method for its products, if bulk copies can read each array.
 void expect_products_compile(const ir::Kernel &kernel) {
   codegen::EmitOptions options = cuda_options();
   for (codegen::ArrayFacts &facts : options.arrays) facts.unaliased = facts.aligned_rows = facts.has_tensor_map = true;
@@ -387,7 +387,7 @@ void expect_products_compile(const ir::Kernel &kernel) {
       compile_cuda({.name = kernel.name, .text = source.text}, codegen::cuda_prelude(source.text), "sm_90a").image);
 }
 
-// The products of each block of k and v, and what lies between them.
+// The products of each block of k and v, and the code between them.
 TEST_F(ReadyOperationsCompiled, AttentionOfHeadsOf64And128) {
   for (const std::int64_t size : {64, 128})
     for (const bool causal : {false, true}) {
@@ -428,8 +428,8 @@ TEST_F(ReadyOperationsCompiled, GradientsByGroupsOfWarps) {
   expect_gradients_by_groups<half>();
 }
 
-// Of few rows or columns, as ops::Matmul cuts them where gradients are asked for and where they are not: rows of the
-// result are terms of b's gradient.
+// With few rows or columns, in the tilings that ops::Matmul chooses with and without gradients: rows of the result are
+// terms of b's gradient.
 TEST_F(ReadyOperationsCompiled, GradientsOfFewRowsAndColumns) {
   for (const auto &[rows, columns] : {std::pair{1, 600}, {600, 1}, {1, 1}, {20, 64}})
     for (const bool differentiated : {true, false}) {
@@ -480,7 +480,7 @@ TEST_F(ReadyOperationsCompiled, ProductsOf8BitsByGroupsOfWarps) {
       {ScalarType::Float32, {ScalarType::Float32}, {.b = true}, tile::Precision::tf32}, shape, {90, 132})));
 }
 
-// What an iteration reads of scales comes with the factors, of which a tile has two parts of columns.
+// The scales that an iteration reads are loaded with the factors; a tile of these has two parts of columns.
 TEST_F(ReadyOperationsCompiled, ProductsWithScalesOfTermsBesideTheFactors) {
   using enum ops::ScaleGroup;
   for (const auto &[of_rows, transposed] : {std::pair{one, false}, {block, false}, {one, true}})
@@ -512,7 +512,7 @@ TEST_F(ReadyOperationsCompiled, ProductsOfGroupsByGroupsOfWarps) {
   expect_multiplied_by_groups(kernel_of(scaled({one, block}, {block, block})));
 }
 
-// Of 16 bits the whole is one loop, whose last step has fewer terms.
+// In 16 bits the whole sum is one loop, whose last step has fewer terms.
 TEST_F(ReadyOperationsCompiled, ProductsOfGroupsOfTerms) {
   const auto of = [](ScalarType type) {
     return kernel_of(

@@ -1,4 +1,4 @@
-// Kernels as a schedule's lowering writes them: blocks whose body has loops over threads, memory of the block and
+// Kernels in the form of a schedule's lowering: blocks whose body has loops over threads, memory of the block and
 // barriers. On the CPU, as CUDA runs them, and compiled by NVIDIA's compiler.
 #include "samite/codegen/prelude.h"
 #include "samite/ir/print.h"
@@ -140,7 +140,7 @@ TEST(ScheduledKernel, LoopsOverThreadsNest) {
   }
 }
 
-// As what a thread keeps of an array without elements has. Each element is counted once, and nothing beside them.
+// Like an array without elements that a thread keeps. Each element is counted once, and nothing else.
 TEST(ScheduledKernel, LoopsOverThreadsOfAnyLength) {
   for (const int threads : {1, 32, 48})
     for (const int length : {-1, 0, 1, 2, threads - 1, threads, threads + 1, 2 * threads, 3 * threads + 1}) {
@@ -160,7 +160,7 @@ TEST(ScheduledKernel, LoopsOverThreadsOfAnyLength) {
     }
 }
 
-// Of threads that make whole warps and that do not, and of fewer and more elements than threads.
+// With threads that do and do not fill whole warps, and with fewer and more elements than threads.
 class ScheduledKernels : public testing::TestWithParam<std::pair<int, int>> {
  protected:
   std::string text() const { return neighbours(GetParam().first, GetParam().second); }

@@ -1,5 +1,5 @@
-// NVIDIA's compiler makes of the main loops of compute capability 9.0 what they are meant to be: products that follow
-// one another without waiting, and no spilled register. It warns where it does not (C7504 to C7518).
+// NVIDIA's compiler compiles the main loops of compute capability 9.0 as intended: products follow one another without
+// waiting, and no register is spilled. It warns otherwise (C7504 to C7518).
 #include "samite/codegen/prelude.h"
 #include "tests/codegen/sm90_product_test.h"
 #include "tests/toolchain/cuda_sample.h"
@@ -93,7 +93,7 @@ TEST_F(Sm90Compile, TurnedProducts) {
       }
 }
 
-// Sums that are read while products are on their way: what the tests above would see.
+// Sums that are read while products are running, to show that the tests above would notice.
 TEST_F(Sm90Compile, TheWarningIsHeard) {
   const GroupProductShape shape{.columns = 64};
   const auto image = compile(group_product_text(shape), shape.threads(), shape.sum, R"(

@@ -1,7 +1,7 @@
-// What compute capability 9.0 has of its own, on the host: the meaning of samite/device/cuda/sm90_*.h in kernels that
-// run without a GPU (tests/codegen/cuda_on_host.cpp). Asynchronous work is done as late as it may be: a copy arrives
-// when all threads wait in vain, and a product is computed when it was waited for. A product is computed when it begins
-// as well, and both results must agree: nothing may come or go meanwhile.
+// Features of compute capability 9.0 on the host: the meaning of samite/device/cuda/sm90_*.h in kernels that run
+// without a GPU (tests/codegen/cuda_on_host.cpp). Asynchronous work happens as late as possible: a copy arrives when no
+// thread can continue without it, and a product is computed when it has been waited for. A product is also computed
+// when it starts, and both results must agree: its operands must not change in between.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace samite::test {
 
-// What a kernel's parameter holds in the place of the driver's tensor map: of boxes that are swizzled by 128 bytes. The
+// The contents of a kernel's parameter in place of the driver's tensor map: for boxes swizzled by 128 bytes. The
 // innermost dimension is the last; `strides` in bytes, of all others.
 struct TensorMapOnHost {
   alignas(64) std::array<std::uint64_t, 16> words{};
@@ -70,7 +70,7 @@ SAMITE_INLINE void arrive_expecting(u64 *p, u32 bytes) {
   change_barrier(p, barrier);
 }
 SAMITE_INLINE void arrive(u64 *p) { arrive_expecting(p, 0); }
-// What lies at the same place in the memory of another block of the cluster.
+// The same address in the memory of another block of the cluster.
 template <class T> SAMITE_INLINE T *in_block(T *p, u32 block) {
   return reinterpret_cast<T *>(memories[block] + shared_address(p));
 }
@@ -88,7 +88,7 @@ struct alignas(64) TensorMap {
   u64 words[16];
 };
 SAMITE_INLINE void fetch_map(const TensorMap *) {}
-// Reads it, so that what is outside of an array is seen.
+// Reads it, so that accesses outside of an array are detected.
 SAMITE_INLINE void fetch_to_l2(const void *from, u32 bytes) {
   if (u64(from) % 16 != 0 || bytes % 16 != 0) __builtin_trap();
   for (u32 i = 0; i < bytes; ++i) (void)static_cast<const volatile u8 *>(from)[i];
@@ -141,7 +141,7 @@ template <int rank> SAMITE_INLINE void send_box(u32 block, void *to, const Tenso
 template <int rank> SAMITE_INLINE void copy_box(void *to, const TensorMap *map, const i32 (&at)[rank], u64 *barrier) {
   send_box(block_of_cluster(), to, map, at, barrier);
 }
-// It arrives in each block at a time of its own.
+// It arrives in each block at a different time.
 template <int rank> SAMITE_INLINE void copy_box_to_blocks(void *to, const TensorMap *map, const i32 (&at)[rank], u64 *barrier, u32 blocks) {
   for (u32 block = 0; block < 2; ++block)
     if (blocks >> block & 1) send_box(block, to, map, at, barrier);
@@ -172,7 +172,7 @@ SAMITE_INLINE void end_group_of_stores() {}
 template <int> SAMITE_INLINE void wait_for_stores_to_read() {}
 SAMITE_INLINE void fence_for_copies() {}
 
-// Copies arrive when all threads wait in vain, the latest first.
+// Copies arrive when no thread can continue without them, the latest first.
 SAMITE_INLINE void wait_for_phase(u64 *p, u32 parity) {
   for (bool first = true; barrier_at(p).parity == parity; first = false) {
     if (!first && boxes_on_their_way.count > 0) {
@@ -245,7 +245,7 @@ struct ProductOnItsWay {
   f64 result[128];
 };
 static struct { ProductOnItsWay at[32]; int count, group; bool begun; } products_on_their_way[8 * 1024];
-// The threads of a warp come to each of these together.
+// The threads of a warp reach each of these together.
 SAMITE_INLINE void begin_products() {
   machine.wait_warp();
   products_on_their_way[slot_of(thread_of_block())].begun = true;
@@ -255,7 +255,7 @@ SAMITE_INLINE void end_group_of_products() {
   ++own.group;
   own.begun = false;
 }
-// Of this many rows; the others mean nothing.
+// With this many rows; the others are meaningless.
 template <int columns, class Kind, bool transposed_a, bool transposed_b, int rows>
 SAMITE_INLINE void products_of(u64 left, u64 right, f64 (&result)[128]) {
   constexpr int terms = 32 / Kind::bytes;
@@ -288,8 +288,8 @@ SAMITE_INLINE void multiply_by_group(Kind, C (&c)[count], u64 left, u64 right, b
   added = {finish_product<columns, Kind, C, transposed_a, transposed_b, rows>, c + first, left, right, adding, own.group, {}};
   products_of<columns, Kind, transposed_a, transposed_b, rows>(left, right, added.result);
 }
-// The first factor in the registers of the warp's threads, which they give when they come here, and which must be there
-// for all of them when one finishes.
+// The first factor in the registers of the warp's threads: each gives its part on arrival, and all parts must be there
+// when a thread finishes.
 struct RegisterFactor {
   u32 words[4];
   bool given;

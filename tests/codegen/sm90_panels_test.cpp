@@ -1,5 +1,5 @@
-// Where the elements of factors in panels are, asked three ways that must agree: by the formula of place.h, by what the
-// copy engine writes, and by what products read. The last two as NVIDIA's manuals have them: a swizzle of 128 bytes
+// The places of elements of factors in panels, determined in three ways that must agree: by the formula of place.h, by
+// the copy engine's writes, and by the products' reads. The last two follow NVIDIA's manuals: a swizzle of 128 bytes
 // exclusive-ors bits 4 to 6 of an address with bits 7 to 9.
 #define __device__
 #define __forceinline__ inline
@@ -28,7 +28,7 @@ void expect_copied() {
 // A product reads 32 bytes of terms of this many lines.
 template <class Rows, bool along_terms>
 void expect_read(int lines, int every_lines) {
-  const std::uint32_t base = 3 * 1024;  // wherever the tile begins
+  const std::uint32_t base = 3 * 1024;  // any possible start of the tile
   const int all_lines = along_terms ? Rows::rows : Rows::columns, all_terms = along_terms ? Rows::columns : Rows::rows,
             terms = 32 / Rows::bytes;
   for (int line = 0; line + lines <= all_lines; line += every_lines)

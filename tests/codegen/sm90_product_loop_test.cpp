@@ -1,5 +1,5 @@
-// The main loops of compute capability 9.0 on the host, where copies arrive and products are done as late as they may:
-// compared with sums in double.
+// The main loops of compute capability 9.0 on the host, with copies and products as late as possible: compared with
+// sums in double.
 #include "tests/codegen/cuda_on_host.h"
 #include "tests/codegen/sm90_on_host.h"
 #include "tests/codegen/sm90_product_test.h"
@@ -15,7 +15,7 @@
 namespace samite::test {
 namespace {
 
-// What the text's kernel is given.
+// The arguments of the text's kernel.
 struct ProductArguments {
   TensorMapOnHost a, b;
   void *c;
@@ -51,7 +51,7 @@ std::vector<T> small_values(std::int64_t count, unsigned seed) {
   return values;
 }
 
-// No number, or one that shows.
+// NaN, or a number that shows.
 template <class T>
 T no_number() {
   if constexpr (std::is_integral_v<T>)
@@ -68,7 +68,7 @@ void leave_no_numbers(std::vector<T> &values, std::int64_t columns, bool of_rows
   }
 }
 
-// Of a matrix of rows of whole units of 16 bytes; the copies are of boxes.
+// A matrix with rows of whole units of 16 bytes; boxes are copied.
 template <class T>
 TensorMapOnHost map_of(const std::vector<T> &values, std::int64_t rows, std::int64_t columns, int box_rows,
                        bool rounds = false) {
@@ -80,8 +80,8 @@ TensorMapOnHost map_of(const std::vector<T> &values, std::int64_t rows, std::int
           rounds};
 }
 
-// The factors end within the last tiles; `terms` may be 0. Where they are limited, the factors have more, and the loop
-// has a step for none of them.
+// The factors end within the last tiles; `terms` may be 0. If they are limited, the factors have more, and the loop has
+// a step that uses none of them.
 template <class T, class C = float>
 void expect_product(const CudaTextOnHost &kernel, const GroupProductShape &shape, std::int64_t rows,
                     std::int64_t columns, std::int64_t terms, ThreadOrder order = {}) {
@@ -147,7 +147,7 @@ TEST(Sm90ProductLoop, OtherTypes) {
   expect_product<std::int8_t, int>(product_on_host(shape), shape, 64, 24, 272);
 }
 
-// Fewer rows than the instructions take: what lies behind a is read, and is nothing.
+// Fewer rows than the instructions take: the memory after a is read, without effect.
 TEST(Sm90ProductLoop, FewRows) {
   using Kind = ThreadOrder::Kind;
   for (const int rows : {8, 24, 56})
@@ -189,7 +189,7 @@ TEST(Sm90ProductLoop, TurnedProductsOfACluster) {
     }
 }
 
-// None, a part of a unit of 16 bytes, a whole one, and all of a step, whichever way the factors lie.
+// None, a part of a unit of 16 bytes, a whole one, and all of a step, for factors in either orientation.
 TEST(Sm90ProductLoop, LimitedTerms) {
   using Kind = ThreadOrder::Kind;
   for (const bool roles : {false, true})

@@ -32,8 +32,8 @@ inline GroupProductShape turned_product(int rows, int columns, int down, int acr
   return shape;
 }
 
-// Of namespace samite: `product_of_block(map_a, map_b, c, row, column, columns_of_c, steps, limit)` adds the tile of A
-// B that begins at `row` and `column`, its threads one sum each, to c, which has whole tiles.
+// In namespace samite: `product_of_block(map_a, map_b, c, row, column, columns_of_c, steps, limit)` adds the tile of A
+// B that begins at `row` and `column`, one sum per thread, to c, which has whole tiles.
 inline std::string group_product_text(const GroupProductShape &s) {
   std::string text = fmt::format(
       R"(namespace samite {{

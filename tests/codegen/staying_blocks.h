@@ -1,4 +1,4 @@
-// Emitted kernels whose blocks stay on their multiprocessor and have warps that copy, on the host: capability 9.0.
+// Emitted kernels with persistent blocks and producer warps, on the host: capability 9.0.
 #pragma once
 
 #include "tests/codegen/cuda_on_host.h"
@@ -10,7 +10,7 @@
 
 namespace samite::test {
 
-// All that is known to be good of arrays.
+// All favourable facts about arrays.
 inline codegen::EmitOptions good_arrays() {
   codegen::EmitOptions options = cuda_options();
   for (passes::ArrayFacts &facts : options.arrays)
@@ -18,7 +18,7 @@ inline codegen::EmitOptions good_arrays() {
   return options;
 }
 
-// Of an array of two dims whose rows follow one another.
+// A map of a two-dimensional array without gaps between rows.
 inline TensorMapOnHost map_on_host(const passes::TensorMapNeeded &map, const void *data,
                                    const std::vector<std::int64_t> &extents) {
   const auto whole = [](std::int64_t number) { return static_cast<std::uint64_t>(number); };

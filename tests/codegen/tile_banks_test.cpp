@@ -1,7 +1,8 @@
-// Which banks of shared memory the threads of a warp meet in, counted from where device/tile/rows.h puts each element.
+// Bank conflicts of a warp's threads in shared memory, counted from the places that device/tile/rows.h gives to
+// elements.
 //
-// The machine takes a warp's access in turns of 128 bytes: all threads with 4 bytes each, or the neighbours whose
-// accesses are 128 bytes together. In each turn no bank may have to give two different words.
+// The machine serves a warp's access in turns of 128 bytes: all threads with 4 bytes each, or neighbouring threads
+// whose accesses total 128 bytes. In each turn no bank may serve two different words.
 #define __device__
 #define __forceinline__ inline
 #include "samite/device/tile/rows.h"
@@ -96,7 +97,7 @@ void expect_elements() {
     }
 }
 
-// Words of 4 rows, or pairs of words, where nothing else is read.
+// Words of 4 rows, or pairs of words, if nothing else is read.
 template <int columns>
 void expect_pairs() {
   using R = Rows<float, columns, Reading::PairsOfFour>;
@@ -126,8 +127,8 @@ TEST(TileBanks, ElementsOfTensorCores) {
   expect_elements<double, 128>();
 }
 
-// Threads have 4 by 4 elements, or one, 8 threads side by side: this many elements along a row for each column
-// of threads, or 16 bytes of every fourth row, where the factor is transposed.
+// Threads have 4 by 4 elements, or one, 8 threads side by side: this many elements along a row for each column of
+// threads, or 16 bytes of every fourth row, if the factor is transposed.
 template <class R, int columns>
 void expect_one_row(int side) {
   for (int row = 0; row < 64; ++row)
@@ -157,7 +158,7 @@ TEST(TileBanks, ElementsOfThreads) {
   expect_threads<8>(), expect_threads<16>(), expect_threads<32>(), expect_threads<64>(), expect_threads<128>();
 }
 
-// Units one after another, as they are loaded.
+// Consecutive units, in the order of loading.
 TEST(TileBanks, Loads) {
   const auto expect_loads = [](auto rows, int units) {
     using R = decltype(rows);
@@ -168,7 +169,7 @@ TEST(TileBanks, Loads) {
   expect_loads(Rows<float, 128>(), 32);
 }
 
-// Nothing is put where something else is.
+// No two elements have the same place.
 TEST(TileBanks, PlacesDiffer) {
   const auto expect_own_places = [](auto rows, int columns) {
     using R = decltype(rows);
@@ -182,7 +183,7 @@ TEST(TileBanks, PlacesDiffer) {
   expect_own_places(Rows<double, 16>(), 16), expect_own_places(Rows<short, 40>(), 40);
 }
 
-// A column of 32 rows, as a transpose reads it: four threads meet at most, 32 would without swizzle.
+// A column of 32 rows, as a transpose reads it: at most four threads conflict; without the swizzle 32 would.
 template <class T, int columns>
 int ways_of_columns() {
   int most = 0;

@@ -1,4 +1,4 @@
-// Where the tiles of a product are on CUDA, what they take, and what is said where that is too much.
+// The placement of a product's tiles on CUDA, their sizes, and the message if they are too large.
 #include "samite/base/error.h"
 #include "samite/codegen/prelude.h"
 #include "samite/ir/print.h"
@@ -41,7 +41,7 @@ TEST(TilePlan, SumsAreInRegisters) {
   EXPECT_EQ(own.bytes, 2 * 128 * 16 * 4);
 }
 
-// Pairs of B's columns are read together where the warps have whole pieces of them.
+// Pairs of B's columns are read together if the warps have whole pieces of them.
 TEST(TilePlan, ProductsInTF32AreTurned) {
   const auto turned = [](int rows, int columns) {
     const auto source = emit_for_cuda(gemm<float>(rows, columns, 32, 1, {}, tile::Precision::tf32), cuda_options());
@@ -69,7 +69,7 @@ TEST(TilePlan, SmallSumsAreSpreadOverAllThreads) {
   EXPECT_EQ(registers(8, 8), 1);
 }
 
-// 128 registers are the most that sums may take of a thread.
+// Sums may take at most 128 registers of a thread.
 TEST(TilePlan, LargeSumsAreInSharedMemory) {
   EXPECT_EQ(plan(gemm<float>(128, 128, 16, 1, {.threads = 128})).in_registers.size(), 1u);
   EXPECT_TRUE(plan(gemm<float>(128, 128, 16, 1, {.threads = 64})).in_registers.empty());
@@ -94,7 +94,7 @@ TEST(TilePlan, EachStageHasItsBuffers) {
   EXPECT_EQ(plan(gemm<bfloat16>(128, 128, 32, 4)).bytes, 4 * 2 * 128 * 32 * 2);
 }
 
-// Nothing is loaded ahead of what the same loop may write.
+// No load is prefetched if the same loop may write to its array.
 TEST(TilePlan, LoopsThatWriteToArraysLoadInTurn) {
   const TileKernel kernel{"in_turn", [](Array<float, 2> x, Array<float, 2> y) {
                             Tile<float> sum = tile::zeros<float>({16, 16});
@@ -108,7 +108,7 @@ TEST(TilePlan, LoopsThatWriteToArraysLoadInTurn) {
   for (const passes::PlacedTile &tile : plan(kernel.ir()).tiles) EXPECT_EQ(tile.stages, 1);
 }
 
-// Which loads take the slower path is known once it is known how arrays lie.
+// The arrays' layout determines which loads take the slower path.
 TEST(TilePlan, LoadsInUnits) {
   auto in_units = [](const ir::Kernel &kernel, bool aligned) {
     codegen::EmitOptions options = cuda_options();
@@ -125,7 +125,7 @@ TEST(TilePlan, LoadsInUnits) {
   EXPECT_EQ(in_units(gemm<float>(32, 32, 15, 1), true), (std::vector{false, true}));
 }
 
-// A tile that is only turned around on its way to an array has no memory beside that which it was loaded into.
+// A tile that is only transposed on its way to an array has no memory besides the one it was loaded into.
 TEST(TilePlan, WhatIsStoredElsewhereNeedsNoMemoryBeforehand) {
   const TileKernel kernel{"exchange", [](Array<float, 2> y, Array<const float, 2> x) {
                             Tile<float> keep = tile::load(x, {0, 0}, {64, 64});
@@ -141,7 +141,7 @@ TEST(TilePlan, WhatIsStoredElsewhereNeedsNoMemoryBeforehand) {
   EXPECT_EQ(plan(scaled.ir()).bytes, 32768);
 }
 
-// A mask is kept as bytes; coordinates, as what makes them.
+// A mask is stored as bytes; coordinates are recomputed.
 TEST(TilePlan, MasksAreBytes) {
   const TileKernel kernel{"masked", [](Array<float, 2> y, Array<const float, 2> x) {
                             Tile<int> row = tile::reshape(tile::arange(64), {1, 64}),
@@ -195,7 +195,7 @@ TEST(TilePlan, PrecisionOfOtherTypes) {
   }
 }
 
-// What is read is what was written.
+// The parser reads what the printer wrote.
 TEST(TilePlan, LoweredTextIsParsed) {
   const ir::Kernel lowered = passes::lower_tiles(
       gemm<float>(32, 32, 16, 3, {.sums_in_shared_memory = true}, tile::Precision::tf32), passes::gpu_architecture(90));

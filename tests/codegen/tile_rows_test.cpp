@@ -1,4 +1,4 @@
-// Where the elements of a tile in shared memory are: each in a place of its own, and found by every way to it.
+// The places of a tile's elements in shared memory: each is different, and every way of computing it agrees.
 #define __device__
 #define __forceinline__ inline
 #include "samite/device/tile/rows.h"

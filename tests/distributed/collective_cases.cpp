@@ -63,7 +63,7 @@ CollectiveCase all_reduce_case(ReduceOp reduction) {
           [=](const ValuesOfRanks &all) { return ValuesOfRanks(all.size(), reduced(all, reduction)); }};
 }
 
-// What rank r sends to rank s: (r + 2 s) % 3 elements.
+// The number of elements that rank r sends to rank s: (r + 2 s) % 3.
 std::int64_t sent(int from, int to) { return (from + 2 * to) % 3; }
 std::vector<std::int64_t> counts(int size, const std::function<std::int64_t(int)> &count) {
   std::vector<std::int64_t> all;
@@ -235,7 +235,7 @@ std::string check_case(const CollectiveCase &each, const Communicator &ranks) {
       return buffer.count() == 0 ? AnyBuffer() : AnyBuffer(buffer);
     };
     const Buffer<double> values = array(all[own]), result = array(Values(expected.size(), -1));
-    // An empty array must still be an array where parts are of unequal numbers.
+    // An empty array must still be an array if parts have unequal sizes.
     const bool is_needed = each.name.starts_with("all_to_all");
     Tape tape;
     tape.record([&] {

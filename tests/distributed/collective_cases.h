@@ -1,4 +1,4 @@
-// Each collective, and what it computes from the values of all ranks.
+// Each collective, and its result on the values of all ranks.
 #pragma once
 
 #include "samite/distributed/collectives.h"
@@ -23,7 +23,7 @@ struct CollectiveCase {
 std::vector<CollectiveCase> collective_cases();
 
 // Runs the case on this rank, forward and, on a tape, backward, and compares results and gradients with those of the
-// whole problem on one rank. Returns what differs.
+// whole problem on one rank. Returns the differences.
 std::string check_case(const CollectiveCase &each, const Communicator &ranks);
 
 }  // namespace samite::test

@@ -92,7 +92,7 @@ Numbers trained_by_one(const Setting &setting) {
   return values_of(parameters);
 }
 
-// The same of several ranks, which have as many examples each; rank by rank.
+// The same for several ranks with equally many examples; rank by rank.
 std::vector<Numbers> trained_by(int ranks, const Setting &setting) {
   std::vector<Numbers> trained(static_cast<std::size_t>(ranks));
   const auto errors = errors_of_ranks(ranks, [&](const Communicator &rank) {

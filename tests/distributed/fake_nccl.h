@@ -1,6 +1,6 @@
 // An NCCL without GPUs, for ranks that are threads, rank r on device r: on the fake CUDA driver, whose device memory is
-// host memory. It holds programs to NCCL's rules: all ranks make the same calls, a stream belongs to the communicator's
-// device, groups are ended, and every communicator is destroyed or aborted.
+// host memory. It checks that programs follow NCCL's rules: all ranks make the same calls, a stream belongs to the
+// communicator's device, groups are ended, and every communicator is destroyed or aborted.
 #pragma once
 
 #include "samite/distributed/nccl_library.h"

@@ -60,7 +60,7 @@ Outcome run(const Communicator &ranks, const Extents &extents, const GridOptions
   grid.without_ghosts(weights).copy_from(grid.without_ghosts(states.back()));
   tape.backward({{states.back(), weights}});
   grid.gather(is_root ? gradients : Buffer<double>(), states[0].gradient());
-  // Scattered, the values come back to where they were.
+  // After scattering, the values are back in their places.
   const Buffer<double> again = grid.array<double>();
   grid.scatter(again, is_root ? whole : Buffer<double>());
   if (grid.without_ghosts(again).to_vector() != grid.without_ghosts(states.back()).to_vector())

@@ -26,15 +26,15 @@ class Mpi : public testing::TestWithParam<std::string> {
     return output;
   }
 
-  // What the ranks print.
-  // `survives`: mpirun leaves the other ranks alone when one of them dies; Open MPI only.
+  // The ranks' output.
+  // `survives`: mpirun lets the other ranks run on when one of them dies; Open MPI only.
   std::string ranks(int count, const std::string &what, bool survives = false) const {
     const bool open = GetParam() == "openmpi";
     std::string options = open ? " --allow-run-as-root --oversubscribe --mca btl_base_warn_component_unused 0" : "";
     if (survives) options += " --enable-recovery";
     return output_of(
         "timeout 120 env OMPI_MCA_btl=self,vader,tcp OMPI_MCA_rmaps_base_oversubscribe=1 OMP_NUM_THREADS=1 "
-        // For sanitizers: UCX, on which MPICH stands, replaces malloc; MPI keeps memory to the end and is not
+        // For sanitizers: UCX, on which MPICH is built, replaces malloc; MPI keeps memory to the end and is not
         // instrumented.
         "UCX_MEM_EVENTS=n ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=ignore_noninstrumented_modules=1 "
         "mpirun." +

@@ -1,4 +1,4 @@
-// Ranks over NCCL: on fakes of the driver and of NCCL everywhere, and on GPUs where there are any.
+// Ranks over NCCL: on fakes of the driver and of NCCL everywhere, and on GPUs if there are any.
 #include "samite/distributed.h"
 #include "samite/distributed/rendezvous.h"
 #include "samite/samite.h"

@@ -11,7 +11,7 @@
 
 namespace samite::test {
 
-// Runs `work` on each rank, and returns what each has thrown: "" for nothing.
+// Runs `work` on each rank, and returns each rank's exception: "" for none.
 inline std::vector<std::string> errors_of_ranks(int ranks, const std::function<void(const Communicator &)> &work,
                                                 const CommunicatorOptions &options = {}) {
   std::vector<std::string> errors(static_cast<std::size_t>(ranks));

@@ -22,7 +22,7 @@ using testing::Pointwise;
 
 using Numbers = std::vector<double>;
 
-// A system of the whole: positive definite where it is symmetric, with a diagonal that dominates.
+// The whole system: diagonally dominant, and positive definite if it is symmetric.
 struct Whole {
   std::int64_t size;
   std::vector<std::int64_t> rows, columns;
@@ -47,7 +47,7 @@ struct Whole {
   }
 };
 
-// This rank's part of a Whole, whose rows are cut unevenly: the last rank but one has none.
+// This rank's part of a Whole with unevenly distributed rows: the last rank but one has none.
 struct Part {
   std::int64_t begin, count;
   std::vector<std::size_t> triplets;

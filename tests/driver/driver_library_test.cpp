@@ -12,7 +12,7 @@
 namespace samite::driver {
 namespace {
 
-// What a child process says of the driver in the library: its devices, or the error.
+// A child process's view of the driver in the library: its devices, or the error.
 int describe(const char *library) {
   try {
     const auto driver = Driver::open(library);

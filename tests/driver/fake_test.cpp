@@ -1,4 +1,4 @@
-// That the fake sees what a program does wrong; tests of the adapter rely on it.
+// The fake detects the mistakes of programs; tests of the adapter rely on it.
 #include "samite/driver/copy.h"
 #include "samite/driver/device_memory.h"
 #include "samite/driver/event.h"

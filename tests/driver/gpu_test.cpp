@@ -1,4 +1,4 @@
-// The adapter on a real GPU; skipped where there is none. What the fake assumes of the driver is checked here.
+// The adapter on a real GPU; skipped without one. These tests check the fake's assumptions about the driver.
 #include "samite/driver/capture.h"
 #include "samite/driver/copy.h"
 #include "samite/driver/device_info.h"
@@ -26,8 +26,8 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// add(int *target, int amount) and astray(), which writes where no memory is. Compiled by the driver, so that the test
-// needs no toolkit.
+// add(int *target, int amount), and astray(), which writes to an invalid address. Compiled by the driver, so that the
+// test needs no toolkit.
 constexpr const char *ptx = R"(.version 7.0
 .target sm_70
 .address_size 64
@@ -70,7 +70,7 @@ struct Gpu : testing::Test {
   }
 };
 
-// What most tests need.
+// Common fixtures of the tests.
 struct Setting {
   Context context;
   Stream stream = Stream::create(context);
@@ -313,7 +313,7 @@ TEST_F(Gpu, ReachesAPeersMemory) {
   EXPECT_EQ(here.result(), 10);
 }
 
-// The fault ends the process's use of the device, so that it has a process of its own.
+// The fault ends the process's use of the device, so this test runs in a process of its own.
 TEST_F(Gpu, BlamesAFaultOnTheLaunch) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(

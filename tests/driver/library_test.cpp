@@ -87,7 +87,7 @@ TEST(Kernel, IsAllowedSharedMemoryUpToTheDevicesLimit) {
                     HasSubstr("may have 232448")));
 }
 
-// A few bytes below what every kernel may have, and a few more of the kernel's own.
+// A few bytes below the limit of every kernel, and a few more of the kernel's own.
 TEST(Kernel, IsLaunchedWithMoreThan48KiBInAll) {
   FakeDriver fake;
   const Context context = Context::primary(fake.driver(), 0);

@@ -1,4 +1,4 @@
-// Nothing that Samite ships may need the CUDA driver or its compilers in order to load.
+// No file that Samite ships may need the CUDA driver or its compilers in order to load.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ T read_at(const std::string &bytes, std::size_t offset) {
   return value;
 }
 
-// The libraries that a file's dynamic section says it needs; nothing where it is no ELF file with one.
+// The libraries that a file's dynamic section needs; empty if it is not an ELF file with one.
 std::optional<std::vector<std::string>> needed_libraries(const fs::path &path) {
   std::ifstream stream(path, std::ios::binary | std::ios::ate);
   const auto size = static_cast<std::streamoff>(stream.tellg());

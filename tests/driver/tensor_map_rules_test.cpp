@@ -256,7 +256,7 @@ TEST(TensorMapRules, ElementStridesAreOneToEight) {
   EXPECT_EQ(broken_rule(t), "element_strides[1] is 9: it must be 1 to 8");
 }
 
-// The documentation says that it is ignored; the driver refuses it all the same.
+// The documentation says that it is ignored, but the driver refuses it.
 TEST(TensorMapRules, ElementStrideOfTheInnermostIsOneToEightToo) {
   for (TiledTensor t : {matrix_of_bf16(), interleaved()}) {
     t.element_strides[0] = 8;
@@ -266,7 +266,7 @@ TEST(TensorMapRules, ElementStrideOfTheInnermostIsOneToEightToo) {
   }
 }
 
-// Of three dimensions, and room for a large box.
+// A three-dimensional tensor, with room for a large box.
 TiledTensor volume() {
   TiledTensor t = matrix_of_bf16();
   t.swizzle = Swizzle::none;
@@ -445,7 +445,7 @@ TEST(TensorMapRules, NewerTypesAndSwizzlesNeedANewerDriver) {
   EXPECT_TRUE(is_of_blackwell(t));
 }
 
-// Mostly right, often at an edge of what is right; every third one has up to two arguments drawn from anything.
+// Mostly valid, often at an edge of the valid range; every third one has up to two arbitrary arguments.
 class RandomTensors {
  public:
   TiledTensor next() {
@@ -509,7 +509,7 @@ TEST(TensorMapRules, HoldWhereAQuickLookFindsNothing) {
     ASSERT_TRUE(may_break || text.empty()) << text;
     ++(text.empty() ? good : broken);
     if (!may_break || !text.empty()) continue;
-    // Only where the box is too large as a whole may the look be in doubt.
+    // The quick check may be undecided only if the box is too large as a whole.
     ++undecided;
     std::uint64_t bits = static_cast<std::uint64_t>(element_bits(t.type));
     for (unsigned d = 0; d < t.rank; ++d) bits *= t.box[d];

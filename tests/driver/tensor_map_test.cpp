@@ -153,7 +153,7 @@ TEST(TensorMap, OfAThreadWithoutAContextIsMadeInOne) {
     return fake.calls();
   };
 
-  // What a thread has met stays with it.
+  // State that a thread has learnt stays with it.
   std::thread([&] {
     for (int again = 0; again < 2; ++again)
       EXPECT_THAT(calls_of_encoding(),

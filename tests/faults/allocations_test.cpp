@@ -8,7 +8,7 @@
 namespace samite::test {
 namespace {
 
-// A prime, so that what repeats is met at other places each time.
+// A prime, so that repeated work fails at different places each time.
 constexpr std::uint64_t primes[] = {1, 2, 3, 5, 7, 11, 23, 47, 97, 199, 397};
 constexpr std::uint64_t most_failures_of_a_scenario = 400;
 
@@ -31,7 +31,8 @@ class Finally {
   Action action_;
 };
 
-// The same program, of which allocation number `number` fails; none where it is 0. `count` is set to how many it makes.
+// The same program with allocation number `number` failing; none if it is 0. `count` is set to the number of its
+// allocations.
 Scenario with_failing_allocation(const Scenario &scenario, std::uint64_t number, std::uint64_t &count) {
   Scenario failing = scenario;
   failing.run = [&scenario, &count, number](driver::fake::FakeDriver &fake, const Steps &step) {
@@ -44,7 +45,7 @@ Scenario with_failing_allocation(const Scenario &scenario, std::uint64_t number,
 
 std::uint64_t allocations_of(const Scenario &scenario) {
   std::uint64_t count = 0;
-  for (int round = 0; round < 2; ++round) {  // what is made once in a process is there in the second
+  for (int round = 0; round < 2; ++round) {  // the second finds everything that is made once per process
     driver::fake::FakeDriver fake(scenario.machine);
     EXPECT_FALSE(attempt(with_failing_allocation(scenario, 0, count), fake).threw);
   }
@@ -84,12 +85,12 @@ TEST_P(EachAllocation, ThatFailsIsMadeAgain) {
   if (!GetParam().has_steps) GTEST_SKIP() << "the program has no steps";
   sweep([](const Scenario &failing, driver::fake::FakeDriver &fake) {
     const Outcome outcome = attempt(failing, fake, true);
-    // What is not a step may end the program.
+    // Code outside of a step may end the program.
     EXPECT_TRUE(!outcome.threw || outcome.out_of_memory) << "the step fails again: " << outcome.text();
   });
 }
 
-// What a launch that goes well allocates is time lost: the text of an error that nobody reads, for instance.
+// Allocations of a successful launch waste time: the text of an error that does not occur, for instance.
 TEST(LaunchesOnTheCpu, AllocateNothing) {
   Kernel scale{"scale", [](Array<float, 1> y, Array<const float, 1> x) {
                  Int i = thread_index();

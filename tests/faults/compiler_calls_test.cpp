@@ -49,7 +49,7 @@ CudaSource kernel() {
 
 class EachCompilerCall : public testing::Test {
  protected:
-  // `compile` compiles what was never compiled before each time that it is called, and the same where `again` is true.
+  // `compile` compiles something new at each call, and the same again if `again` is true.
   void sweep(const Fake &fake, std::span<const int> results, const std::function<CompiledCuda(bool again)> &compile) {
     fake.fail(0, 0);
     compile(false);
@@ -77,7 +77,7 @@ class EachCompilerCall : public testing::Test {
     const std::string &failed = calls[static_cast<std::size_t>(number) - 1];
     SCOPED_TRACE(fmt::format("call {}, {}, has result {}: {}", number, failed, result, message));
     const bool destroys = failed.find("Destroy") != failed.npos;
-    // A text that does not compile is the library's own mistake, and told as that.
+    // A text that does not compile is the library's own mistake, and reported as such.
     const bool is_compilation = failed == "nvrtcCompileProgram" && result == 6;
     EXPECT_EQ(message.empty(), destroys);
     if (!destroys && !is_compilation) {

@@ -1,13 +1,13 @@
 // Allocations that fail: this program has an operator new of its own.
 //
-// What the fake driver allocates inside of a call never fails, as a driver would not throw.
+// Allocations of the fake driver inside a call never fail, because a driver would not throw.
 #pragma once
 
 #include <cstdint>
 
 namespace samite::test {
 
-// While it lives, the allocation of this number, counted from 1, in whatever thread, throws std::bad_alloc. With the
+// During its lifetime, the allocation of this number, counted from 1, in any thread, throws std::bad_alloc. With the
 // number 0 allocations are counted and none fails. One exists at a time.
 class FailingAllocation {
  public:
@@ -20,7 +20,7 @@ class FailingAllocation {
   std::uint64_t count() const;
 };
 
-// How many allocations live: in the whole process, but for those that the C library makes for itself.
+// The number of live allocations: in the whole process, except for the C library's own.
 std::int64_t live_allocations();
 
 }  // namespace samite::test

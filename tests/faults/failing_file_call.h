@@ -1,4 +1,4 @@
-// Calls of the file system that fail: this program has functions of its own in the place of the C library's.
+// Calls of the file system that fail: this program has functions of its own in place of the C library's.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace samite::test {
 
-// While it lives, calls of this thread to mkdir, open, read, write, fstat, fsync, close and rename are counted, and the
-// one of this number, counted from 1, fails with `error`; a close closes all the same. A write whose error is 0 writes
-// half of its bytes. One exists at a time in a thread.
+// During its lifetime, calls of this thread to mkdir, open, read, write, fstat, fsync, close and rename are counted,
+// and the one of this number, counted from 1, fails with `error`; a failing close still closes. A write with error 0
+// writes half of its bytes. One exists at a time in a thread.
 class FailingFileCall {
  public:
   explicit FailingFileCall(int number, int error);

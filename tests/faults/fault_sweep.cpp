@@ -22,12 +22,12 @@ using driver::ResultKind;
 
 constexpr Result faults[] = {Result::illegal_address, Result::launch_failed, Result::ecc_uncorrectable};
 
-// More would tell nothing new.
+// More would not help.
 constexpr int most_failures = 40;
 
 int failures_so_far() { return testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count(); }
 
-// Calls that give something back, most of them in destructors: what fails there can only be warned of.
+// Calls that release something, most of them in destructors: a failure there can only be a warning.
 bool gives_back(Entry entry) {
   switch (entry) {
     case Entry::LibraryUnload:
@@ -58,19 +58,19 @@ Entry entry_named(const std::string &symbol) {
   throw InternalError("the fake called " + symbol);
 }
 
-// What is wrong with an outcome of which call number `number` failed; empty where nothing is.
+// The error in an outcome after call number `number` failed; empty if there is none.
 std::string judged(const Outcome &outcome, Entry entry, Result code) {
   const std::string symbol = driver::info(entry).symbol;
   if (!outcome.of_samite) return "an error of another kind";
   if (gives_back(entry)) {
-    // What is thrown is then of a later call, which a fault reaches, too.
+    // The exception then belongs to a later call, which a fault also affects.
     if (outcome.threw && outcome.code != code) return "what cannot be given back is no error";
     if (!outcome.threw && code != Result::deinitialized && outcome.warnings.empty()) return "no warning";
     return "";
   }
   if (!outcome.threw) return "";
   if (outcome.code && *outcome.code != code) return "an error of another code";
-  // That the driver does not say in a code.
+  // The library reports this one as a UserError, without a code.
   if (code == Result::graph_exec_update_failure) return outcome.code ? "no UserError" : "";
   if (!switches_context(entry) && outcome.message.find(symbol) == outcome.message.npos)
     return "the error does not name the call";
@@ -79,7 +79,7 @@ std::string judged(const Outcome &outcome, Entry entry, Result code) {
   return "";
 }
 
-// Calls that the library makes where it knows the user's line.
+// Calls for which the library knows the user's line.
 bool knows_line(Entry entry) {
   switch (entry) {
     case Entry::LaunchKernelEx:

@@ -1,12 +1,12 @@
 // Programs in which each call fails once.
 //
 // A scenario is a short program. It runs once to count its calls of the driver, and then once for each call and each
-// error that the call may have. A call that fails may end the program with an error of the right kind that names the
-// call, or the program goes on and its numbers are right; nothing else. Nothing is left behind either way, and the same
-// program runs well when it is started again.
+// error that the call may have. A failing call may end the program with an error of the right kind that names the call,
+// or the program continues and its numbers are right; nothing else. Nothing is left behind either way, and the same
+// program runs well when it is restarted.
 //
-// A scenario of steps runs once more for each call: the step that ends with an error is then tried again, on what the
-// steps before it have made, and all numbers are right.
+// A scenario of steps runs once more for each call: the step that ends with an error is then repeated, on the results
+// of the previous steps, and all numbers are right.
 #pragma once
 
 #include "tests/driver/fake/fake_driver.h"
@@ -22,7 +22,7 @@
 
 namespace samite::test {
 
-// Runs the steps of a scenario, and again those that fail where it is asked to.
+// Runs the steps of a scenario, and on request repeats those that fail.
 class Steps {
  public:
   explicit Steps(bool again) : again_(again) {}
@@ -48,13 +48,13 @@ struct Scenario {
   std::function<void(driver::fake::FakeDriver &fake, const Steps &step)> run;
   driver::fake::Options machine{};
   bool has_steps = false;
-  bool names_lines = false;  // errors of calls whose line the library knows have it
+  bool names_lines = false;  // errors name the line of calls for which the library knows it
 
   friend std::ostream &operator<<(std::ostream &stream, const Scenario &scenario) { return stream << scenario.name; }
 };
 
-// The errors that a call of `entry` may have: those that the driver's documentation names, without what a program would
-// have to do wrong first. Where it may be the first to meet a fault of earlier work, that is among them.
+// The errors that a call of `entry` may have: those that the driver's documentation names, except for errors of a wrong
+// program. If it may be the first call to meet a fault of earlier work, that is among them.
 std::vector<driver::Result> errors_of(driver::Entry entry);
 
 // How many calls failed so far in this process, by name.
@@ -69,18 +69,18 @@ class FaultCount {
   std::map<std::string, int> counts_;
 };
 
-// True where the environment's SAMITE_FAULT_SWEEP is "full": each call then fails with each of its errors. Otherwise it
+// True if the environment's SAMITE_FAULT_SWEEP is "full": each call then fails with each of its errors. Otherwise it
 // fails with one of them, another one for the next call, and with one fault.
 bool sweeps_in_full();
 
-// Runs `action`, and again where it has left allocations behind: what is kept once for the process is kept the first
-// time. A failed test where it leaves some again.
+// Runs `action`, and again if it has left allocations behind: allocations that are kept once per process are made the
+// first time. A failed test if it leaves some again.
 void expect_no_leak(const std::function<void()> &action);
 
 void sweep_driver_calls(const Scenario &scenario);
 void sweep_driver_calls_with_steps(const Scenario &scenario);
 
-// What one run came to, with what was thrown and warned of.
+// The outcome of a run, with its exception and warnings.
 struct Outcome {
   std::vector<std::string> calls;
   std::optional<driver::Result> code{};  // of a DriverError

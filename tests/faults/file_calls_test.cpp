@@ -42,7 +42,7 @@ int entries_in(const fs::path &folder) {
   return static_cast<int>(std::distance(fs::directory_iterator(folder, ignored), fs::directory_iterator()));
 }
 
-// Runs `action` once for each of its calls and each error of that call; `check` sees what it came to.
+// Runs `action` once for each of its calls and each error of that call; `check` sees the outcome.
 void sweep_file_calls(const std::function<void()> &prepare, const std::function<void()> &action,
                       const std::function<void(const std::string &call, int error)> &check) {
   std::vector<std::string> calls;
@@ -147,7 +147,7 @@ TEST_F(EachFileCall, OfReplacingAFile) {
       });
 }
 
-// The cache is no condition of anything.
+// Nothing depends on the cache.
 TEST_F(EachFileCall, OfALaunchWhoseKernelIsCompiled) {
   const EnvironmentVariable cache("SAMITE_CACHE_DIR", folder_.path() / "cache"), limit("SAMITE_CACHE_LIMIT_MB", "100");
   std::optional<HeardWarnings> heard;

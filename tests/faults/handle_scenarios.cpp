@@ -22,7 +22,7 @@ using fake::FakeDriver;
 using samite::test::Scenario;
 using samite::test::Steps;
 
-// Waits for the stream before what is declared earlier goes.
+// Waits for the stream before earlier declared objects are destroyed.
 struct Waiting {
   const Stream &stream;
 

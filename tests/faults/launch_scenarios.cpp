@@ -13,7 +13,7 @@ using driver::fake::FakeDriver;
 
 const Device device = Device::cuda(0), other_device = Device::cuda(1);
 
-// Compared without matchers, which leak where memory is short.
+// Compared without matchers, which leak if memory is short.
 std::vector<float> vector(std::initializer_list<float> values) { return values; }
 std::vector<float> vector(std::span<const float> values) { return {values.begin(), values.end()}; }
 
@@ -103,7 +103,7 @@ void recorded_launches_that_are_edited(FakeDriver &fake, const Steps &step) {
   EXPECT_EQ(step([&] { return other.to_vector(); }), vector({3, 9, 0}));
 }
 
-// An edit that fails leaves the launch as it was.
+// An edit that fails leaves the launch unchanged.
 void a_launch_is_edited_or_not(FakeDriver &fake, const Steps &step) {
   step([&] { start(fake); });
   const auto scale = scale_kernel(fake);
@@ -176,7 +176,7 @@ struct SquareArguments {
   ArrayArgument<float> out, in, out_gradient, in_gradient;
 };
 
-// A graph of a launch of two kernels: an adjoint that is gathered. An edit of it that fails leaves it as it was.
+// A graph of a launch of two kernels: an adjoint that is gathered. A failing edit leaves it unchanged.
 void a_graph_is_edited_or_not(FakeDriver &fake, const Steps &step) {
   step([&] { start(fake); });
   const Kernel sums{"sums", {"next", "now"}, [](Array<float, 1> next, Array<const float, 1> now) {
@@ -199,7 +199,7 @@ void a_graph_is_edited_or_not(FakeDriver &fake, const Steps &step) {
   EXPECT_EQ(jit::LaunchAccess::cuda(launch)->kernel_count(), 2);
   auto graph = step([&] { return capture(stream, [&] { launch.launch(); }); });
 
-  // What a launch makes of ones in the gradients of `next`, in both pairs of arrays.
+  // The results of a launch for gradients of one in `next`, in both pairs of arrays.
   const auto expect = [&](float now_gradient, float next_gradient, float other_now_gradient,
                           float other_next_gradient) {
     for (const Buffer<float> &of_next : {next, other_next}) step([&] { of_next.gradient().fill(1); });
@@ -344,7 +344,7 @@ void a_tape_that_goes_back(FakeDriver &fake, const Steps &step) {
   Tape tape;
   step([&] { tape.record([&] { square.launch({2}, y, x); }); });
   auto overwrite = step([&] { return scale.record({2}, x, y, 3.0f); });
-  step([&] { tape.record([&] { overwrite.launch(); }); });  // what the adjoint of the first needs
+  step([&] { tape.record([&] { overwrite.launch(); }); });  // overwrites values that the first one's adjoint needs
   EXPECT_EQ(tape.size(), 2u);
   EXPECT_EQ(tape.kept_bytes(), 8);
   step([&] {
@@ -396,7 +396,7 @@ std::vector<Scenario> launch_scenarios() {
           {"a launch that speaks", a_launch_that_speaks, {}, steps}};
 }
 
-// Their calls are none of the driver's.
+// Their calls do not reach the driver.
 Scenario cpu_scenario() { return {"launches on the cpu", launches_on_the_cpu}; }
 
 }  // namespace samite::test

@@ -1,4 +1,4 @@
-// Work that runs already when a later call fails: nobody uses its memory before it has ended.
+// Work that is already running when a later call fails: its memory is not used before it has ended.
 #include "tests/faults/setting.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ struct WorkThatRuns : testing::Test {
     driver::Driver::provide(nullptr);
   }
 
-  // That much waiting by the host is done by `action`, which fails.
+  // The number of times that the host waits in `action`, which fails.
   int waits_in(const std::function<void()> &action) {
     const int before = fake.count("cuStreamSynchronize");
     EXPECT_THROW(action(), driver::DriverError);

@@ -1,4 +1,4 @@
-// The process's environment: fakes of NVIDIA's compilers, no cache, and a line at the end that says what failed.
+// The process's environment: fakes of NVIDIA's compilers, no cache, and a line at the end that names the failures.
 #include "tests/base/temporary_folder.h"
 #include "tests/faults/fault_sweep.h"
 

@@ -1,5 +1,5 @@
-// What scenarios of this program have in common: an empty machine with the fake driver, and kernels for it. The
-// compilers are fakes, too, so that nothing needs a toolkit.
+// Common code of this program's scenarios: an empty machine with the fake driver, and kernels for it. The compilers are
+// fakes, too, so that nothing needs a toolkit.
 #pragma once
 
 #include "samite/runtime/cuda_device.h"
@@ -9,7 +9,7 @@
 
 namespace samite::test {
 
-// Makes the machine the process's own. What it makes of it is undone by the sweep.
+// Makes the machine the process's own. The sweep undoes its changes.
 inline void start(driver::fake::FakeDriver &fake) {
   fake.understand(strided_copy_code());
   fake.understand(set_condition_code(fake));

@@ -1,5 +1,5 @@
-// What is done to a kernel of the IR before a compiler sees it: the steps of jit/pipeline.h, which is built here to
-// verify the IR after each of them.
+// The steps of a kernel of the IR before a compiler sees it: those of jit/pipeline.h, which is built here to verify the
+// IR after each of them.
 #pragma once
 
 #include "samite/base/error.h"
@@ -52,7 +52,7 @@ inline void emit(const ir::Kernel &structured, bool adjoint) {
   }
 }
 
-// A refusal is an answer; whatever else is thrown is a defect.
+// A refusal is an answer; any other exception is a defect.
 template <class Step>
 void may_refuse(const Step &step) {
   try {

@@ -1,8 +1,8 @@
-// Whatever bytes lie in a cache's files: an entry is found as it was published or not at all, and is published again.
-// And an image that was read from anywhere is described, or refused as damaged.
+// Whatever the contents of a cache's files: an entry is found as it was published or not at all, and is published
+// again. And any bytes read as an image are described, or refused as damaged.
 //
-// The input is a list of steps, a byte each and what it needs: publish, find, remove, prune; write bytes of the input
-// into a file, cut it, exchange it with another. The folder is in memory where the machine has /dev/shm.
+// The input is a list of steps, each a byte and its arguments: publish, find, remove, prune; write bytes of the input
+// into a file, truncate it, exchange it with another. The folder is in memory if the machine has /dev/shm.
 #include "samite/base/atomic_file.h"
 #include "samite/base/error.h"
 #include "samite/base/warning.h"
@@ -77,14 +77,14 @@ void run_cache(FuzzedDataProvider &input) {
       case 4: cache.remove(key_of(number())); break;
       case 5: cache.prune(); break;
       case 6: try { write_file(file(), input.ConsumeRandomLengthString(200));
-        } catch (const std::system_error &) {  // there is no such entry
+        } catch (const std::system_error &) {  // no such entry
         }
         break;
       case 7: fs::resize_file(file(), input.ConsumeIntegralInRange(0, 300), ignored); break;
       default: fs::rename(file(), file(), ignored);
     }
   }
-  // Whatever happened: what is published now is found, where nothing is pruned and the entry is not damaged.
+  // Whatever happened: an entry that is published now is found, if nothing is pruned and the entry is not damaged.
   ObjectCache roomy(cache_folder, 1 << 20);
   if (!roomy.find(key_of(0))) roomy.publish(key_of(0), content_of(0));
   if (const auto found = roomy.find(key_of(0)); !found || *found != content_of(0)) defect("an entry cannot be mended");

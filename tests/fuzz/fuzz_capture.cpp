@@ -1,7 +1,7 @@
-// A kernel's function that does what the input's bytes say: arithmetic, arrays, control flow nested at will, jumps,
-// local arrays, tiles, adjoints of its own; and what is wrong: values after their scope or their kernel, moved-from
-// values, kernels inside of kernels, loops left by a native `break`. Each wrong use is a UserError, and what is
-// captured goes through every step before a compiler.
+// A kernel's function controlled by the input's bytes: arithmetic, arrays, arbitrarily nested control flow, jumps,
+// local arrays, tiles, custom adjoints; and mistakes: values after their scope or their kernel, moved-from values,
+// kernels inside kernels, loops left by a native `break`. Each mistake is a UserError, and every captured kernel goes
+// through all steps before a compiler.
 #include "samite/lang/atomic.h"
 #include "samite/lang/capture.h"
 #include "samite/lang/control.h"
@@ -102,7 +102,7 @@ class Program {
     values.push_back(std::forward<V>(value));
   }
 
-  // What is made while it lives has left its scope afterwards.
+  // Values made during its lifetime have left their scope afterwards.
   class Scope {
    public:
     explicit Scope(Program &program)
@@ -254,7 +254,7 @@ class Program {
                       return Float(a_float());
                     }));
       default:
-        // Left by a native break: a UserError, sooner or later.
+        // Left by a native break: a UserError at this point or later.
         for (Int i : range(3)) {
           inner_block();
           if (below(4) == 0) break;

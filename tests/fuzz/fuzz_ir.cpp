@@ -1,5 +1,5 @@
-// Any text is a kernel or a UserError with its place; any kernel is well-formed or is refused by the verifier; and what
-// is well-formed goes through print, simplification, differentiation, lowering and emission.
+// Any text is a kernel or a UserError with its place; any kernel is well-formed or refused by the verifier; and
+// well-formed kernels go through printing, simplification, differentiation, lowering and emission.
 //
 // A mutation works on tokens: one is repeated, removed, exchanged, or taken from the language's words; a line is
 // repeated, moved or removed. Now and then it works on bytes, for the tokenizer.

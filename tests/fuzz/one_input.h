@@ -1,4 +1,4 @@
-// What all fuzzers have in common: a defect ends the process with words, so that libFuzzer keeps the input.
+// Common code of all fuzzers: a defect ends the process with a message, so that libFuzzer keeps the input.
 #pragma once
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// What is shipped names no folder of the machine that it was built on.
+// Shipped files name no folder of the machine that built them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// That the headers speak the language of the glossary in CONTRIBUTING.md, and that their comments are plain sentences.
+// The headers use the terms of the glossary in CONTRIBUTING.md, and their comments are plain sentences.
 #include "text_of.h"
 
 #include <gmock/gmock.h>

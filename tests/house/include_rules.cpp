@@ -40,7 +40,7 @@ std::optional<Include> include_of(std::string_view line) {
 
 bool under(std::string_view path, std::string_view folder) { return path.starts_with(folder); }
 
-// The module of a path "samite/<module>/…"; empty for what lies directly in samite/ or outside it.
+// The module of a path "samite/<module>/…"; empty for files directly in samite/ or outside it.
 std::string module_of(std::string_view path) {
   if (!under(path, "samite/")) return "";
   const auto end = path.find('/', 7);

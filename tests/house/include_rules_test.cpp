@@ -1,4 +1,4 @@
-// That the checker finds what it is there for, and that the tree has none of it.
+// The checker finds violations, and the tree has none.
 #include "include_rules.h"
 
 #include <gtest/gtest.h>

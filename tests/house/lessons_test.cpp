@@ -1,4 +1,4 @@
-// Each lesson has a page that shows its programs as they are run, in the order of their numbers.
+// Each lesson has a page that shows its programs exactly as they are run, in the order of their numbers.
 #include "text_of.h"
 
 #include <gmock/gmock.h>

@@ -48,7 +48,7 @@ std::vector<NamedPath> named_paths(std::string_view markdown) {
       if (language == "sh") add_words(line, number, named);
       continue;
     }
-    // A code span may hold a lambda, which looks like a link: links are looked for in what is left without the spans.
+    // A code span may hold a lambda, which looks like a link: links are searched in the text without the spans.
     std::string prose;
     std::size_t at = 0;
     for (std::size_t open; (open = line.find('`', at)) != std::string::npos;) {

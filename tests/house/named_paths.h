@@ -1,4 +1,4 @@
-// The paths of the repository that a Markdown text names, and those of them that are not there.
+// The paths of the repository that a Markdown text names, and those of them that do not exist.
 #pragma once
 
 #include <filesystem>
@@ -17,8 +17,8 @@ struct NamedPath {
 };
 
 // Targets of links, without addresses of other sites and places in the same document. Words with a slash in `code
-// spans` and in code blocks of the shell, unless they are no path of the repository: placeholders such as
-// tests/<module>/, absolute paths, options, and what the build makes below build/.
+// spans` and in code blocks of the shell, unless they are not paths of the repository: placeholders such as
+// tests/<module>/, absolute paths, options, and build outputs below build/.
 std::vector<NamedPath> named_paths(std::string_view markdown);
 
 // "docs/ir.md:3: ir/expr.h is not there", one for each of them. `document` is relative to `root`. A code span may leave

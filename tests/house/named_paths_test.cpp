@@ -1,4 +1,4 @@
-// That the finder finds a path that is not there, and that no document names one.
+// The finder finds a path that does not exist, and no document names one.
 #include "named_paths.h"
 #include "text_of.h"
 

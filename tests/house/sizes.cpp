@@ -21,7 +21,7 @@ std::string without_directives(std::string_view text) {
   return code;
 }
 
-// The text with its comments, and what its literals hold, as spaces: the lines stay.
+// The text with its comments, and the contents of its literals, as spaces: the lines stay.
 std::string code_of(std::string_view text) {
   std::string code = without_directives(text);
   enum class In { code, line, block, string, character } in = In::code;
@@ -77,7 +77,7 @@ std::vector<std::string> words_of(const std::string &text) {
   return words;
 }
 
-// Without what is between < and >, which may have parentheses and commas of its own.
+// Without the text between < and >, which may have parentheses and commas of its own.
 std::string without_templates(const std::string &text) {
   std::string rest;
   int depth = 0;
@@ -96,7 +96,7 @@ std::string name_of_function(const std::string &header) {
   return before.substr(before.find_last_of(" *&") + 1);
 }
 
-// What a struct or class is called; empty if the header is of neither.
+// The name of a struct or class; empty if the header belongs to neither.
 std::string name_of_class(const std::string &header) {
   const std::vector<std::string> words = words_of(without_templates(header));
   for (std::size_t i = 0; i + 1 < words.size(); ++i)
@@ -134,7 +134,7 @@ class Reader {
   enum class Kind { scope, of_class, function, other };
   struct Open {
     Kind kind;
-    std::string name, statement;  // what was read before it
+    std::string name, statement;  // the text before it
     int line, members = 0;
   };
 

@@ -16,7 +16,7 @@ using testing::IsEmpty;
 
 const fs::path house_root = SAMITE_SOURCE_DIR;
 
-// All but the device code, which is written by hand for one loop.
+// All except the device code, which is hand-written for one loop.
 Sizes sizes_of_library() {
   Sizes all;
   for (const fs::directory_entry &entry : fs::recursive_directory_iterator(house_root / "samite")) {

@@ -1,4 +1,4 @@
-// That the table of docs/tiles.md has every function on tiles, and nothing that is none.
+// The table of docs/tiles.md has every function on tiles, and nothing else.
 #include "text_of.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ std::set<std::string> functions_in(const std::string &header) {
   return names;
 }
 
-// The names in backquotes, but those of types, between "## What there is" and the next heading.
+// The names in backquotes, except those of types, between "## What there is" and the next heading.
 std::set<std::string> names_in_table(const std::string &markdown) {
   const std::size_t begin = markdown.find("## What there is\n");
   EXPECT_NE(begin, std::string::npos);

@@ -1,5 +1,5 @@
-// Where the elements of tiles lie: host and device agree on every place of every layout in use, and each element has a
-// place of its own.
+// The places of tile elements: host and device agree on every place in every layout in use, and each element has a
+// different place.
 #include "samite/ir/layout.h"
 
 #define __device__
@@ -15,7 +15,7 @@ u32 current_thread = 0;
 SAMITE_INLINE u32 flat_thread() { return current_thread; }
 SAMITE_INLINE int lane() { return static_cast<int>(current_thread) % 32; }
 
-// As samite/device/tile/cuda_spread.h, which needs more of the device, has it.
+// As in samite/device/tile/cuda_spread.h, which needs more of the device.
 struct SpreadPieces {
   static constexpr int rows = 1, columns = 128, registers = 4, threads = 32;
   static int thread() { return lane_of_warp(); }
@@ -62,7 +62,7 @@ void expect_neighbours_together(const FragmentLayout &layout) {
     }
 }
 
-// A thread's place in a tile in memory and what leads from there to each of its elements is where they lie.
+// A thread's place in a tile in memory, plus the offsets to its elements, gives their places.
 template <class Rows, class OnDevice>
 void expect_places_of_registers(const FragmentLayout &layout) {
   for (int thread = 0; thread < layout.threads(); ++thread) {
@@ -150,8 +150,8 @@ TEST(Layout, OneValueOfEachThread) {
   EXPECT_EQ(to_string(Layout{layout}), "fragments(everywhere, 1, 1, 1, 4)");
 }
 
-// One value for each row, which all threads have that have a part of the row in such sums, at the register that the
-// sums' own registers say.
+// One value for each row, held by all threads with a part of the row in such sums, in the register that follows from
+// those of the sums.
 template <int rows, int columns, int down>
 void expect_rows_beside() {
   using OnDevice = Fragments<GroupRowPieces, rows, 1, down, 1>;
@@ -210,7 +210,7 @@ TEST(PanelLayout, IsTheDevices) {
   expect_offsets_of_panels<192, 64>();
 }
 
-// Each element has a place of its own within the tile's bytes, and where the hardware's swizzle puts it: the address
+// Each element has a different place within the tile's bytes, the one that the hardware's swizzle gives it: address
 // bits 4 to 6, exclusive-ored with bits 7 to 9.
 template <class T>
 void expect_panels(int rows, int columns) {

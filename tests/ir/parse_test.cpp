@@ -1,4 +1,4 @@
-// Reading the printed form: what each phrase means, that it inverts the printer, and how errors read.
+// Parsing the printed form: the meaning of each phrase, that it inverts the printer, and the text of errors.
 
 #include "samite/ir/parse.h"
 

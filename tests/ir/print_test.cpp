@@ -1,4 +1,4 @@
-// The printed form, statement by statement, against what docs/ir.md says.
+// The printed form, statement by statement, compared with docs/ir.md.
 
 #include "samite/ir/print.h"
 

@@ -47,7 +47,7 @@ class RandomKernel {
     LocalArrayId id;
     ScalarType type;
   };
-  // What is in scope, to go back to.
+  // The current scope, to return to it later.
   struct Scope {
     std::size_t locals, arrays;
   };
@@ -277,7 +277,7 @@ class RandomKernel {
     return Stmt(Check{value(ScalarType::Bool), std::move(message), {}, race}, where);
   }
 
-  // Results and carried values: their types, and the values they take where `visible_` is what is in scope.
+  // Results and carried values: their types, and their values if `visible_` is in scope.
   std::vector<ScalarType> result_types() {
     std::vector<ScalarType> types;
     if (form_ == Form::captured && chance(60)) return types;  // so that jumps may cross the statement
@@ -351,7 +351,7 @@ class RandomKernel {
     return block(depth, below(3));
   }
 
-  // While it lives, and where it `holds`, no label is left from outside of it.
+  // During its lifetime, and if it `holds`, no outer label is left.
   class Barrier {
    public:
     Barrier(RandomKernel &kernel, bool holds) : kernel_(kernel), outer_(kernel.labels_) {

@@ -1,4 +1,4 @@
-// Atoms: constants in one form for each number, and what they convert to.
+// Atoms: constants in one form for each number, and their conversions.
 
 #include "samite/ir/value.h"
 

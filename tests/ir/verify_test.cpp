@@ -1,4 +1,4 @@
-// One test a rule of ir/verify.h: a kernel that breaks it, and the words that say so.
+// One test for each rule of ir/verify.h: a kernel that breaks it, and the words that say so.
 
 #include "samite/ir/verify.h"
 
@@ -697,7 +697,7 @@ TEST(Verify, LoweredKernelsHaveAllTheirValuesAtHand) {
   expect_rejected(kernel, "the lowered form has no unavailable values", Form::lowered);
 }
 
-// What a call computes is what the operation of its name says, and fits the memory.
+// A call computes the operation that its name says, and fits the memory.
 TEST(Verify, CallsOnTilesInMemory) {
   const std::string memory = "local shared $0: f32[64]\nlocal shared $1: f32[64]\nlocal shared $2: i32[64]\n";
   const auto accepted = [&](const std::string &call) {

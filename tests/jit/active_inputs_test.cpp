@@ -10,7 +10,7 @@ namespace {
 
 using on_device::device;
 
-// Each input passes through one function that no other part of the kernel has: what is there of it shows.
+// Each input passes through one function that no other part of the kernel has, so that its presence shows.
 auto three_inputs() {
   return Kernel{"three_inputs",
                 {"y", "a", "b", "c"},
@@ -36,7 +36,7 @@ bool mentions(const Launch &launch, const std::string &text) {
 
 TEST(AdjointOfSomeInputs, HasNothingForTheOthers) {
   Launch of_c = adjoint_launch(false, false, true);
-  // y is linear in log1p(c²), whose derivative asks for no logarithm; the loop's sum is its factor.
+  // y is linear in log1p(c²), whose derivative needs no logarithm; the loop's sum is its factor.
   EXPECT_FALSE(mentions(of_c, "log1p"));
   EXPECT_TRUE(mentions(of_c, "atan"));
   EXPECT_FALSE(mentions(of_c, "exp"));  // the derivative of erf

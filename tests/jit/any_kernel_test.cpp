@@ -1,4 +1,4 @@
-// Kernels whose parameters their type does not tell.
+// Kernels whose types do not show their parameters.
 #include "samite/jit/definition.h"
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"

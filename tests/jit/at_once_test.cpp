@@ -86,7 +86,7 @@ TEST(RecordWithAdjoint, RefusesWhatEitherDirectionDoes) {
   EXPECT_THAT(message_of<UserError>(untracked), HasSubstr("copy"));
 }
 
-// Of one kernel twice and another: two adjoints, compiled once each.
+// One kernel twice and another once: two adjoints, compiled once each.
 TEST(Tape, CompilesEachAdjointOnce) {
   auto scale = [](const char *name, double factor) {
     return Kernel{name, [=](Array<double, 1> y, Array<const double, 1> x) {

@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 
 constexpr int patience_ms = 60'000;
 
-// Takes these numbers in the browser; the test's own ends are not handed to it.
+// Their numbers in the browser, which does not inherit the test's own ends.
 constexpr int browser_reads = 3, browser_writes = 4;
 
 std::string from_base64(const std::string &text) {
@@ -70,7 +70,7 @@ Browser::Browser(const std::string &program) {
   process_ = fork();
   if (process_ < 0) throw std::runtime_error("no process for the browser");
   if (process_ == 0) {
-    // Above the numbers that they are to take, which one of them may have.
+    // Above the numbers that they will get, one of which may be in use.
     const int reads = fcntl(there[0], F_DUPFD, 10), writes = fcntl(back[1], F_DUPFD, 10);
     dup2(reads, browser_reads);
     dup2(writes, browser_writes);

@@ -1,7 +1,7 @@
-// A headless Chromium that a test drives: it opens a page, clicks, and answers what scripts ask of the page.
+// A headless Chromium that a test drives: it opens a page, clicks, and returns results of scripts in the page.
 //
-// The browser is spoken to by its DevTools protocol, over two pipes: messages are JSON, each with a zero at its end.
-// Every failure of the browser's is a std::runtime_error.
+// The test uses the browser's DevTools protocol, over two pipes: messages are JSON, each with a zero at its end. Every
+// failure of the browser's is a std::runtime_error.
 #pragma once
 
 #include "tests/base/temporary_folder.h"
@@ -18,7 +18,7 @@ namespace samite::test {
 
 class Browser {
  public:
-  // Where Chromium is installed; empty where it is not.
+  // The path of Chromium; empty if it is not installed.
   static std::string program();
 
   explicit Browser(const std::string &program);
@@ -34,10 +34,10 @@ class Browser {
   // Presses and releases the mouse in the middle of the first element that the selector finds, which is scrolled there.
   void click(const std::string &selector);
   void press(const std::string &key);
-  // A PNG of what is in the window, or of all of the page.
+  // A PNG of the window, or of the whole page.
   std::string picture(bool whole_page = false);
 
-  // What has happened since `open`: URLs that were asked for, and errors and warnings of the page's.
+  // The events since `open`: requested URLs, and the page's errors and warnings.
   const std::vector<std::string> &requests() const { return requests_; }
   const std::vector<std::string> &complaints() const { return complaints_; }
 

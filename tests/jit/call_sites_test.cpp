@@ -1,4 +1,4 @@
-// Which line of the user's program an error names: that of the call, beside the kernel's own.
+// The line of the user's program that an error names: that of the call, in addition to the kernel's own.
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
@@ -22,7 +22,7 @@ const Kernel doubled{"doubled", {"y", "x", "factor"}, [](Array<double, 1> y, Arr
 
 std::string here(unsigned line) { return "call_sites_test.cpp:" + std::to_string(line); }
 
-// The message of what `call` throws, which names `line` once, as that where something was `done`.
+// The message of the exception from `call` names `line` once, as the place where something was `done`.
 void expect_line(const std::function<void()> &call, const std::string &done, unsigned line) {
   const std::string message = message_of<Error>(call), place = here(line);
   EXPECT_THAT(message, HasSubstr(done + " at "));

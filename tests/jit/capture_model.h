@@ -1,4 +1,4 @@
-// What a captured graph means, in plain numbers: launches, operations of the host on buffers, conditions and other
+// The meaning of a captured graph in plain numbers: launches, operations of the host on buffers, conditions and other
 // graphs, run one after another on arrays of twelve numbers and their gradients.
 //
 // All numbers are at least 0, and nothing is subtracted, so that results compare by a relative error however they were

@@ -1,5 +1,5 @@
-// Stencils whose indices are clamped run without clamps inside of the image (passes/threads/clamped_edges.h): for
-// images of every width, also narrower than the stencil, and for boxes of a launch that begin anywhere.
+// Stencils with clamped indices run without clamps inside the image (passes/threads/clamped_edges.h): for images of
+// every width, also narrower than the stencil, and for boxes of a launch that begin anywhere.
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
@@ -91,7 +91,7 @@ TEST(ClampedStencil, OfNeighboursInBothDimensions) {
                                   in.at(i, j - 3) * 5)
             << width << ": " << i << ", " << j;
 
-    // The adjoint adds to what was read.
+    // The adjoint adds to the gradients of the inputs.
     y.gradient().fill(1);
     stencil.launch({5, width}, {.direction = Direction::adjoint}, y, x);
     std::vector<float> expected(in.values.size(), 0.f);

@@ -1,4 +1,4 @@
-// Samite warns where every instance of a launch writes to one element.
+// Samite warns if every instance of a launch writes to one element.
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"
 #include "tests/toolchain/heard_warnings.h"

@@ -1,5 +1,5 @@
-// What goes wrong on CUDA, as a program sees it: on the fake driver, and on a GPU where that can be made to happen.
-// What is missing on the machine is in tests/driver/ and tests/toolchain/.
+// Errors on CUDA, as a program sees them: on the fake driver, and on a GPU if they can be provoked there. Components
+// missing on the machine are tested in tests/driver/ and tests/toolchain/.
 #include "tests/jit/cuda_kernels.h"
 #include "tests/runtime/message_of.h"
 
@@ -74,7 +74,7 @@ TEST_P(CudaBadInput, MoreRowsThanAGridHasAllRun) {
                 auto [y, x] = thread_index<2>();
                 out(y, x) = cast<Float>(y % 1000);
               }};
-  const std::int64_t n = std::int64_t{1} << 24;  // rows of 2 in blocks of 128, of which a grid has at most 65535
+  const std::int64_t n = std::int64_t{1} << 24;  // rows of 2 in blocks of 128, a grid has at most 65535 of them
   Buffer<float> out{device(), {n, 2}};
   rows.launch({n, 2}, out);
 

@@ -18,13 +18,13 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// What the fake was asked to run, in order: "rows" and "transposed" of copies, "product" and "other" of products by
-// bulk copies and in any other way.
+// The kernels that the fake ran, in order: "rows" and "transposed" copies, "product" for products by bulk copies and
+// "other" for all others.
 using Ran = std::vector<std::string>;
 
 class CudaFactorCopies : public CudaKernelTest {
  protected:
-  // Arguments, and as many arrays behind them as are copied.
+  // Arguments, and as many arrays after them as are copied.
   struct ProductArguments {
     MatrixArgument<const std::byte> a, b;
     MatrixArgument<float> c;
@@ -128,7 +128,7 @@ class CudaFactorCopies : public CudaKernelTest {
     fake()->understand(code);
   }
 
-  // Of a block's tile of a b.
+  // The product of a block's tile of a b.
   template <class A, class B>
   static Tile<float> sums(const Array<A, 2> &a, const Array<B, 2> &b, tile::Precision precision = tile::Precision::full,
                           int width = 128) {
@@ -192,11 +192,11 @@ class CudaFactorCopies : public CudaKernelTest {
   }
 
   Ran ran_;
-  std::vector<std::uint64_t> copies_;  // where they were made
+  std::vector<std::uint64_t> copies_;  // addresses of the copies
 };
 SAMITE_CUDA_SUITE(CudaFactorCopies);
 
-// As of a launch of these extents, of rows that begin at odd addresses.
+// As for a launch of these extents, with rows that begin at odd addresses.
 constexpr std::int64_t rows = 517, columns = 641, terms = 513;
 
 TEST_P(CudaFactorCopies, OfRowsThatBeginAtOddAddresses) {
@@ -261,7 +261,7 @@ TEST_P(CudaFactorCopies, OfArraysThatShareMemory) {
   EXPECT_EQ(square.variants().at(0)->arrays.factor_copies.size(), 1u);
 }
 
-// What is read while it is written is read as it is.
+// An array that is written during the launch is read directly.
 TEST_P(CudaFactorCopies, NotOfWhatTheKernelWrites) {
   const TileKernel kernel{"plain",
                           {"a", "b", "c"},
@@ -346,7 +346,7 @@ TEST_P(CudaFactorCopies, NotOfTermsThatAreReadInRegisters) {
   expect_product(x, y, z);
 }
 
-// A launch whose arrays change from aligned to misaligned and back.
+// A launch with arrays that change from aligned to misaligned and back.
 TEST_P(CudaFactorCopies, FollowALaunch) {
   const Stream other(device());
   const auto kernel = product<half>(fake() ? "product_1" : "product");
@@ -368,7 +368,7 @@ TEST_P(CudaFactorCopies, FollowALaunch) {
     EXPECT_NE(copies_[0], copies_[2]) << "two streams may run at the same time";
   }
   EXPECT_EQ(kernel.variants().size(), 1u);
-  if (fake()) return;  // whose kernels have a name for each number of copies
+  if (fake()) return;  // its kernels have a name for each number of copies
   launch.set(0, of_even);
   EXPECT_THAT(launch.variant().arrays.factor_copies, IsEmpty());
   launch.launch();
@@ -415,12 +415,12 @@ TEST_P(CudaFactorCopies, FollowAGraph) {
   graph.launch();
   stream.synchronize();
   expect_ran({"rows", "rows", "product"});
-  if (!fake()) {  // whose kernels have a name for each number of copies
+  if (!fake()) {  // its kernels have a name for each number of copies
     const Buffer<half> even = numbers<half>(rows, 520, 5), even_b = numbers<half>(520, 648, 6);
     const Launch without = kernel.record(grid(c), options, even, even_b.slice(1, 0, columns), c);
     EXPECT_THROW(graph.set(0, without), UserError) << "it has fewer kernels";
   }
-  // A launch that is not recorded before has its memory all the same, as long as the graph lives.
+  // A launch that is not recorded first also has its memory as long as the graph lives.
   Graph own = capture(stream, [&] { kernel.launch(grid(c), options, more, b, c); });
   for (int i = 0; i < 2; ++i) own.launch();
   stream.synchronize();
@@ -428,7 +428,7 @@ TEST_P(CudaFactorCopies, FollowAGraph) {
   expect_product(more, b, c);
 }
 
-// As torch does: its graph must not hold memory that it would have to give back.
+// Like torch: its graph must not hold memory that it would have to give back.
 TEST_P(CudaFactorCopies, FollowAGraphOfOthers) {
   const Stream stream(device());
   const driver::Stream &queue = stream.cuda()->stream();
@@ -452,7 +452,7 @@ TEST_P(CudaFactorCopies, FollowAGraphOfOthers) {
   expect_product(a, b, c);
 }
 
-// Matrices one behind another.
+// Matrices one after another.
 TEST_P(CudaFactorCopies, OfBatches) {
   if (fake()) GTEST_SKIP() << "the fake multiplies matrices alone";
   const TileKernel kernel{"product",
@@ -482,8 +482,8 @@ TEST_P(CudaFactorCopies, OfBatches) {
       }
 }
 
-// The adjoint's products read the same arrays, and the cotangent, which is cast where factors have 16 bits. Where terms
-// are to lie together, those of the second factor's gradient lie in neither of its factors so.
+// The adjoint's products read the same arrays, and the cotangent, which is cast if factors have 16 bits. If terms must
+// be contiguous, neither factor of the second factor's gradient has them so.
 TEST_P(CudaFactorCopies, ServeEachKernelOfAnAdjoint) {
   const auto expect = [&]<class T>(T, std::int64_t m, std::int64_t n, std::int64_t k, tile::Precision precision,
                                    const Ran &copies) {

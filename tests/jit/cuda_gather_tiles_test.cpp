@@ -1,4 +1,4 @@
-// When the gradients of a tile kernel are gathered on CUDA, and that they are the gradients.
+// The conditions under which the gradients of a tile kernel are gathered on CUDA, and their values.
 #include "samite/jit/definition.h"
 #include "tests/jit/cuda_kernels.h"
 
@@ -15,7 +15,7 @@ std::vector<float> numbers(std::int64_t count, int seed) {
   return values;
 }
 
-// Of factors of type T, and sums in float.
+// With factors of type T, and sums in float.
 template <class T>
 auto product_of() {
   return TileKernel{"product",
@@ -30,7 +30,7 @@ auto product_of() {
                     {.threads = 64}};
 }
 
-// A product's factors and what it writes, all of which track gradients, and its adjoint launch.
+// A product's factors and result, all of which track gradients, and its adjoint launch.
 template <class T>
 struct Product {
   Product(Device device, std::int64_t rows, std::int64_t columns, std::int64_t terms, LaunchOptions options = {})
@@ -132,7 +132,7 @@ struct SquaredProduct {
   std::optional<Launch> adjoint;
 };
 
-// The kernels of its adjoint, and what the gathered ones were given for the cotangent that is computed.
+// The kernels of its adjoint, and the arguments that the gathered ones got for the computed cotangent.
 class CudaRecomputedCotangents : public CudaKernelTest {
  protected:
   struct Arguments {
@@ -155,7 +155,7 @@ class CudaRecomputedCotangents : public CudaKernelTest {
 };
 SAMITE_CUDA_SUITE(CudaRecomputedCotangents);
 
-// A block that scatters holds its sums, their cotangent and the windows of both gradients at one time.
+// A block that scatters holds its sums, their cotangent and the windows of both gradients at the same time.
 TEST_P(CudaRecomputedCotangents, AreGatheredWhereBlocksThatScatterHaveNoRoom) {
   EXPECT_FALSE(SquaredProduct<32>(device()).variant().key.derivative.gather) << "a few blocks, which scatter sooner";
   const SquaredProduct<192> large(device());
@@ -247,7 +247,7 @@ TEST_P(CudaGatherTiles, IsTheGradient) {
   product.expect_gradients();
 }
 
-// Adjoints whose cotangents are rounded once, to a copy of the launch's own.
+// Adjoints whose cotangents are rounded once, to a copy that belongs to the launch.
 class CudaCastCopies : public CudaKernelTest {
  protected:
   struct Arguments {
@@ -268,7 +268,7 @@ class CudaCastCopies : public CudaKernelTest {
   void SetUp() override {
     CudaKernelTest::SetUp();
     if (IsSkipped()) return;
-    // The copy is written to its last element, and read where it was written.
+    // The copy is written to its last element, and read at the same address.
     understand<WithCopy>("product_adjoint_gathered_copy", [this](const WithCopy &given, const LaunchBox &) {
       const auto &[data, extent, stride] = given.copy;
       data[(extent[0] - 1) * stride[0] + (extent[1] - 1) * stride[1]] = half(42.0f);
@@ -315,7 +315,7 @@ TEST_P(CudaCastCopies, AreTheLaunchsOwn) {
   EXPECT_NE(copy_of([&] { product.adjoint->launch(other); }), first) << "two streams may run at the same time";
   expect_ran(133, 121, 128);
   EXPECT_EQ(copy_of([&] { product.adjoint->launch(); }), first);
-  // Of another array.
+  // For another array.
   Buffer<float> wider(device(), {133, 200}, Gradient::tracked);
   product.adjoint->set("c", wider);
   copy_of([&] { product.adjoint->launch(); });
@@ -327,7 +327,7 @@ TEST_P(CudaCastCopies, AreTheLaunchsOwn) {
   expect_ran(133, 121, 128);
 }
 
-// Where windows are wide, each gradient has a kernel of its own: one copy serves both.
+// If windows are wide, each gradient has a separate kernel: one copy serves both.
 TEST_P(CudaCastCopies, ServeEachKernelOfWideWindows) {
   if (!fake()) GTEST_SKIP() << "looks at what the fake was given";
   const Stream stream(device());
@@ -370,7 +370,7 @@ TEST_P(CudaCastCopies, FollowAGraph) {
   ran.clear();
   graph.launch();
   EXPECT_TRUE(ran.empty());
-  // A launch that is not recorded before has its memory all the same, as long as the graph lives.
+  // A launch that is not recorded first also has its memory as long as the graph lives.
   Graph own = capture(stream, [&] { product.kernel.launch({9, 8}, options, product.a, product.b, product.c); });
   const half *first = copy_of([&] { own.launch(); });
   expect_ran(133, 121, 128);

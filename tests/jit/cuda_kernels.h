@@ -1,5 +1,5 @@
 // Launches of the library's kernels on the fake driver, which runs C++ functions in their place, and on a GPU, where
-// the kernels that were compiled run. Needs NVRTC.
+// the compiled kernels run. Needs NVRTC.
 #pragma once
 
 #include "samite/samite.h"
@@ -26,7 +26,7 @@ struct LaunchBox {
   std::int64_t begin[4], end[4];
 };
 
-// Of the kernels that multiply `in` by a factor, and what they do.
+// The kernels that multiply `in` by a factor, and their computations.
 struct ScaleArguments {
   ArrayArgument<float> out, in;
   float factor;
@@ -65,7 +65,7 @@ class CudaKernelTest : public CudaTest {
     }
   }
 
-  // Nothing on a GPU.
+  // Does nothing on a GPU.
   template <class Arguments>
   void understand(const std::string &name, const std::function<void(const Arguments &, const LaunchBox &)> &run) {
     if (fake()) fake()->understand(kernel_code<Arguments>(name, run));

@@ -1,4 +1,4 @@
-// Clusters, programmatic launches and priorities, as LaunchOptions ask for them.
+// Clusters, programmatic launches and priorities, as LaunchOptions request them.
 #include "samite/jit/definition.h"
 #include "tests/jit/cuda_kernels.h"
 #include "tests/runtime/message_of.h"
@@ -42,7 +42,7 @@ class CudaLaunchAttributes : public CudaKernelTest {
                                              Int i = thread_index();
                                              out(i) += amount;
                                            }};
-  // Of the last launch, on the fake.
+  // The attributes of the last launch, on the fake.
   unsigned grid = 0;
   std::vector<driver::LaunchAttribute> attributes;
 };
@@ -89,7 +89,7 @@ TEST_P(CudaLaunchAttributes, ALaunchHasAPriority) {
   }
 }
 
-// A launch says what its stream would otherwise say for it; neither is in the code.
+// A launch's own priority overrides its stream's; neither is in the code.
 TEST_P(CudaLaunchAttributes, APriorityIsOfTheLaunchOrOfItsStream) {
   Buffer<float> out{device(), {10}};
   Launch by_option = add.record({10}, {.cuda = {.priority = -1}}, out, 1.0f),

@@ -1,4 +1,4 @@
-// A launch that is not recorded gives the driver what a recorded one gives it, and keeps what a recorded one keeps.
+// A launch that is not recorded passes the same to the driver as a recorded one, and keeps the same objects alive.
 #include "samite/driver/capture.h"
 #include "samite/driver/graph_executable.h"
 #include "tests/jit/cuda_kernels.h"
@@ -15,7 +15,7 @@ using testing::IsEmpty;
 
 using Read = Array<const float, 1>;
 
-// What the driver was asked for, by the fake.
+// The driver's calls, as seen by the fake.
 struct Asked {
   std::array<unsigned, 7> shape;  // grid, block, bytes of shared memory
   std::vector<driver::LaunchAttributeId> attributes;

@@ -1,5 +1,5 @@
-// The kernels that the library has as PTX: NVIDIA's assembler takes them for every architecture that Samite is tested
-// for. The assembler is nvJitLink's, which nothing else needs; skipped where there is none.
+// The library's kernels in PTX: NVIDIA's assembler accepts them for every architecture that Samite is tested for. The
+// assembler is nvJitLink's, which nothing else needs; skipped without it.
 #include "samite/base/dynamic_library.h"
 #include "samite/runtime/cuda_ptx.h"
 #include "samite/toolchain/cuda_image.h"

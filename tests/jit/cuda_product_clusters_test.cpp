@@ -1,5 +1,5 @@
-// Which launches of products run in clusters, whose blocks bring each other windows: on the fake driver, which is asked
-// for them, and on a GPU, which multiplies.
+// The launches of products that run in clusters, whose blocks load windows for each other: on the fake driver, which
+// sees the requests, and on a GPU, which multiplies.
 #include "samite/jit/definition.h"
 #include "tests/jit/cuda_kernels.h"
 #include "tests/jit/half_products.h"
@@ -43,7 +43,7 @@ class CudaProductClusters : public CudaKernelTest {
     fake()->understand(code);
   }
 
-  // This many tiles, of which the last ones end early.
+  // This many tiles, the last of which end early.
   struct Matrices {
     Buffer<half> a, b;
     Buffer<float> c;

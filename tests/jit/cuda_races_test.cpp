@@ -1,4 +1,4 @@
-// Debug mode's search for races on CUDA: its words are clear when a launch begins, and what is found is said.
+// Debug mode's race checks on CUDA: their words are zero when a launch begins, and found races are reported.
 #include "samite/codegen/cuda_channel.h"
 #include "samite/jit/definition.h"
 #include "tests/jit/cuda_kernels.h"
@@ -40,7 +40,7 @@ class CudaRaces : public CudaKernelTest {
     });
   }
 
-  // What an instance does, of which the one that comes late tells.
+  // The action of an instance; the later one reports.
   static void meet(const MeetArguments &a, std::int64_t i, codegen::CudaChannel &channel) {
     a.y.data[i / 2 * a.y.stride] = static_cast<std::int32_t>(i);
     EXPECT_EQ(a.writers.extent, a.y.extent);

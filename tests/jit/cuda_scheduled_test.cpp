@@ -1,5 +1,5 @@
-// Pipelines on CUDA: what the host does, on the fake driver, whose kernels are C++ functions; on a GPU the kernels that
-// were compiled run. Needs NVRTC.
+// Pipelines on CUDA: the host's work, on the fake driver, whose kernels are C++ functions; on a GPU the compiled
+// kernels run. Needs NVRTC.
 #include "samite/jit/definition.h"
 #include "tests/jit/cuda_kernels.h"
 #include "tests/jit/program_by_hand.h"
@@ -203,7 +203,7 @@ class CudaPipelinesOfRows : public CudaPipelines {
 };
 SAMITE_CUDA_SUITE(CudaPipelinesOfRows);
 
-// The fake holds launches to what their kernel was allowed: 48 KiB where nothing is asked for.
+// The fake enforces the shared memory that a kernel was allowed: 48 KiB unless it requests more.
 TEST_P(CudaPipelinesOfRows, EachLaunchAsksForItsOwnSharedMemory) {
   const auto pipeline = mirrored();
   for (const std::int64_t columns : {10, 12'288, 12'289, 50'000, 100}) {
@@ -255,7 +255,7 @@ TEST_P(CudaPipelinesOfRows, MoreThanTheDeviceHasIsRefusedWithThePlan) {
   EXPECT_THAT(message, HasSubstr("the Func of 100000 elements at "));
   EXPECT_THAT(message, HasSubstr("cuda_scheduled_test.cpp"));
 
-  // A recorded launch is left as it was.
+  // A recorded launch is unchanged.
   PipelineLaunch launch = pipeline.record(small, in);
   EXPECT_THAT(message_of<UserError>([&] { launch.set("out", out); }), HasSubstr("takes 400000 bytes"));
   launch.launch();

@@ -1,4 +1,4 @@
-// Which launches of products compute their sums in parts: on the fake driver, which is asked for two kernels, and on a
+// The launches of products that compute their sums in parts: on the fake driver, which sees the two kernels, and on a
 // GPU, which multiplies.
 #include "samite/base/error.h"
 #include "samite/jit/definition.h"
@@ -49,7 +49,7 @@ class CudaSplitSums : public CudaKernelTest {
     understand("samite_product_rest", {sizeof(SplitArguments), sizeof(LaunchBox), 8, 16}, rest_);
   }
 
-  // What a kernel was asked for last, and how often it ran.
+  // A kernel's last request, and the number of its runs.
   struct Asked {
     unsigned grid = 0, cluster = 0;
     int times = 0;
@@ -96,7 +96,7 @@ class CudaSplitSums : public CudaKernelTest {
   Launch record(const Matrices &m, LaunchOptions options = {}) const {
     return product.record(m.tiles, std::move(options), m.a, m.b, m.c);
   }
-  // Added up by a further kernel, since a launch has the clusters that it asks for.
+  // A further kernel adds up the parts, because the launch requests its own clusters.
   Launch record_apart(const Matrices &m, LaunchOptions options = {}) const {
     options.cuda.cluster = 1;
     return record(m, std::move(options));
@@ -127,7 +127,7 @@ TEST_P(CudaSplitSums, FewBlocksOfLongSums) {
   Launch launch = record_apart(m);
   EXPECT_EQ(parts(launch), expected);
   launch.launch();
-  product.launch(m.tiles, LaunchOptions{.cuda = {.cluster = 1}}, m.a, m.b, m.c);  // which records nothing
+  product.launch(m.tiles, LaunchOptions{.cuda = {.cluster = 1}}, m.a, m.b, m.c);  // not recorded
   if (fake()) {
     EXPECT_EQ(plain_.times, 0);
     EXPECT_EQ(parts_.times, 2);
@@ -173,7 +173,7 @@ TEST_P(CudaSplitSums, ByTheBlocksOfACluster) {
   EXPECT_THAT(report(product).to_json(), HasSubstr("\"parts_in_clusters\": true"));
 }
 
-// As in a part of a device that is a process's own.
+// As in a part of a device that belongs to one process.
 TEST_P(CudaSplitSums, NotByClustersThatTheDeviceHasNoRoomFor) {
   if (!fake()) GTEST_SKIP() << "GPUs differ in this";
   const auto expected = passes::parts_of_steps(2, 70, CudaDevice::of(0)->context().limits().multiprocessors);
@@ -294,7 +294,7 @@ TEST_P(CudaSplitSums, OfFactorsThatAreCopiedForClusters) {
   EXPECT_FALSE(variant->first);
   ASSERT_EQ(variant->gpu.tensor_maps.size(), 2u);
   for (const passes::TensorMapNeeded &map : variant->gpu.tensor_maps) EXPECT_GE(map.array, 3u) << "the copies";
-  // Without them the loop is none of bulk copies, and its sums are added up by a further kernel.
+  // Without them the loop has no bulk copies, and a further kernel adds up its sums.
   key.arrays.worth_padding = 0;
   const auto apart = product.definition()->variant(key);
   EXPECT_TRUE(apart->first);
@@ -305,7 +305,7 @@ TEST_P(CudaSplitSums, OfFactorsThatAreCopiedForClusters) {
 TEST_P(CudaSplitSums, InGraphs) {
   const Stream stream{device()};
   Matrices split(1, 2, 70), whole(1, 2, 5);
-  // Of rows that bulk copies cannot read, so that no cluster adds up the parts.
+  // With rows that bulk copies cannot read, so that no cluster adds up the parts.
   Matrices odd(1, 2, 70, 7);
   for (const std::optional<int> cluster : {std::optional<int>(), std::optional(1)}) {
     const auto of = [&](const Matrices &m) { return record(m, {.stream = stream, .cuda = {.cluster = cluster}}); };

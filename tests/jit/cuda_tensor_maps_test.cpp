@@ -70,7 +70,7 @@ class CudaTensorMaps : public CudaKernelTest {
                       TileOptions{.threads = 128}};
   }
 
-  // Element (i, j) is `scale` where i == j + 1, so that a product moves rows.
+  // Element (i, j) is `scale` if i == j + 1, so that a product moves rows.
   Buffer<half> shifted(float scale, std::int64_t columns = size) {
     std::vector<half> values(static_cast<std::size_t>(size * columns), half(0.0f));
     for (std::int64_t i = 1; i < size && i - 1 < columns; ++i)
@@ -161,8 +161,8 @@ TEST_P(CudaTensorMaps, AreOfWindowsAtLiteralIndices) {
   EXPECT_EQ(kernel.record({2}, a, b, c).variant().gpu.tensor_maps.size(), 2u);
 }
 
-// Each kind of array of which no map can be made, or that bulk copies do not see right, takes the other way, and the
-// variant says why.
+// Each kind of array without a possible map, or that bulk copies would read wrongly, takes the other way, and the
+// variant gives the reason.
 TEST_P(CudaTensorMaps, AreNotNeededWhereNoneCanBeMade) {
   const Buffer<half> a = shifted(2), b = shifted(3), wide = shifted(2, size + 4);
   Buffer<float> c{device(), {size, size}};

@@ -1,5 +1,5 @@
-// Launches on CUDA: what the host does, on the fake driver, whose kernels are C++ functions; on a GPU the kernels that
-// were compiled run. Needs NVRTC.
+// Launches on CUDA: the host's work, on the fake driver, whose kernels are C++ functions; on a GPU the compiled kernels
+// run. Needs NVRTC.
 #include "samite/jit/definition.h"
 #include "tests/jit/cuda_kernels.h"
 #include "tests/runtime/message_of.h"

@@ -1,4 +1,4 @@
-// What goes wrong with tile kernels on CUDA, as a program sees it.
+// Errors of tile kernels on CUDA, as a program sees them.
 #include "samite/jit/definition.h"
 #include "samite/jit/failure_report.h"
 #include "tests/jit/cuda_kernels.h"

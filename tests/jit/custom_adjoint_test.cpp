@@ -172,7 +172,7 @@ TEST(CustomAdjoint, MayCallAnother) {
 }
 
 TEST(CustomAdjoint, MayAddToTheGradientsOfArrays) {
-  // A look-up whose gradient is spread over both neighbours.
+  // A look-up whose gradient is distributed to both neighbours.
   Kernel kernel{"kernel",
                 {"y", "table", "place"},
                 [](Array<double, 1> y, Array<const double, 1> table, Array<const int, 1> place) {
@@ -242,7 +242,7 @@ std::vector<double> tangents_of(const K &kernel, Buffer<double> &y, Buffer<doubl
   return y.gradient().to_vector();
 }
 
-// With gradients that no function has, so that nothing but the given adjoint can be where they come from.
+// With gradients that no function has, so that they can only come from the given adjoint.
 TEST(CustomAdjoint, IsTransposedForATangent) {
   Kernel kernel{"kernel", [](Array<double, 1> y, Array<const double, 1> x) {
                   auto mix = custom_adjoint(
@@ -473,7 +473,7 @@ TEST(AdjointOf, OfVectors) {
   EXPECT_EQ(y.at(0), 642);
 }
 
-// ---- what is refused
+// ---- refused programs
 
 template <class K>
 std::string refusal(const K &kernel, Direction direction = Direction::adjoint) {
@@ -528,7 +528,7 @@ TEST(CustomAdjointRefuses, WritesToTrackedArrays) {
   EXPECT_THAT(refusal(kernel), AllOf(HasSubstr("writes to array 'y'"), HasSubstr("returning the value")));
 }
 
-// Where no tangent belongs to the adjoint.
+// Checks that no tangent belongs to the adjoint.
 template <class A>
 std::string tangent_refusal(const A &adjoint) {
   Kernel kernel{"kernel", [&](Array<double, 1> y, Array<const double, 1> x, Array<double, 1> other) {

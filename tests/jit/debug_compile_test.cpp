@@ -1,5 +1,5 @@
-// What debug mode adds to a kernel: a call for each access, and not the code of the check. A kernel of many accesses
-// would otherwise take many times as long to compile. And that one access is checked once names what it named before.
+// Debug mode adds a call for each access to a kernel, not the check's code. Otherwise many accesses would take many
+// times as long to compile. An access that is checked once names the same place as before.
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 std::size_t image_bytes(const KernelReport &report) { return report.variants.back().image_bytes; }
 
-// Of a kernel that stores so often.
+// The size of a kernel with this many stores.
 std::size_t bytes_of_stores(int stores) {
   Kernel many{"many", [&](Array<float, 1> y, Array<const float, 1> x) {
                 Int i = thread_index();
@@ -34,7 +34,7 @@ TEST(DebugCompiles, AStoreIsAFewCalls) {
   EXPECT_LT((many - few) / 24, 1'000u);
 }
 
-// Of a kernel that loads neighbours, of which many share an index.
+// A kernel that loads neighbours, many of which share an index.
 TEST(DebugCompiles, ALoadIsACall) {
   SAMITE_ON_THE_CPU();
   const auto bytes = [](Direction direction, int neighbours) {
@@ -53,7 +53,7 @@ TEST(DebugCompiles, ALoadIsACall) {
   EXPECT_LT((bytes(Direction::adjoint, 6) - bytes(Direction::adjoint, 3)) / 27, 4'000u);
 }
 
-// What is known in a branch is known in those inside of it.
+// Facts known in a branch are known in nested ones.
 TEST(DebugCompiles, ABranchInsideOfABranchAddsItsOwnChecks) {
   SAMITE_ON_THE_CPU();
   const auto bytes = [](int depth) {
@@ -75,7 +75,7 @@ TEST(DebugCompiles, ABranchInsideOfABranchAddsItsOwnChecks) {
   EXPECT_LT((bytes(20) - bytes(10)) / 10, 1'500u);
 }
 
-// An index that has been checked in one side of a branch has not been checked in the other, nor behind it.
+// An index that has been checked in one side of a branch has not been checked in the other, nor after it.
 TEST(DebugCompiles, EachSideOfABranchIsChecked) {
   SAMITE_ON_THE_CPU();
   for (const bool negative : {false, true}) {

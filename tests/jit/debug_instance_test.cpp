@@ -1,4 +1,4 @@
-// Debug mode's errors name the instance, or the block, beside the array and the line.
+// Debug mode's errors name the instance, or the block, in addition to the array and the line.
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"

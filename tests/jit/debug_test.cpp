@@ -73,7 +73,7 @@ TEST(DebugMode, IsOnForAllLaunchesWhereAsked) {
   set_debug_mode(false);
 }
 
-// Of instances that meet at an element.
+// Instances that race on an element.
 
 TEST(Races, AnUpdateByAllInstancesIsFound) {
   int line = __LINE__ + 2;
@@ -102,7 +102,7 @@ TEST(Races, BothInstancesArrayElementAndLineAreNamed) {
   fold.launch({1, 5}, {.debug = true}, y, x);
   std::string message = message_of<UserError>([&] { fold.launch({4, 5}, {.debug = true}, y, x); });
   EXPECT_THAT(message, HasSubstr(debug_test(line)));
-  // The first one that finds another; which of the two that is, threads decide.
+  // The first one that finds another; the threads' timing decides which of the two that is.
   EXPECT_THAT(message, testing::AnyOf(HasSubstr("instances (0, 0) and (1, 0) race for y(0, 0) of array 'y'"),
                                       HasSubstr("instances (1, 0) and (0, 0) race for y(0, 0) of array 'y'")));
   EXPECT_THAT(message, HasSubstr("both write it here, in no order"));

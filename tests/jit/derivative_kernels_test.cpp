@@ -1,4 +1,4 @@
-// Kernels that are the derivatives of others: launched, differentiated again, and refused where they cannot be.
+// Kernels that are the derivatives of others: launched, differentiated again, and refused if they cannot be.
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
@@ -72,7 +72,7 @@ TEST(AdjointKernel, GoesOnATape) {
   EXPECT_THAT(x.gradient().to_vector(), ElementsAre(12, 18)) << "d (3 x²) = 6 x";
 }
 
-// Loops that keep values, atomics, a while_ and a branch: what adjoint kernels are made of.
+// Loops that store values, atomics, a while_ and a branch: the parts of adjoint kernels.
 TEST(AdjointKernel, ItsTangentAgreesWithDifferences) {
   Kernel kernel{"mixed", {"out", "in"}, [](Array<double, 1> out, Array<const double, 1> in) {
                   Int i = thread_index();
@@ -127,7 +127,7 @@ TEST(AdjointKernel, ItsTangentAgreesWithDifferences) {
     EXPECT_NEAR(exact[i], h.product[0][i], 1e-12 * (1 + std::fabs(exact[i])));
 }
 
-// Reverse over reverse: the gradient of <v, x̄>, where x̄ is the gradient that an adjoint kernel has computed on a tape.
+// Reverse over reverse: the gradient of <v, x̄> for the gradient x̄ that an adjoint kernel has computed on a tape.
 TEST(AdjointKernel, HasAnAdjointOfItsOwn) {
   Kernel kernel{"mixed", {"out", "in"}, [](Array<double, 1> out, Array<const double, 1> in) {
                   Int i = thread_index();
@@ -180,7 +180,7 @@ TEST(AdjointKernel, ThatTakesAGradientIsDifferentiatedThroughWhatItTook) {
       y_bar(device, {1}, {5}, Gradient::tracked), x_bar(device, {1}, Gradient::tracked);
   Tape tape;
   tape.record([&] { adjoint.launch({1}, y, x, 1.0, y_bar, x_bar); });
-  y_bar.gradient().fill(1000);  // of the zero that it leaves: nothing depends on it
+  y_bar.gradient().fill(1000);  // it leaves zero, and nothing depends on it
   tape.backward({{x_bar, Buffer<double>(device, {1}, {1})}});
   EXPECT_EQ(x.gradient().at(0), 60) << "6 x y_bar";
   EXPECT_EQ(y_bar.gradient().at(0), 12) << "3 x²";

@@ -1,4 +1,4 @@
-// What SAMITE_DUMP writes: the steps in order, each as the next one reads it.
+// The files of SAMITE_DUMP: the steps in order, each as the next one reads it.
 #include "samite/base/warning.h"
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"

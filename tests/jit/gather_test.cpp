@@ -13,7 +13,7 @@ namespace {
 
 using test::on_device::device;
 
-// A stencil whose neighbours are kept within the array, of values that are not linear in it.
+// A stencil whose neighbours are clamped to the array, and which is not linear in its values.
 template <class T>
 auto smoothing() {
   return Kernel{"smoothing", {"next", "now"}, [](Array<T, 2> next, Array<const T, 2> now) {
@@ -52,7 +52,7 @@ TEST(Gather, AStencilsAdjointIsAStencil) {
   Launch gathered = kernel.record({23, 37}, {.direction = Direction::adjoint}, arrays.next, arrays.now);
   Launch scattered = kernel.record({23, 37}, {.direction = Direction::adjoint, .debug = true}, arrays.next, arrays.now);
   EXPECT_TRUE(gathered.variant().key.derivative.gather);
-  EXPECT_FALSE(scattered.variant().key.derivative.gather);  // debug mode names accesses as they were written
+  EXPECT_FALSE(scattered.variant().key.derivative.gather);  // debug mode keeps the original accesses
   const std::vector<double> a = arrays.gradient(gathered), b = arrays.gradient(scattered);
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-14);
 }

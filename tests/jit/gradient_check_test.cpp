@@ -16,7 +16,7 @@ const Kernel cubes{"cubes", {"y", "x"}, [](Array<double, 1> y, Array<const doubl
                      Int i = thread_index();
                      y(i) = x(i) * x(i) * x(i);
                    }};
-// At index 2 the gradient is half of what it should be.
+// At index 2 the gradient is half of the right one.
 const Kernel steps{"steps", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
                      Int i = thread_index();
                      y(i) = select(i == 2, stop_gradient(x(i)) * x(i), 2 * x(i));
@@ -29,7 +29,7 @@ Buffer<double> tracked_at(std::initializer_list<double> values) {
   return Buffer<double>(device, {static_cast<std::int64_t>(values.size())}, values, Gradient::tracked);
 }
 
-// Nothing would be compared, and all of it pass.
+// Otherwise nothing would be compared, and the check would pass.
 TEST(GradientCheck, RefusesBuffersThatTrackNothing) {
   Buffer<double> plain_x{device, {3}}, plain_y{device, {3}};
   auto x = tracked_at({1, -2, 3}), y = tracked_at({7, 7, 7});
@@ -126,7 +126,7 @@ TEST(GradientCheck, FindsAWrongGradientOfASmallOutputBesideLargeOnes) {
   for (const double size : {1e12, 1.0, 1e-12, 1e-30}) {
     Kernel two{"two", {"y", "x"}, [&](Array<double, 1> y, Array<const double, 1> x) {
                  y(0) = x(0) * x(0);
-                 y(1) = size * stop_gradient(x(0)) * x(0);  // half of what the gradient should be
+                 y(1) = size * stop_gradient(x(0)) * x(0);  // half of the right gradient
                }};
     auto x = tracked_at({3}), y = tracked_at({0, 0});
     GradientReport report = gradcheck(two, {1}, y, x);

@@ -1,5 +1,5 @@
-// What the host does with buffers while a graph is captured is replayed with the graph: on the CPU, on the fake driver
-// and on a GPU.
+// The host's buffer operations during a graph's capture are replayed with the graph: on the CPU, on the fake driver and
+// on a GPU.
 #include "samite/driver/copy.h"
 #include "samite/runtime/cuda_stream.h"
 #include "tests/jit/cuda_kernels.h"
@@ -40,7 +40,7 @@ class GraphBuffers : public CudaKernelTest {
     });
   }
 
-  // The CPU needs no GPU, and where there is one, it may have no compiler.
+  // The CPU needs no GPU, and a machine with a GPU may have no compiler.
   std::vector<Device> devices() {
     if (fake()) return {device(), Device::cpu()};
     return {device()};
@@ -187,7 +187,7 @@ TEST_P(GraphBuffers, AGraphThatIsLaunchedInACaptureBecomesAPartOfIt) {
     for (int replay = 0; replay < 2; ++replay) outer.launch();
     EXPECT_THAT(y.to_vector(), ElementsAre(2, 4)) << on;
     EXPECT_EQ(outer.size(), 1u);
-    if (on == Device::cpu()) continue;  // where all streams are one
+    if (on == Device::cpu()) continue;  // all streams are one there
     EXPECT_THAT(message_of<UserError>([&] { capture(Stream{on}, [&] { outer.launch(stream); }); }),
                 HasSubstr("launch it on the stream that is captured"));
   }
@@ -237,7 +237,7 @@ TEST_P(GraphBuffers, AGraphWithConditionsBecomesAPartToo) {
     outer.enable(0, false);
     outer.launch();
     EXPECT_THAT(y.to_vector(), ElementsAre(4, 5)) << on;
-    if (on == Device::cpu()) continue;  // where there are no others
+    if (on == Device::cpu()) continue;  // there are no others
     Graph mixed = capture(stream, [&] {
       driver::fill_bytes(stream.cuda()->stream(), reinterpret_cast<driver::CUdeviceptr>(y.data()), 0, 8);
       capture_if(going, [&] { y.fill(9); });

@@ -1,4 +1,4 @@
-// Graphs of which a part depends on a value: on the fake driver and a GPU, and each time on the CPU as well.
+// Graphs with parts that depend on a value: on the fake driver and a GPU, and each time on the CPU as well.
 #include "tests/jit/cuda_kernels.h"
 #include "tests/runtime/message_of.h"
 
@@ -29,7 +29,7 @@ class GraphConditions : public CudaKernelTest {
     understand_kernels();
   }
 
-  // The CPU needs no GPU, and where there is one, it may have no compiler.
+  // The CPU needs no GPU, and a machine with a GPU may have no compiler.
   std::vector<Device> devices() {
     if (fake()) return {device(), Device::cpu()};
     return {device()};
@@ -53,7 +53,7 @@ class GraphConditions : public CudaKernelTest {
 };
 SAMITE_CUDA_SUITE(GraphConditions);
 
-// What the tests work on, on one device.
+// The tests' arrays and kernels, on one device.
 struct Counter {
   Device on;
   Stream stream{on};
@@ -229,7 +229,7 @@ TEST_P(GraphConditions, ABodyThatThrowsEndsTheCapture) {
   EXPECT_EQ(c.value(), 1);
 }
 
-// On the fake, which fails the test where work is not in order.
+// On the fake, which fails the test if work is not in order.
 TEST_P(GraphConditions, AGraphMayBeLaunchedOnAnotherStream) {
   Counter c{device()};
   Stream other{device()};

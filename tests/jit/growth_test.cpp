@@ -15,7 +15,7 @@ namespace {
 
 using Program = void (*)(Array<double, 1> y, Array<const double, 1> x, int steps);
 
-// Of this thread, so that what else runs on the machine does not count.
+// CPU time of this thread, so that other work on the machine does not count.
 double seconds() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

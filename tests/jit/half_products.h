@@ -1,4 +1,4 @@
-// Products of small whole numbers, of which sums of floats are exact.
+// Products of small whole numbers, whose sums are exact in float.
 #pragma once
 
 #include "samite/samite.h"
@@ -31,8 +31,8 @@ inline void expect_product(const Buffer<half> &a, const Buffer<half> &b, const B
     }
 }
 
-// A graph of a launch of `first`, whose place launches of others take one after another. `record` records those of
-// matrices that know their product.
+// A graph of a launch of `first`, which launches of the others then replace one after another. `record` records those
+// of matrices that know their product.
 template <class Matrices, class Record>
 void expect_others_in_place(const Stream &stream, Matrices &first, const std::vector<Matrices *> &others,
                             const Record &record, bool computes) {

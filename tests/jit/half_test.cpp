@@ -91,7 +91,7 @@ TYPED_TEST(SmallFloats, CastsRoundOnce) {
                   out(3, i) = u(i);  // promotes
                   out(4, i) = cast<Traced<T>>(f(i));
                   out(5, i) = cast<Traced<T>>(l(i) > 0);
-                  out(6, i) = cast<Traced<T>>(cast<Float>(d(i) * 0.5));  // twice, as it says
+                  out(6, i) = cast<Traced<T>>(cast<Float>(d(i) * 0.5));  // twice, as written
                 }};
   std::mt19937_64 random(3);
   constexpr std::int64_t n = 500;
@@ -101,7 +101,7 @@ TYPED_TEST(SmallFloats, CastsRoundOnce) {
   std::vector<std::uint8_t> u;
   std::vector<float> f;
   for (int i = 0; i < n; ++i) {
-    // Half of them just beside a tie, where rounding twice goes wrong.
+    // Half of them next to a tie, where rounding twice goes wrong.
     double tie = std::ldexp(2 * static_cast<double>(random() % 1024) + 1, -static_cast<int>(random() % 30));
     d.push_back(i % 2 ? std::nextafter(tie, i % 4 == 1 ? 0 : 1e9) : std::ldexp(static_cast<double>(random()), -60));
     l.push_back(static_cast<std::int64_t>(random()) >> (random() % 60));
@@ -166,7 +166,7 @@ TYPED_TEST(SmallFloats, Atomics) {
   EXPECT_EQ(counts.at(50), 1.f);
 }
 
-// A machine may add to an element together with its neighbour in a word, which stays as it is.
+// A machine may add to an element together with its neighbour in a word, which must not change.
 TYPED_TEST(SmallFloats, AtomicSumsLeaveTheirNeighbours) {
   using T = TypeParam;
   using Limits = std::numeric_limits<T>;

@@ -68,7 +68,7 @@ TEST(Hessian, GoesOverAllLaunchesOrdinaryAndRecorded) {
     sum.fill(0);
     step.launch({4}, y, x, 0.5);
     second.launch();
-    square.launch({4}, z);  // in place: the tape keeps what was there, and its tangents
+    square.launch({4}, z);  // in place: the tape keeps the previous values, and their tangents
     energy.launch({4}, sum, z);
   };
   GradientReport report = hessian_check(work, {x}, sum);

@@ -15,7 +15,7 @@ using Kind = HostOperation::Kind;
 
 std::vector<HostOperation> seen;
 
-// This thread is in a mode, in which operations are seen and not done.
+// This thread is in a mode in which operations are seen but not run.
 struct HostOperations : testing::Test {
   static void in_a_mode(const std::function<void()> &work) {
     seen.clear();

@@ -1,4 +1,4 @@
-// What the host computes between kernels is what a kernel would compute.
+// The host computes the same between kernels as a kernel would.
 #include "samite/jit/host_values.h"
 
 #include "samite/base/error.h"
@@ -20,7 +20,7 @@ constexpr std::int64_t least64 = std::numeric_limits<std::int64_t>::min();
 
 Value constant(ScalarType type, std::int64_t value) { return Value::constant(type, value); }
 
-// Of constants, of which `fold` knows most; and of a local, which it does not.
+// Operations on constants, most of which `fold` can compute; and on a local, which it cannot.
 Value computed(Op op, ScalarType type, const std::vector<Value> &operands) {
   schedules::Program program;
   program.local_count = 8;

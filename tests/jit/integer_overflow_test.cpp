@@ -1,6 +1,6 @@
-// Integers wrap around, wherever a value comes from: an element of each instance's own, one that all instances share, a
-// scalar argument, a constant. A compiler that takes signed overflow for impossible would fold `x + 1 > x`, and widen a
-// sum before it wraps.
+// Integers wrap around, whatever the source of a value: an element of each instance, one that all instances share, a
+// scalar argument, a constant. A compiler that assumes no signed overflow would fold `x + 1 > x`, and widen a sum
+// before it wraps.
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 using on_device::device;
 
-// What C++ computes modulo 2^64 is right modulo 2^8 to 2^32, too.
+// Results of C++ modulo 2^64 are also right modulo 2^8 to 2^32.
 template <class T>
 T wrapped(std::uint64_t bits) {
   return static_cast<T>(bits);
@@ -29,7 +29,7 @@ std::uint64_t bits_of(T x) {
 
 constexpr int results = 20;
 
-// Sums, products and what a comparison, a division or a wider type makes of them.
+// Sums, products and their comparisons, quotients and conversions to wider types.
 template <class T>
 std::array<Traced<std::int64_t>, results> traced_results(const Traced<T> &x, const Traced<T> &y) {
   const auto wide = [](const auto &value) { return cast<Int64>(value); };
@@ -192,7 +192,7 @@ TYPED_TEST(IntegerOverflow, WrapsWhereTheValuesAreConstant) {
   }
 }
 
-// Of the values in a vector, which differ by one from lane to lane, some wrap and some do not.
+// The values in a vector differ by one from lane to lane; some wrap and some do not.
 TEST(IntegerOverflowInVectors, SomeLanesWrap) {
   Kernel kernel{"some_lanes", {"out", "k"}, [](Array<std::int64_t, 2> out, const Int &k) {
                   Int i = thread_index(), sum = i + k;
@@ -246,7 +246,7 @@ TEST(IntegerOverflowInIndices, WrapsOnTheWayToAnElement) {
   }
 }
 
-// All instances add to one element, in each iteration of a loop: steps of 2^32 elements are none.
+// All instances add to one element, in each iteration of a loop: steps of 2^32 elements wrap to zero.
 TEST(IntegerOverflowInIndices, WrapsInTheStepsOfALoop) {
   Kernel kernel{"added", {"sum", "x"}, [](Array<float, 1> sum, Array<const float, 1> x) {
                   Int i = thread_index();

@@ -1,4 +1,4 @@
-// A kernel on the CPU ends between blocks where its thread's check throws.
+// A kernel on the CPU ends between blocks if its thread's check throws.
 #include "samite/jit/interruption.h"
 
 #include "samite/samite.h"

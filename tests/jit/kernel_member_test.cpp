@@ -1,4 +1,4 @@
-// Kernels as members, in containers and as what functions return.
+// Kernels as members, in containers and as results of functions.
 #include "samite/jit/definition.h"
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"

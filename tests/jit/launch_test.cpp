@@ -192,7 +192,7 @@ TEST(Launch, IsReadable) {
   EXPECT_EQ(text.str(), "Launch of 'axpy' (forward) over (2) on " + device.to_string());
 }
 
-// Bad input: each says what is wrong and leaves everything as it was.
+// Bad input: each message says what is wrong, and nothing is changed.
 
 template <class Action>
 std::string error(Action action) {
@@ -304,7 +304,7 @@ TEST(AdjointLaunchRefuses, ValuesThatTheForwardLaunchOverwroteThroughAnotherArgu
   EXPECT_THAT(message, HasSubstr("argument 0 ('y'), which the forward launch overwrites"));
 }
 
-// Sums that each thread keeps apart (jit/private_sums.h), through every kind of index, and beside the exact result.
+// Sums in private copies of each thread (jit/private_sums.h), by every kind of index, compared with exact results.
 TEST(Launch, SumsIntoElementsThatManyInstancesShare) {
   Kernel histogram{"histogram", [](Array<std::int32_t, 1> bins, Array<std::int32_t, 1> shifted, Array<double, 1> total,
                                    Array<const std::int32_t, 1> x) {
@@ -331,7 +331,7 @@ TEST(Launch, SumsIntoElementsThatManyInstancesShare) {
   for (std::int64_t i : {std::int64_t{1}, n / 2, n - 1}) EXPECT_EQ(shifted.at(i), 2 * values[i] + 2);
 }
 
-// What all instances owe to element j of a loop: loops of every length around a vector's, up and down, with gaps.
+// All instances add to element j of a loop: loops of every length around a vector's, up and down, with gaps.
 TEST(Launch, SumsIntoTheElementsOfALoop) {
   Kernel owe{"owe", [](Array<std::int32_t, 1> plain, Array<std::int32_t, 2> rows, Array<const std::int32_t, 1> x, Int n,
                        Bool inside) {

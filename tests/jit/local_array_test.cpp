@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 using on_device::device;
 
-// Sorts rows by insertion: dynamic indices, loops whose ends differ from instance to instance, stores in branches.
+// Sorts rows by insertion: dynamic indices, loops whose ends differ between instances, stores in branches.
 TEST(LocalArray, SortsRows) {
   static constexpr int width = 7, rows = 1000;
   Kernel sort{"sort", [](Array<float, 2> a) {

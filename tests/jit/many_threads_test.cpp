@@ -27,7 +27,7 @@ ScaleKernel scale_kernel() {
           }};
 }
 
-// Runs `work(thread, round)` on all threads, which begin together; throws what the first of them threw.
+// Runs `work(thread, round)` on all threads, which start together; rethrows the first exception.
 void on_all_threads(const std::function<void(int thread, int round)> &work) {
   std::barrier begin(thread_count);
   std::mutex mutex;
@@ -47,7 +47,7 @@ void on_all_threads(const std::function<void(int thread, int round)> &work) {
   if (thrown) std::rethrow_exception(thrown);
 }
 
-// What a thread does with a shared kernel: `task` says which of the ways.
+// A thread's use of a shared kernel: `task` selects one of the ways.
 void use(const ScaleKernel &scale, const Device &device, int task, float factor) {
   Buffer<float> in{device, {3}, {1, 2, 3}}, out{device, {3}}, other{device, {3}};
   const auto expect = [&](const Buffer<float> &buffer, float by) {
@@ -80,7 +80,7 @@ void use(const ScaleKernel &scale, const Device &device, int task, float factor)
       expect(out, factor + 2);
       break;
     }
-    default: {  // strides ask for another variant, which some thread compiles
+    default: {  // strides require another variant, which some thread compiles
       Buffer<float> wide{device, {6}, {1, 0, 2, 0, 3, 0}};
       scale.launch({3}, out, wide.slice(0, 0, 6, 2), factor);
       expect(out, factor);
@@ -89,7 +89,7 @@ void use(const ScaleKernel &scale, const Device &device, int task, float factor)
 }
 
 TEST(ManyThreads, LaunchRecordEditCompileAndPruneOnTheCpu) {
-  // A cache so small that each entry sends others away, while others look for them.
+  // A cache so small that each entry evicts others, while threads look for them.
   const TemporaryFolder folder;
   const EnvironmentVariable cache("SAMITE_CACHE_DIR", folder.path() / "cache"), limit("SAMITE_CACHE_LIMIT_MB", "1");
   const ScaleKernel shared = scale_kernel();
@@ -99,7 +99,7 @@ TEST(ManyThreads, LaunchRecordEditCompileAndPruneOnTheCpu) {
     if (thread == 0) object_cache()->prune();
     if (thread == 1) object_cache()->clear();
     if (round != thread % rounds || thread % 4 != 0) return;
-    // One of the thread's own, whose text no other has, goes again at once.
+    // A kernel of the thread's own, whose text is unique, is destroyed immediately.
     const Kernel own{"own", {"y", "x"}, [=](Array<double, 1> y, Array<const double, 1> x) {
                        Int i = thread_index();
                        y(i) = static_cast<double>(factor) * x(i) * x(i);

@@ -1,4 +1,4 @@
-// A value that a branch loads, and that lives on after a store to the same place. Clang 22 moves such a load behind the
+// A value that a branch loads, and that lives on after a store to the same place. Clang 22 moves such a load past the
 // store (samite/device/cpu/lanes/memory.h).
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"

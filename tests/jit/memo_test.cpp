@@ -1,4 +1,4 @@
-// Values that are made once for each key, by many threads at a time.
+// Values that are made once for each key, by many threads concurrently.
 #include "samite/jit/memo.h"
 
 #include <gtest/gtest.h>

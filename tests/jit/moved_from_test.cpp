@@ -16,7 +16,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// That `use` is refused, with this file's name.
+// Checks that `use` is refused, with this file's name.
 template <class Use>
 void expect_refused(const std::string &type, Use use) {
   EXPECT_THAT(message_of<UserError>(use), AllOf(HasSubstr("this " + type + " was moved from"),
@@ -27,7 +27,7 @@ void set_to_one(Array<float, 1> y) { y(thread_index()) = 1; }
 
 Kernel<void(Array<float, 1>)> ones() { return Kernel{"one", {"y"}, set_to_one}; }
 
-// What follows uses objects that were moved from, which clang-tidy would warn of.
+// The following code uses moved-from objects, which clang-tidy would warn about.
 // NOLINTBEGIN(bugprone-use-after-move)
 
 TEST(MovedFrom, AKernelIsRefused) {

@@ -1,4 +1,4 @@
-// Names of kernels, pipelines, parameters and Funcs that are no names.
+// Names of kernels, pipelines, parameters and Funcs that are invalid.
 #include "samite/ir/kernel.h"
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"

@@ -108,7 +108,7 @@ TEST(CheckFinite, TellsAnOverflowingSum) {
       AllOf(HasSubstr("gradient of argument 1 ('x') is inf"), HasSubstr("sum has overflowed")));
 }
 
-// Which operation on a tile it was is not known, and nothing is said that is not.
+// The operation within a tile is unknown, and the message names none.
 TEST(CheckFinite, TellsTheElementOfATileKernel) {
   const TileKernel tiles{"tiles", {"y", "x"}, [](Array<float, 1> y, Array<const float, 1> x) {
                            tile::store(y, {block_index()}, sqrt(tile::load(x, {block_index()}, {4})));

@@ -1,4 +1,4 @@
-// The device of tests that take one for all that they do.
+// The device of tests that use a single one.
 #pragma once
 
 #include "tests/runtime/test_device.h"

@@ -1,5 +1,5 @@
-// Options that can be given for one launch and for more than one: for the process, a tape or a stream. Where both say
-// the same, the same is built. Of a stream's priority see cuda_launch_attributes_test.cpp.
+// Options that can be given for one launch and for more than one: for the process, a tape or a stream. If both say the
+// same, the same variant is built. For a stream's priority see cuda_launch_attributes_test.cpp.
 #include "samite/jit/definition.h"
 #include "samite/samite.h"
 #include "tests/base/temporary_folder.h"
@@ -105,7 +105,7 @@ TEST_F(OptionLevels, DebugOfTheEnvironmentAndOfALaunch) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   for (const auto &[value, on] : {std::pair{"1", true}, {"yes", true}, {"0", false}, {"", false}}) {
     const EnvironmentVariable debug("SAMITE_DEBUG", value);
-    // At once: LeakSanitizer, which would look at the child's threads as they end, is not what is tested.
+    // Immediately: LeakSanitizer, which would inspect the child's threads as they end, is not under test.
     EXPECT_EXIT(std::_Exit(agrees_with_the_environment(on) ? 0 : 1), testing::ExitedWithCode(0), "") << value;
   }
 }
@@ -117,7 +117,7 @@ auto make_roots() {
                 }};
 }
 
-// Asked for the adjoint, for the forward launch that a tape puts down, or for the tape.
+// Requested for the adjoint launch, for the forward launch that a tape records, or for the tape.
 TEST_F(OptionLevels, CheckFiniteOfATapeAndOfALaunch) {
   const Buffer<double> x(cpu, {3}, {1, 0, 4}, Gradient::tracked), y(cpu, {3}, Gradient::tracked);
   const Buffer<double> ones(cpu, {3}, {1, 1, 1});
@@ -156,7 +156,7 @@ struct NamedOptions {
 
 class OptionLevelsOnATape : public OptionLevels, public testing::WithParamInterface<NamedOptions> {};
 
-// What the forward launch is given is what an adjoint launch would have been given.
+// The forward launch passes on the options that an adjoint launch would have got.
 TEST_P(OptionLevelsOnATape, OfALaunchAndOfItsAdjoint) {
   const Kernel powers{"powers",
                       {"y", "x", "at", "steps"},

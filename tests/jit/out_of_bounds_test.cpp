@@ -154,7 +154,7 @@ TEST(OutOfBounds, ScalarArgumentsOfEveryWidthAreReadAsTheyAre) {
   check(std::int32_t{}), check(std::int64_t{});
 }
 
-// An edited scalar is checked where it is edited, so that launch() checks nothing.
+// An edited scalar is checked during the edit, so that launch() checks nothing.
 TEST(OutOfBounds, AScalarOfARecordedLaunchIsCheckedWhenItIsEdited) {
   Kernel shifted{
       "shifted", {"y", "x", "by", "count"}, [](Array<float, 1> y, Array<const float, 1> x, Int by, Int count) {
@@ -200,7 +200,7 @@ TEST(OutOfBounds, DebugModeNamesTheInstanceInstead) {
 
 // An index as a sum of multiples: of both thread indices, a loop's index, three extents and a scalar argument.
 struct Sum {
-  std::int64_t constant = 0, i = 0, j = 0, k = 0, n = 0, m = 0, extent = 0;  // n and m are of arrays beside it
+  std::int64_t constant = 0, i = 0, j = 0, k = 0, n = 0, m = 0, extent = 0;  // n and m are extents of other arrays
   std::int64_t scalar = 0;
 
   std::int64_t at(std::int64_t i_, std::int64_t j_, std::int64_t k_, std::int64_t n_, std::int64_t m_,
@@ -267,8 +267,8 @@ struct RandomAccess {
       capture_as<Int>(y, i, j, n.extent(0), m.extent(0), scalar);
   }
 
-  // Loops in larger steps are rewritten to count their iterations, and what follows from their bounds is not seen; nor
-  // is whether a number of 32 bits was negative before it was widened.
+  // Loops in larger steps are rewritten to count their iterations, and consequences of their bounds are lost; so is
+  // whether a 32-bit number was negative before it was widened.
   bool is_exact() const { return (place != Place::in_loop || step * step == 1) && !in_64_bits; }
 
   // Whether it happens for certain, and leaves an array of `extent` elements.

@@ -1,5 +1,5 @@
-// One test for each way in which another library's gradient has been wrong without a word: exact gradients where they
-// are known, central differences elsewhere.
+// One test for each known way in which another library's gradient was silently wrong: exact gradients if they are
+// known, central differences otherwise.
 #include "samite/jit/gradient_check.h"
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
@@ -188,8 +188,8 @@ TEST(PeerMistakes, OneBufferForAnInputAndTheOutput) {
   EXPECT_EQ(x.gradient().to_vector(), (Doubles{4, 6}));
 }
 
-// Through one name it is written, through the other it is read: neither what was there before nor what is there now is
-// what was read.
+// One name writes it, the other reads it: neither the previous nor the current contents are the values that were
+// read.
 TEST(PeerMistakes, OneBufferWrittenAndThenReadByAnotherNameIsRefused) {
   int line = 0;
   Kernel kernel{"twice", {"y", "a", "b"}, [&](Out y, Out a, In b) {

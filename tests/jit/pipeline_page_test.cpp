@@ -1,4 +1,4 @@
-// The page of a pipeline: what is in it, and that a browser shows it as a reader wants it.
+// The page of a pipeline: its contents, and that a browser shows it as intended.
 #include "examples/pipelines/tensor_product_steps.h"
 #include "samite/jit/page/html.h"
 #include "samite/jit/page/page.h"
@@ -146,7 +146,7 @@ class PageInBrowser : public testing::Test {
     browser_.emplace(Browser::program());
   }
 
-  // Written anew for each test: what one has folded is open in the next.
+  // Written anew for each test, because panels folded by one would stay folded in the next.
   template <class P>
   std::string open(const P &pipeline, Device device, const std::string &schedule, int width = 1400) {
     const std::filesystem::path file = folder_.path() / "page <of> \"it\" & ü.html";
@@ -203,7 +203,7 @@ TEST_F(PageInBrowser, HasEachFuncEachLoopAndEachAllocation) {
   EXPECT_THAT(browser_->requests(), ElementsAre(StartsWith("file://"))) << "the page itself";
 }
 
-// The higher box is the higher offset, and as high as its bytes are of all.
+// A box's height is its share of the bytes, and its position is its offset.
 TEST_F(PageInBrowser, DrawsMemoryToScale) {
   open(pipelines::tensor_product_steps(), Device::cuda(0), "tiled");
   const auto boxes = browser_->evaluate(
@@ -230,7 +230,7 @@ TEST_F(PageInBrowser, AClickLightsAFuncUpEverywhere) {
   browser_->click(".nest .name[data-choose='" + std::to_string(weight) + "']");
   for (const char *panel : {".algorithm", ".nest", ".text", ".memory"}) {
     EXPECT_GT(count(std::string(panel) + " .lit"), 0) << panel;
-    // No other Func's alone, and not in the panel's heading.
+    // Only this Func is highlighted, and not in the panel's heading.
     EXPECT_EQ(count(std::string(panel) + " .lit:not([data-f~='1'])"), 0) << panel;
     EXPECT_EQ(count(std::string(panel) + " [data-f='1']:not(.lit)"), 0) << panel;
   }
@@ -260,7 +260,7 @@ TEST_F(PageInBrowser, AClickFolds) {
   EXPECT_TRUE(browser_->evaluate(last));
   browser_->click(".nest > details > summary .quiet");
   EXPECT_FALSE(browser_->evaluate(last));
-  // Choosing a Func opens what hides it.
+  // Choosing a Func opens the panel that hides it.
   browser_->click(".funcs button[data-f='1']");
   EXPECT_TRUE(browser_->evaluate(last));
   for (const std::string panel : {"algorithm", "loops", "text", "memory", "figures"}) {
@@ -286,7 +286,7 @@ TEST_F(PageInBrowser, FitsADesktopAndAPhone) {
   }
 }
 
-// Of two colours of a page: as WCAG has it; 4.5 is enough to read.
+// The contrast of two colours of a page, as defined by WCAG; 4.5 is enough to read.
 double contrast(const nlohmann::json &colours) {
   const auto luminance = [](const std::string &rgb) {
     double result = 0;

@@ -84,7 +84,7 @@ TEST_F(SmoothPipeline, RefusesOptionsOfSingleKernels) {
 }
 
 // A definition may read an element that it has stored to in between, if its arrays share memory. So such launches are
-// refused, also where a recorded launch is edited.
+// refused, also when a recorded launch is edited.
 TEST(Pipeline, RefusesArraysThatShareMemory) {
   SAMITE_ON_THE_CPU();
   const Pipeline planes{"planes", {"result", "input"}, [](Array<float, 2> result, Array<const float, 2> input) {

@@ -72,7 +72,7 @@ TEST(PowerGradient, OfConstantExponents) {
   }
 }
 
-// By the exponent: zero where x is.
+// With respect to the exponent: zero if x is.
 TEST(PowerGradient, ByTheExponent) {
   Kernel kernel{"exponents", {"y", "n"}, [](Array<double, 1> y, Array<const double, 1> n) {
                   Int i = thread_index();

@@ -1,4 +1,4 @@
-// Prints and checks of launches: what is printed, and what a launch throws.
+// Prints and checks of launches: the printed lines, and the exceptions of a launch.
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
@@ -17,7 +17,7 @@ using testing::Not;
 
 using on_device::device;
 
-// Collects what is printed while it lives.
+// Collects the printed lines during its lifetime.
 class Printed {
  public:
   Printed() : before_(set_print_sink([this](std::string_view line) { lines_.emplace_back(line); })) {}
@@ -25,7 +25,7 @@ class Printed {
   Printed(const Printed &) = delete;
   Printed &operator=(const Printed &) = delete;
 
-  // On CUDA, lines come when the device has been waited for.
+  // On CUDA, lines appear once the program has waited for the device.
   const std::vector<std::string> &lines() const {
     device.synchronize();
     return lines_;

@@ -1,4 +1,4 @@
-// Pipelines of programs that are written by hand, as a schedule's lowering would write them.
+// Pipelines of hand-written programs, in the form of a schedule's lowering.
 #pragma once
 
 #include "samite/ir/parse.h"

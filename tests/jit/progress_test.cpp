@@ -1,4 +1,4 @@
-// Who is told of work that takes long, and launches that are recorded side by side.
+// The recipients of reports on long work, and launches that are recorded side by side.
 #include "samite/jit/progress.h"
 #include "samite/jit/definition.h"
 
@@ -23,7 +23,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-// Hears what is told as long as it lives.
+// Collects reports during its lifetime.
 class Heard {
  public:
   Heard()
@@ -41,7 +41,7 @@ class Heard {
  private:
   std::mutex mutex_;
   std::vector<std::string> lines_;
-  ProgressSink before_;  // the last one: what is told meanwhile needs the others
+  ProgressSink before_;  // declared last: reports until then need the other members
 };
 
 TEST(Progress, LongWorkIsNamedAndItsTimeSaid) {

@@ -1,4 +1,4 @@
-// Captures drawn at random, replayed, edited and launched among other work, against what they mean in plain numbers.
+// Random captures, replayed, edited and launched among other work, compared with their meaning in plain numbers.
 //
 // SAMITE_TEST_RANDOM_CAPTURES is how many, and SAMITE_TEST_RANDOM_SEED the first.
 #include "tests/jit/cuda_kernels.h"
@@ -70,7 +70,7 @@ class World {
     return kernel.record(y.extents(), options(operation.direction), y, view(operation.x), operation.amount);
   }
 
-  // Captures what graphs in it need, before the capture of the program itself.
+  // Captures the graphs inside it first, before the capture of the program itself.
   void prepare(const ModelProgram &program) {
     for (const ModelOperation &operation : program) {
       if (operation.has_body()) prepare(operation.body);

@@ -7,7 +7,7 @@
 namespace samite::test {
 namespace {
 
-// Bounded, and with bounded derivatives, so that differences tell gradients well.
+// Bounded, and with bounded derivatives, so that differences give good gradients.
 const Kernel wave{"wave", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
                     Int i = thread_index();
                     y(i) = sin(x(i));
@@ -304,7 +304,7 @@ HostStep HostProgram::clone() {
   const int gradient = add(arrays_[static_cast<std::size_t>(to)].buffer.gradient(), name + ".gradient()");
   arrays_[static_cast<std::size_t>(to)].gradient = gradient;
   HostStep step{name + " = " + from.text + ".clone()", {}, {}, {}, {from}};
-  // The buffer's place is taken by the clone's copy, which later views of the array are made of.
+  // The clone's copy replaces the buffer, and later views of the array are made from it.
   step.run = [this, to, gradient, from] {
     Buffer<double> copy = from.buffer.clone(Gradient::tracked);
     arrays_[static_cast<std::size_t>(to)].buffer = copy;

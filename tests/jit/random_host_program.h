@@ -1,9 +1,9 @@
-// Random sequences of what a program does with buffers, and their plain meaning: launches of all directions, copies,
+// Random sequences of a program's buffer operations, and their plain meaning: launches in all directions, copies,
 // fills, values of the host, clones, on views of a few arrays.
 //
-// A HostProgram knows of each step which elements it reads and writes, so that it is executed twice: by the library, on
-// buffers, and on a std::vector<double> for each array, from any values to begin with. Differences of the second tell
-// the gradients.
+// A HostProgram knows for each step which elements it reads and writes, so that it can be executed twice: by the
+// library, on buffers, and on a std::vector<double> for each array, from any initial values. Differences of the second
+// give the gradients.
 #pragma once
 
 #include "samite/samite.h"
@@ -46,7 +46,7 @@ class HostProgram {
  public:
   static constexpr int size = 12;  // elements of each array
 
-  // Arrays on `device`, and one on each of the others, for what needs no kernel but copies of lines.
+  // Arrays on `device`, and one on each of the others, for steps that need only copies of lines and no kernel.
   HostProgram(unsigned seed, Device device, const std::vector<Device> &others);
 
   // Appends a random step, makes the library do it, and does it plainly.
@@ -61,7 +61,7 @@ class HostProgram {
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
   bool one_in(int n) { return below(n) == 0; }
 
-  // What the library has in all arrays now.
+  // The library's current values in all arrays.
   HostValues values() const;
 
  private:

@@ -10,7 +10,7 @@ using Shape = ModelView::Shape;
 
 }  // namespace
 
-// Of `count` elements.
+// A slice of `count` elements.
 ModelView RandomPrograms::slice(int arrays, int count) {
   ModelView view{.array = number(0, arrays - 1)};
   const int largest_step = count > 1 ? (model_elements - 1) / (count - 1) : 1;

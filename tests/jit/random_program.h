@@ -9,7 +9,7 @@ namespace samite::test {
 
 class RandomPrograms {
  public:
-  // With `few_variants`, the arrays of launches have few layouts, of which each is another compile.
+  // With `few_variants`, the arrays of launches have few layouts, each of which takes another compile.
   explicit RandomPrograms(std::uint32_t seed, bool few_variants = false) : random_(seed), few_variants_(few_variants) {}
 
   // `arrays` is how many there are, and grows with each clone.
@@ -32,7 +32,7 @@ class RandomPrograms {
 
   std::mt19937 random_;
   bool few_variants_;
-  int arrays_before_ = 0;  // that graphs may have which are captured before
+  int arrays_before_ = 0;  // arrays that graphs captured before may have
 };
 
 }  // namespace samite::test

@@ -30,16 +30,16 @@ struct Seed {
   std::vector<double> weights;
 };
 
-// A tape, what it has put down, and the objective: the sum of all seeds' weighted elements afterwards.
+// A tape, its recorded steps, and the objective: the sum of all seeds' weighted elements afterwards.
 struct Taped {
   Tape tape;
   HostValues before;
-  std::vector<HostStep> steps;             // with those that others did in between
+  std::vector<HostStep> steps;             // including those of others in between
   std::vector<std::vector<bool>> written;  // by the tape, of each array
   std::set<int> used;                      // arrays
   std::vector<Seed> seeds;
   bool may_be_refused = false;
-  std::pair<std::size_t, std::size_t> moved;  // the element that a difference is of
+  std::pair<std::size_t, std::size_t> moved;  // the element that a difference changes
   double shift = 0;
   std::map<std::pair<std::size_t, std::size_t>, double> derivatives;
 
@@ -61,8 +61,8 @@ struct Taped {
     return array < written.size() && written[array][element];
   }
 
-  // The last step was not on the tape: what it wrote are constants. A tape that uses such an element for the first time
-  // afterwards takes it for one that was there before, so that a difference moves it, too.
+  // The last step was not on the tape: its results are constants. A tape that first uses such an element afterwards
+  // takes it for an initial value, so that a difference moves it, too.
   void write_constants() {
     const HostValues base = after(before);
     HostStep &step = steps.back();
@@ -155,7 +155,7 @@ class Programs {
       }
       for (int times = 1 + program.below(2); times > 0; --times) go_back(program, taped, seed);
     }
-    // A tape of an earlier round is right, or refuses what has been overwritten since.
+    // A tape of an earlier round is right, or refuses values that have been overwritten since.
     tapes.front()->may_be_refused = tapes.size() > 1 || tapes.front()->may_be_refused;
     if (!testing::Test::HasFailure()) go_back(program, *tapes.front(), seed, true);
   }

@@ -10,7 +10,7 @@ using R = RangeEnds;
 
 constexpr int cases = 37;
 
-// One launch: forward and adjoint, beside exact arithmetic.
+// One launch: forward and adjoint, compared with exact arithmetic.
 template <class T, class K>
 void expect_exact(const K &kernel, const std::vector<T> &bounds, std::int64_t instances, int most = 0) {
   const Device device = test::device();
@@ -98,7 +98,7 @@ TEST(RangeEnds, ConstantBoundsFurtherApartThanTheLargestNumber) {
   EXPECT_EQ(gradient_of_power(2'000'000'000, -2'000'000'000, -1'000'000'000), 4 * 8);
 }
 
-// Debug mode looks at the places of what is kept for each iteration.
+// Debug mode checks the places of the values that are stored for each iteration.
 TEST(RangeEnds, WhatConstantBoundsFarApartKeepHasPlaces) {
   set_debug_mode(true);
   EXPECT_EQ(gradient_of_power(-2'000'000'000, 2'000'000'000, 1'000'000'000), 4 * 8);
@@ -117,7 +117,7 @@ TEST(RangeEnds, ConstantBoundsAtTheEndsOfTheType) {
   EXPECT_EQ(gradient_of_power(0, least, 1), 0);
 }
 
-// A memory limit of nothing keeps an iteration here and there and runs the others again.
+// A memory limit of zero keeps only some iterations, and runs the others again.
 TEST(RangeEnds, LoopsWithCheckpoints) {
   const Kernel kernel{
       "power", {"y", "x", "from", "to"}, [](Array<double, 1> y, Array<const double, 1> x, Int from, Int to) {
@@ -142,7 +142,7 @@ TEST(RangeEnds, LoopsWithCheckpoints) {
   }
 }
 
-// Where the range of each element of a tile is its own.
+// Each element of a tile has its own range.
 TEST(RangeEnds, ThreadsOfATile) {
   constexpr int most = std::numeric_limits<int>::max(), least = std::numeric_limits<int>::min();
   const std::vector<int> from{most - 3, most - 8, 0, least, most, -2, least, 1};

@@ -138,7 +138,7 @@ TEST_F(CudaReport, TellsWhatThreadsNeed) {
               AllOf(HasSubstr("forward, sm_80: "), HasSubstr(" registers, 0 B spilled"), HasSubstr("compile ")));
 }
 
-// So that a multiprocessor runs two blocks of 1,024 threads, where they get by with half of its registers.
+// A multiprocessor can run two blocks of 1,024 threads, if they need only half of its registers.
 TEST_F(CudaReport, LargeBlocksLeaveRoomForAnother) {
   constexpr int room_for_two = 65536 / (2 * 1024);
   const TileKernel few{"softmax",
@@ -165,7 +165,7 @@ TEST_F(CudaReport, LargeBlocksLeaveRoomForAnother) {
     EXPECT_EQ(variant.resources.spill_store_bytes + variant.resources.spill_load_bytes, 0u) << variant.to_string();
 }
 
-// The assembler is told how many blocks there can be, where each thread may have all registers: it gives up none for a
+// The assembler is told the possible number of blocks if each thread may have all registers: it gives up none for a
 // block that has no memory.
 TEST_F(CudaReport, BlocksOfMuchMemoryLeaveNoRoomForOthers) {
   const auto text = [](std::int64_t inner) {

@@ -1,4 +1,4 @@
-// Pipelines of programs that are written by hand: kernels one after another, arrays between them, loops of the host.
+// Pipelines of hand-written programs: kernels one after another, arrays between them, loops of the host.
 #include "samite/jit/scheduled.h"
 #include "samite/jit/definition.h"
 #include "samite/jit/pipeline_definition.h"
@@ -216,7 +216,7 @@ TEST_F(ScheduledPipeline, LongLoopsOfTheHostAreNotUnrolled) {
   EXPECT_EQ(each.to_vector()[2499], 2509);
 }
 
-// Blocks of 48 threads, whose number is no multiple of a warp's, add to 4 elements.
+// Blocks of 48 threads, which is not a multiple of a warp, add to 4 elements.
 TEST_F(ScheduledPipeline, ScheduledKernelsAddAtomically) {
   constexpr std::string_view text = R"(
 kernel @histogram(@to: array<i32, 1>, @from: array<const i32, 1>) blocks 1 of 48 scheduled {
@@ -282,7 +282,7 @@ TEST_F(ScheduledPipeline, OnATapeRunWhereNothingTracksItsGradient) {
   EXPECT_THAT(weights.gradient().to_vector(), ElementsAre(3, 5, 7)) << "the tape has kept what was overwritten";
 }
 
-// A program by hand has no algorithm.
+// A hand-written program has no algorithm.
 TEST_F(ScheduledPipeline, GradientsAndTangentsAreRefused) {
   const auto pipeline = sums();
   const Buffer<float> tracked{device_, {4}, {1, 2, 3, 4}, Gradient::tracked};
@@ -357,7 +357,7 @@ TEST_F(ScheduledPipeline, ReportTellsOfItsStepsAndKernels) {
   EXPECT_EQ(report(pipeline).to_string(), "pipeline 'sums': nothing lowered");
   pipeline.launch(out, in, 1.0f);
   const std::string text = report(pipeline).to_string();
-  const bool on_cpu = device_.kind() == DeviceKind::cpu;  // whose schedule it has
+  const bool on_cpu = device_.kind() == DeviceKind::cpu;  // its schedule is the CPU's
   EXPECT_THAT(text, AllOf(HasSubstr(std::string(on_cpu ? "schedule 'cpu'" : "no schedule") +
                                     ":\npipeline @sums(@out: array<f32, 1>, @in: array<const f32, 1>, "
                                     "@factor: f32) {\n  %0: i32 = extent @out, 0\n"),

@@ -25,7 +25,7 @@ PlanContext for_gpu(PlanChoices choices = {}) { return {passes::gpu_architecture
 
 ir::Kernel block() { return test::lowered_block(test::pipelined_product); }
 
-// Whatever kernel, target and mode: what a step requires, a step before it establishes.
+// For any kernel, target and mode: each property that a step requires is established by an earlier step.
 TEST(Steps, RequireWhatStepsBeforeThemEstablish) {
   for (const std::uint8_t kind : {Step::threads, Step::tiles, Step::scheduled})
     for (const std::uint8_t target : {Step::cpu, Step::gpu})
@@ -95,7 +95,7 @@ TEST(Steps, TrialsNeedNoBarriers) {
   EXPECT_TRUE(tried.properties.has(ir::Property::loops_pipelined));
 }
 
-// What each property promises is checked: a kernel that breaks it is found.
+// The promise of each property is checked: a kernel that breaks it is found.
 TEST(VerifyProperties, FindsTilesWithoutAnOffset) {
   const ir::Kernel without = run_steps(block(), for_gpu({.debug = true}), "plain_thread_loops", "form_clusters");
   ir::verify_properties(without, "the test");

@@ -1,4 +1,4 @@
-// Operations that bring their own adjoint to a tape: a square whose adjoint is a kernel that reads the result.
+// Operations that bring their own adjoint to a tape: a square with an adjoint kernel that reads the result.
 #include "samite/jit/definition.h"
 #include "samite/jit/operation.h"
 
@@ -185,7 +185,7 @@ TEST(TapeOperation, IsDifferentiatedTwiceByItsLaunches) {
   inner.record([&] { take_root(x, y); });
   outer.record([&] { inner.backward(y); });
   outer.backward(Buffer<float>(x.gradient()));
-  // Of 5 / y for y, which is a constant of the outer tape's root_adjoint; x is read by none of its launches.
+  // The derivative of 5 / y for y, which is a constant of the outer tape's root_adjoint; none of its launches reads x.
   EXPECT_EQ(y.gradient().at(0), -1.25f);
 }
 

@@ -304,7 +304,7 @@ const Kernel halves_of_squares{"halves_of_squares", {"y", "x"}, [](Array<double,
                                  y(i) = 0.5 * x(i) * x(i);
                                }};
 
-// Launches from and to slices of one array, and what is known of each element.
+// Launches from and to slices of one array, and the test's knowledge of each element.
 class SlicesOfOneArray {
  public:
   static constexpr int size = 48;
@@ -314,7 +314,7 @@ class SlicesOfOneArray {
   };
   struct Step {
     Slice to, from;
-    bool overwritten = false;  // what it read, since
+    bool overwritten = false;  // its inputs were overwritten since
   };
 
   explicit SlicesOfOneArray(unsigned seed) : random_(seed), array_(device, {size}, Gradient::tracked) {

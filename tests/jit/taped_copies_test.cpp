@@ -1,4 +1,4 @@
-// What the host does with buffers while a tape records: copies have adjoints, and what the host writes are constants.
+// The host's buffer operations while a tape records: copies have adjoints, the host's values are constants.
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"
 #include "tests/runtime/message_of.h"
@@ -29,7 +29,7 @@ struct TapedCopies : testing::Test {
       z{device, {3}, Gradient::tracked}, sum{device, {1}, Gradient::tracked};
   Tape tape;
 
-  // d (z₀ + 2 z₁ + 3 z₂) / d x, where `work` makes z of x.
+  // d (z₀ + 2 z₁ + 3 z₂) / d x, for the z that `work` computes from x.
   std::vector<float> gradient(const std::function<void()> &work) {
     tape.clear();
     x.zero_gradient();

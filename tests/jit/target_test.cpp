@@ -1,4 +1,4 @@
-// What kernels are compiled for: each GPU's row, its spelling for the compiler, and whether hardware has run it.
+// The targets of kernels: each GPU's row, its name for the compiler, and whether hardware has run it.
 #include "samite/jit/target.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// Which objects a kernel's variants are made of on the CPU: heavy operations on tiles, each compiled once and when it
-// is called. For CUDA all of a variant is one text.
+// The objects of a kernel's variants on the CPU: heavy operations on tiles, each compiled once, when it is first
+// called. For CUDA a variant is a single text.
 #include "samite/jit/definition.h"
 #include "samite/jit/pipeline.h"
 #include "samite/samite.h"
@@ -27,7 +27,7 @@ auto scaled_product(int rows, float factor = 1) {
 
 constexpr std::uint64_t a = 1, b = 2, c = 4;  // parameters that track gradients
 
-// Without a launch, so that the code for CUDA is made where there is no GPU.
+// Without a launch, so that the code for CUDA is made without a GPU.
 std::shared_ptr<const jit::Variant> variant(const auto &kernel, std::uint64_t active = 0, int cuda = 0) {
   const jit::VariantKey key{.direction = active != 0 ? Direction::adjoint : Direction::forward,
                             .cuda = cuda,

@@ -1,4 +1,4 @@
-// What a trace has of launches, on the CPU and on a device.
+// A trace's information about launches, on the CPU and on a device.
 #include "samite/base/trace.h"
 
 #include "samite/base/atomic_file.h"

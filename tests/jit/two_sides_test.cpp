@@ -1,4 +1,4 @@
-// What docs/language.md and docs/gradients.md say of rounding, of zeros, and of gradients through both sides of a
+// The statements of docs/language.md and docs/gradients.md about rounding, zeros, and gradients through both sides of a
 // choice.
 #include "samite/samite.h"
 #include "tests/jit/on_device.h"

@@ -1,5 +1,5 @@
-// What a launch's code may know of its arguments, against a reference that asks each array and each pair of arrays by
-// itself: views of any strides, arrays that share memory, that are empty, that are borrowed.
+// The facts about a launch's arguments that its code may rely on, compared with a reference that checks each array and
+// each pair of arrays separately: views of any strides, arrays that share memory, that are empty, that are borrowed.
 #include "samite/jit/variant_key.h"
 
 #include "samite/jit/kernel.h"
@@ -19,7 +19,7 @@ using Written = Array<float, 2>;
 
 std::uint64_t bit(std::size_t i) { return std::uint64_t{1} << i; }
 
-// Of 1, 2, 3 and 9 parameters, which write one array, none or two. And one of tiles.
+// With 1, 2, 3 and 9 parameters, which write one array, none or two. And one of tiles.
 std::vector<std::shared_ptr<jit::KernelDefinition>> definitions() {
   const Kernel one{"one", [](Written y) { y(thread_index(), 0) = 1.0f; }};
   const Kernel two{"two", [](Read x, Read y) { Float sum = x(thread_index(), 0) + y(0, 0); }};
@@ -39,7 +39,7 @@ std::vector<std::shared_ptr<jit::KernelDefinition>> definitions() {
   return {one.definition(), two.definition(), three.definition(), nine.definition(), tiles.definition()};
 }
 
-// Arrays of rank 2 over three storages, and over memory that is borrowed twice, of which one is off 16 bytes.
+// Arrays of rank 2 over three storages, and over memory that is borrowed twice, once 16 bytes misaligned.
 class Views {
  public:
   explicit Views(Device device) {
@@ -76,7 +76,7 @@ class Views {
 };
 
 struct Arguments {
-  std::vector<AnyBuffer> buffers, values;  // not valid() where there is none
+  std::vector<AnyBuffer> buffers, values;  // not valid() if there is none
   std::vector<jit::Argument> given() const {
     std::vector<jit::Argument> given;
     for (std::size_t i = 0; i < buffers.size(); ++i)
@@ -164,7 +164,7 @@ TEST_P(VariantKeyOf, AnyArgumentsIsWhatEachPairSays) {
   EXPECT_GT(aliased, 400);
 }
 
-// What the storages say they share, elements or none, is not what decides.
+// The overlap of storages alone, in elements or not, does not decide.
 TEST_P(VariantKeyOf, ViewsOfOneStorageThatShareNoMemoryAreUnaliased) {
   const Kernel copy{"copy", [](Written y, Read x) { y(thread_index(), 0) = x(thread_index(), 0); }};
   const AnyBuffer whole(device(), ScalarType::Float32, {4, 4}, Gradient::tracked);
@@ -176,7 +176,7 @@ TEST_P(VariantKeyOf, ViewsOfOneStorageThatShareNoMemoryAreUnaliased) {
 
   EXPECT_EQ(key(Direction::forward, top, bottom).arrays.unaliased, 3u);
   EXPECT_EQ(key(Direction::forward, whole, none).arrays.unaliased, 3u);
-  EXPECT_EQ(key(Direction::forward, whole, bottom).arrays.unaliased, 1u);  // what y shares is only read
+  EXPECT_EQ(key(Direction::forward, whole, bottom).arrays.unaliased, 1u);  // y's memory is only read elsewhere
   EXPECT_EQ(key(Direction::tangent, whole, bottom).arrays.unaliased, 0u);
   EXPECT_FALSE(key(Direction::adjoint, top, bottom).derivative.may_alias);
   EXPECT_TRUE(key(Direction::adjoint, whole, whole).derivative.may_alias);

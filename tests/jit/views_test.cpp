@@ -28,7 +28,7 @@ std::vector<double> counted(std::size_t n) {
   return values;
 }
 
-// Launches `squares` from one view to another, and back; every element must be what indexing on the host says.
+// Launches `squares` from one view to another, and back; every element must match indexing on the host.
 void expect_squares(const Buffer<double> &out, const Buffer<double> &in) {
   squares().launch(out.extents(), out, in);
   for (std::int64_t i = 0; i < out.extent(0); ++i)

@@ -1,5 +1,5 @@
-// For tests of the algebra: one generic function, run in a kernel and on the host, beside an independent reference, and
-// its gradient beside central differences.
+// For tests of the algebra: one generic function, run in a kernel and on the host, compared with an independent
+// reference, and its gradient compared with central differences.
 #pragma once
 
 #include "samite/ir/visit.h"
@@ -89,7 +89,7 @@ inline void expect_near(const Numbers &computed, const Numbers &reference, doubl
         << what << ", number " << i;
 }
 
-// What a kernel computes, in loops too: all but loads and the index of the instance.
+// A kernel's operations, also in loops: all except loads and the index of the instance.
 inline std::size_t operations_in(const ir::Kernel &kernel) {
   std::size_t operations = 0;
   ir::for_each_statement(kernel.body, [&](const ir::Stmt &stmt) {

@@ -1,4 +1,4 @@
-// Rows and slices of arrays as values in a kernel: what functions take in the place of a whole array.
+// Rows and slices of arrays as values in a kernel: functions take them in place of a whole array.
 
 #include "samite/jit/gradient_check.h"
 #include "samite/samite.h"
@@ -121,7 +121,7 @@ TEST(ArrayView, IsRefusedWhereAWholeArrayIsNeeded) {
               HasSubstr("slice(2, …) of an array of rank 2; dimensions are 0 to 1"));
 }
 
-// Debug mode tells where an index of a view leaves the array.
+// Debug mode reports an index of a view that is outside of the array.
 TEST(ArrayView, OutsideOfTheArrayIsFoundByDebugMode) {
   Kernel kernel{"outside", {"a"}, [](Array<float, 2> a) { a.row(thread_index())(5) = 1; }};
   Buffer<float> a{view_device, {1, 3}};

@@ -1,4 +1,4 @@
-// Atomic operations as the front writes them down.
+// Atomic operations as the front end records them.
 #include "samite/lang/atomic.h"
 
 #include "tests/lang/captured.h"

@@ -1,4 +1,4 @@
-// From a C++ function to a kernel: parameters, names, and what a capture refuses.
+// From a C++ function to a kernel: parameters, names, and refused captures.
 
 #include "samite/base/error.h"
 #include "samite/ir/kernel.h"
@@ -21,7 +21,7 @@ std::string header(const ir::Kernel &kernel) {
   return text.substr(0, text.find(" {"));
 }
 
-// The message where a kernel `name` of an array and a number, named so, is refused.
+// The message when a kernel `name` of an array and a number, with these names, is refused.
 std::string refusal(const std::string &name, const std::vector<std::string> &names) {
   auto function = [](Array<float, 1>, Float) {};
   return message_of<UserError>(
@@ -84,7 +84,7 @@ TEST(Capture, PlainFunctionsAreInlinedAndTakeCopies) {
             "");
 }
 
-// The capture runs C++: what is known on the host is as good as written out.
+// The capture runs C++: values known on the host act like literals.
 TEST(Capture, HostValuesAndNativeControlFlowAreResolved) {
   const int unrolled = 3;
   const bool doubled = true;

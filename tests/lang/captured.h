@@ -1,4 +1,4 @@
-// For tests of the capture: C++ functions as kernels, and what was written down for them.
+// For tests of the capture: C++ functions as kernels, and their captured statements.
 #pragma once
 
 #include "samite/ir/difference.h"
@@ -33,7 +33,7 @@ struct CaptureOf<R (C::*)(Ps...) const> {
   }
 };
 
-// What the front wrote down for `function`, a lambda whose parameters are p0, p1, ….
+// The captured statements of `function`, a lambda with parameters p0, p1, ….
 template <class F>
 ir::Kernel captured(const F &function, SourceLocation where = std::source_location::current()) {
   ir::Kernel kernel = CaptureOf<F>::run("k", {}, function, where);
@@ -65,7 +65,8 @@ std::string recorded(const F &function) {
   return text;
 }
 
-// Where the simplified kernel of `function` differs from the one with the same signature and this body; else empty.
+// The difference between the simplified kernel of `function` and the one with the same signature and this body; else
+// empty.
 template <class F>
 std::string difference(const F &function, const std::string &body) {
   ir::Kernel actual = structured(function), expected = actual;

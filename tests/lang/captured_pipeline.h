@@ -1,4 +1,4 @@
-// For tests of the capture of pipelines: what was written down, as text that does not depend on the order in which a
+// For tests of the capture of pipelines: the captured statements, as text that does not depend on the order in which a
 // compiler evaluates arguments.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace samite::test {
 
-// Of a lambda whose parameters have these names, or p0, p1, ….
+// For a lambda whose parameters have these names, or p0, p1, ….
 template <class F>
 ir::CapturedPipeline captured_pipeline(const F &function, const std::vector<std::string> &names = {}) {
   return CaptureOf<F>::run_pipeline(names, function);
@@ -86,7 +86,7 @@ std::string definitions(const F &function, const std::vector<std::string> &names
   return definitions(captured_pipeline(function, names));
 }
 
-// The message where the pipeline of `function` is refused.
+// The message when the pipeline of `function` is refused.
 template <class F>
 std::string refusal_of_pipeline(const F &function, const std::vector<std::string> &names = {}) {
   try {

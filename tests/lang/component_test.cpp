@@ -1,4 +1,4 @@
-// Components of vectors and matrices: by traced indices, and of elements of arrays alone.
+// Components of vectors and matrices: by traced indices, and single components of array elements.
 
 #include "samite/jit/gradient_check.h"
 #include "samite/samite.h"
@@ -158,7 +158,7 @@ TEST(Component, OfAnElementOfAnArrayHasDerivatives) {
   EXPECT_TRUE(report.passed) << report;
 }
 
-// Each scalar by itself, as if one after another.
+// Each scalar separately, as if one after another.
 TEST(Component, AtomicUpdatesOfVectorsAreThoseOfTheirComponents) {
   Kernel kernel{"atomics", [](Array<Vec2d, 1> out, Array<const Vec2d, 1> in) {
                   Int i = thread_index();
@@ -211,7 +211,7 @@ TEST(Component, LargeVectorsAndMatrices) {
   EXPECT_EQ(x.gradient().at(0, 1), 12 * 12 + 78);
 }
 
-// Of a matrix that elimination has to exchange rows of; its determinant is known by the one of its blocks.
+// A matrix whose elimination must exchange rows; its determinant follows from that of its blocks.
 TEST(Component, DeterminantAndInverseOfALargeMatrix) {
   constexpr int n = 8;
   using Large = Matrix<Double, n, n>;

@@ -14,7 +14,7 @@ using test::difference;
 using test::recorded;
 using ::testing::HasSubstr;
 
-// The head of the loop that `range_of` makes of an Int n, with the statements before it.
+// The head of the loop over `range_of` of an Int n, with the statements before it.
 template <class F>
 std::string head(F range_of) {
   std::string text = recorded([&](Int n, Int64 wide, UInt8 narrow, Array<const int, 1> a) {
@@ -107,7 +107,7 @@ TEST(Range, MayBeKeptAndUsedTwice) {
             "");
 }
 
-// The message where `function`, which leaves a loop on the line that it sets, is refused.
+// The message when `function`, which leaves a loop on the line that it sets, is refused.
 template <class F>
 std::string break_message(const F &function, unsigned &line) {
   return message_of<UserError>([&] { captured([&](Int n, Bool p) { function(n, p, line); }); });

@@ -1,5 +1,5 @@
-// Decompositions of 3×3 matrices: what they promise, beside matrices that were put together from known factors, and
-// gradients of what does not depend on the signs of vectors.
+// Decompositions of 3×3 matrices: their guarantees, compared with matrices built from known factors, and gradients of
+// quantities that do not depend on the signs of vectors.
 
 #include "samite/ir/kernel.h"
 #include "samite/jit/hessian.h"
@@ -15,7 +15,7 @@ using test::Numbers;
 using test::Quat;
 using test::Vec;
 
-// Of host numbers, for references: the projector on unit vector v.
+// With host numbers, for references: the projector on unit vector v.
 template <class M>
 auto projector(const M &vectors, int i) {
   return outer(vectors.column(i), vectors.column(i));
@@ -38,7 +38,7 @@ M random_matrix(std::mt19937 &generator) {
   return M::generate([&](int, int) { return distribution(generator); });
 }
 
-// Operations of a decomposition alone.
+// The operations of only the decomposition.
 template <class F>
 std::size_t operations_of(const F &function) {
   Kernel kernel{"function", [&](Array<double, 1> out, Array<const double, 2> in) {
@@ -134,7 +134,7 @@ TEST(SymmetricEigen, ZeroAndIdentityAreFinite) {
   EXPECT_EQ(norm(symmetric_eigen(M::identity() * 4).values - Vec<3>::filled(4)), 0);
 }
 
-// The gradient of the sum of all values is that of the trace where all are equal, too.
+// The gradient of the sum of all values is that of the trace, also if all values are equal.
 TEST(SymmetricEigen, SumsOfEqualValuesHaveAGradient) {
   Kernel kernel{"equal", [](Array<double, 1> out, Array<const double, 2> in) {
                   Mat3d m = Mat3d::generate([&](int i, int j) { return Double(in(i, j)); });
@@ -146,7 +146,7 @@ TEST(SymmetricEigen, SumsOfEqualValuesHaveAGradient) {
   EXPECT_TRUE(report.passed) << report;
 }
 
-// What is differentiated is as good as the exact decomposition to the third order in a change of the matrix: so two
+// The differentiated computation matches the exact decomposition to third order in a change of the matrix, so that two
 // derivatives are exact.
 TEST(SymmetricEigen, DifferentiatedSweepsConvergeToFourthOrder) {
   using M = Mat<3, 3>;
@@ -356,7 +356,7 @@ TEST(Polar, FindsRotationAndStretch) {
       {.tolerance = 1e-13});
 }
 
-// At rest all singular values are 1, and the gradient of the rotation is what holds a body together.
+// At rest all singular values are 1, and the gradient of the rotation keeps a body together.
 TEST(Polar, HasAGradientAtARotationAndAtAReflection) {
   Kernel kernel{"rest", [](Array<double, 2> out, Array<const double, 2> in) {
                   auto [rotation, stretch] = polar(Mat3d::generate([&](int i, int j) { return Double(in(i, j)); }));
@@ -374,7 +374,7 @@ TEST(Polar, HasAGradientAtARotationAndAtAReflection) {
   }
 }
 
-// Of an objective that depends on all that `function` gives, at a matrix with distinct values.
+// For an objective that depends on all results of `function`, at a matrix with distinct values.
 template <class F>
 void check_second_derivatives(const F &function) {
   Kernel kernel{"objective", [&](Array<double, 1> out, Array<const double, 2> in) {

@@ -60,7 +60,7 @@ TEST(DeepCaptures, OnesThatOpenBranchesAreRefusedByTheirNesting) {
   EXPECT_THAT(refusal_of_capture([](auto y, Int i) { y(i) = returned(y(i)); }), nesting);
 }
 
-// Of any thread, however small its stack is.
+// On any thread, however small its stack is.
 TEST(DeepCaptures, AThreadsOwnStackIsTheLimit) {
   std::string message;
   std::thread([&] { message = refusal_of_capture([](auto y, Int i) { y(i) = factorial(y(i)); }); }).join();
@@ -103,7 +103,7 @@ TEST(DeepCaptures, TwentyThousandBranchesAreRefused) {
   EXPECT_THAT(refusal_of_capture([](auto y, Int i) { nest(y, i, 20'000); }), HasSubstr("nest more than 320 deep"));
 }
 
-// What follows a jump is a branch of its own.
+// The statements after a jump are in a branch of their own.
 TEST(DeepCaptures, TwentyThousandJumpsAreRefused) {
   EXPECT_THAT(refusal_of_capture([](auto y, Int i) {
                 for (int k = 0; k < 20'000; ++k) if_(y(i) > static_cast<float>(k), [&] { return_(); });

@@ -1,4 +1,4 @@
-// Arrays and Funcs beyond their edges: which element each index has, and what is written down.
+// Arrays and Funcs beyond their edges: the element at each index, and the captured statements.
 
 #include "samite/lang/exterior.h"
 
@@ -15,7 +15,7 @@ using test::definitions;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// What the only Func, of one index and over the first array, is for -7, -6, …, 9.
+// The values of the only Func, with one index and over the first array, for -7, -6, …, 9.
 std::vector<int> around_zero(const ir::CapturedPipeline &pipeline, const std::vector<int> &array) {
   const ir::LocalId x = pipeline.variables.at(0).local;
   ir::Kernel kernel = pipeline.algorithm;

@@ -1,4 +1,4 @@
-// Vectors and matrices whose elements are so small or so large that their products leave the range of the type: values,
+// Vectors and matrices with elements so small or so large that their products leave the range of the type: values,
 // adjoints and tangents are those of the same matrix at size 1, scaled.
 
 #include "samite/lang/algebra.h"
@@ -67,7 +67,7 @@ std::vector<T> numbers_of(const WideMatrix<N> &m, Wide scale) {
   return numbers;
 }
 
-// Each beside the largest of them, and within `absolute`.
+// Each relative to the largest of them, and within `absolute`.
 template <class T, int N>
 void expect_near(const std::vector<T> &got, const WideMatrix<N> &matrix, Wide scale, double units, const char *what,
                  Wide absolute = 0) {
@@ -115,14 +115,14 @@ void expect_inverses_at(std::initializer_list<double> sizes) {
   for (const double size : sizes) {
     SCOPED_TRACE(testing::Message() << N << "x" << N << " of size " << size);
     const WideMatrix<N> m = random_matrix<N>(random, 2), weights = random_matrix<N>(random, 0);
-    // What the type makes of the matrix is what is inverted.
+    // The matrix rounded to the type is inverted.
     const std::vector<T> input = numbers_of<T, N>(m, size);
     WideMatrix<N> given;
     for (int i = 0; i < N * N; ++i) given[i / N][i % N] = static_cast<Wide>(input[static_cast<std::size_t>(i)]) / size;
     const auto [exact, determinant] = inverse_and_determinant<N>(given);
 
     Buffer<T> in(device, {1, N * N}, input, Gradient::tracked), inverted(device, {N * N}, Gradient::tracked);
-    // The derivative of a determinant may be infinite where that of the inverse is not.
+    // The derivative of a determinant may be infinite although that of the inverse is not.
     Buffer<T> solved(device, {N}), determinants(device, {1});
     kernel.launch({1}, inverted, solved, determinants, in);
     expect_near<T, N>(inverted.to_vector(), exact, 1 / Wide(size), 100, "the inverse");
@@ -286,7 +286,7 @@ void expect_norms_at(std::initializer_list<double> sizes) {
     out.gradient().copy_from({1, 1, 1, 1, 0, 0});
     kernel.launch({1}, {.direction = Direction::adjoint}, out, in);
     for (int i = 0; i < 2; ++i) EXPECT_NEAR(in.gradient().at(i), 4 * std::sqrt(0.5), 4 * unit);
-    // Of the unit vector's first component: 1 / (2 √2 x), with signs.
+    // The gradient of the unit vector's first component: 1 / (2 √2 x), with signs.
     in.zero_gradient();
     out.gradient().copy_from({0, 0, 0, 0, x, 0});
     kernel.launch({1}, {.direction = Direction::adjoint}, out, in);

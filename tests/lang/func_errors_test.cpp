@@ -1,4 +1,4 @@
-// What the capture of a pipeline refuses, and what it says then.
+// Refused captures of pipelines, and their messages.
 
 #include "samite/base/error.h"
 #include "samite/lang/local_array.h"
@@ -184,7 +184,7 @@ TEST(FuncErrors, AFirstDefinitionDependsOnItsIndicesAlone) {
               HasSubstr("the first definition of the Func 'f' reads the Func itself, which has no values yet"));
 }
 
-// What a value was before it was assigned has no part in what it depends on; what decided about it has.
+// A value does not depend on its previous contents before an assignment, but on the conditions of the assignment.
 TEST(FuncErrors, DependenciesAreThoseOfTheValueAsItIs) {
   EXPECT_EQ(refusal_of_pipeline([](Array<const float, 1> a) {
               Var y{"y"}, x{"x"};

@@ -1,4 +1,4 @@
-// Funcs, variables and Reductions: what definitions and calls write down. What is refused: func_errors_test.cpp.
+// Funcs, variables and Reductions: captured definitions and calls. Refused programs: func_errors_test.cpp.
 
 #include "samite/lang/func.h"
 #include "samite/ir/kernel.h"
@@ -45,7 +45,7 @@ TEST(Func, ADefinitionIsAStoreAndACallALoad) {
             "result[y, x] = add(rows[add(y, 1), x], 1.0)");
 }
 
-// Nothing defines a variable, and no copy of it stands in its place.
+// A variable has no definition, and no copy replaces it.
 TEST(Func, IndicesOfDefinitionsAreTheVariablesThemselves) {
   const auto pipeline = captured_pipeline([] {
     Var y{"y"}, x{"x"};
@@ -342,7 +342,7 @@ TEST(Reduction, HasVariablesOfItsOwnWhateverTheyAreNamed) {
   EXPECT_NE(added(0), pipeline.variables.at(0).local);
 }
 
-// What kernels are captured as, and that one may be captured after a pipeline failed.
+// The captured form of kernels, and that one may be captured after a pipeline failed.
 TEST(Func, LeavesTheCaptureOfKernelsAsItIs) {
   EXPECT_NE(test::refusal_of_pipeline([] { throw UserError("the user's own"); }), "no error");
   EXPECT_EQ(test::recorded([](Array<float, 4> a, Int i) { a(i, 1, i, 0) = a(0, i, i, i); }),

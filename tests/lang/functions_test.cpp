@@ -1,4 +1,4 @@
-// The functions that are made of several operations, and those of bits, as a kernel computes them.
+// Functions that consist of several operations, and functions of bits, as a kernel computes them.
 
 #include "samite/samite.h"
 #include "tests/runtime/test_device.h"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
 
-// What `function` gives for each number, all instances together, so that they run in lanes.
+// The results of `function` for each number, in instances that run together in lanes.
 template <class R, class T, class F>
 std::vector<R> results(const std::vector<T> &numbers, const F &function) {
   Kernel kernel{"function", [&](Array<R, 1> out, Array<const T, 1> in) {

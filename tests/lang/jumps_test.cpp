@@ -1,4 +1,4 @@
-// break_, continue_ and return_: what is written down, and where they are refused.
+// break_, continue_ and return_: the captured statements, and refused jumps.
 
 #include "samite/base/error.h"
 #include "samite/ir/kernel.h"
@@ -14,7 +14,7 @@ using test::captured;
 using test::difference;
 using ::testing::HasSubstr;
 
-// The captured body of `function`, a statement a line.
+// The captured body of `function`, one statement a line.
 template <class F>
 std::string body_of(const F &function) {
   ir::Kernel kernel = captured(function);
@@ -184,7 +184,7 @@ TEST(Jumps, AConditionMayCallAFunctionThatReturnsEarly) {
   }));
 }
 
-// The message where `kernel` is refused.
+// The message when `kernel` is refused.
 template <class F>
 std::string refusal_of_jump(const F &kernel) {
   return message_of<UserError>([&] { captured(kernel); });

@@ -141,7 +141,7 @@ TEST(LocalArray, InALoopIsNewInEachIteration) {
             "local_store $0[0:i64] = %0; }");
 }
 
-// The message of what capturing `function` throws.
+// The message of the exception from capturing `function`.
 template <class F>
 std::string error_of(const F &function) {
   return message_of<UserError>([&] { captured(function); });

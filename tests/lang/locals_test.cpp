@@ -179,7 +179,7 @@ TEST(Locals, ABranchInALoopCarriesOn) {
             "");
 }
 
-// The message of a kernel whose `leak` keeps a value that a block computed, and which is then used on `line`.
+// The message of a kernel whose `leak` keeps a value computed in a block, which is then used on `line`.
 template <class F>
 std::string scope_message(const F &leak, unsigned &line) {
   return message_of<UserError>([&] {
@@ -264,7 +264,7 @@ TEST(Locals, SwapExchangesValues) {
             "");
 }
 
-// Only where the branch is taken, and again in each iteration.
+// Only if the branch is taken, and again in each iteration.
 TEST(Locals, SwapInABranchAndInALoop) {
   EXPECT_EQ(difference(
                 [](Array<float, 1> out, Float x, Float y) {
@@ -285,7 +285,7 @@ TEST(Locals, SwapInABranchAndInALoop) {
             "");
 }
 
-// Where the values were declared, in a branch and in a loop.
+// In the block of their declaration, in a branch and in a loop.
 TEST(Locals, StdSwapExchangesValues) {
   EXPECT_EQ(difference(
                 [](Array<float, 1> out, Float x, Float y) {
@@ -343,7 +343,7 @@ TEST(Locals, WhatWasMovedFromInALoopMayBeAssignedInABranch) {
             "");
 }
 
-// What is done with the value after the move, in the branch and after it, is done with that value.
+// Operations on the value after the move, in the branch and after it, apply to that value.
 TEST(Locals, AMovedValueThatIsChangedBeforeTheOtherIsAssigned) {
   EXPECT_EQ(difference(
                 [](Array<float, 1> out, Float x) {

@@ -1,4 +1,4 @@
-// Every statement of a kernel keeps the file and line where the user wrote it.
+// Every statement of a kernel keeps the file and line at which the user wrote it.
 
 #include "samite/ir/kernel.h"
 #include "tests/lang/captured.h"
@@ -187,7 +187,7 @@ TEST(Location, TheKernelIsWhereItIsDefined) {
   EXPECT_EQ(test::captured([] {}).where, SourceLocation(__FILE__, line));
 }
 
-// Passes keep what the capture wrote.
+// Passes keep the captured locations.
 TEST(Location, EveryStatementOfTheSimplifiedKernelHasOneOfThisFile) {
   const unsigned first = __LINE__ + 1;
   ir::Kernel kernel = test::structured([](Array<float, 2> next, Array<const float, 2> now, Float rate, Int steps) {

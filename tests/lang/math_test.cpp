@@ -19,7 +19,7 @@ constexpr Op operations[] = {
 #undef SAMITE_ENUMERATOR
 };
 
-// By name: what a function of one Float, or of two, writes down.
+// By name: the captured statements of a function of one Float, or of two.
 std::map<std::string, std::string> float_functions() {
   return {
 #define SAMITE_UNARY(name) {#name, recorded([](Float a) { return name(a); })},

@@ -1,4 +1,4 @@
-// A kernel computes what the same C++ computes: written twice, run by the interpreter and by the compiler.
+// A kernel computes the same as the corresponding C++: written twice, run by the interpreter and by the compiler.
 
 #include "samite/lang/math.h"
 #include "tests/lang/captured.h"

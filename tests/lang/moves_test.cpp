@@ -1,8 +1,8 @@
 // Moves and swaps of traced values, local arrays and structs of them: as those of scalars in C++, in straight line, in
 // branches and in loops.
 //
-// Random sequences of what programs do with objects in a vector run as a kernel on traced values and as plain C++ on
-// numbers, for each pattern of taken branches.
+// Random sequences of operations on objects in a vector run as a kernel on traced values and as plain C++ on numbers,
+// for each pattern of taken branches.
 
 #include "samite/jit/gradient_check.h"
 #include "samite/samite.h"
@@ -19,7 +19,7 @@ namespace {
 
 const Device moves_device = test::device();
 
-// What traced objects and their counterparts on the host are written with.
+// The common interface of traced objects and their counterparts on the host.
 struct OnHost {
   using Number = std::int32_t;
   using Numbers = std::array<std::int32_t, 3>;
@@ -97,7 +97,7 @@ struct Program {
     auto draw = [&](std::size_t n) { return static_cast<int>(random() % n); };
 
     std::vector<Object> objects(4);
-    objects.reserve(8);  // what is constructed in a branch or loop ends there
+    objects.reserve(8);  // objects constructed in a branch or loop end there
     for (int i = 0; i < 4; ++i)
       for (int k = 0; k < 3; ++k) set(objects[static_cast<std::size_t>(i)], k, Number(first + (10 * i + k)));
     // Which objects a step is about is drawn once, whether its code runs once, several times or never.
@@ -215,7 +215,7 @@ TYPED_TEST(Moves, AreThoseOfScalars) {
   }
 }
 
-// Of x0 and x1, swapped as many times as the instance's number says, x0 * 2 + x1 * x1.
+// x0 * 2 + x1 * x1, with x0 and x1 swapped as many times as the instance's number.
 TEST(Moves, OfLocalArraysHaveGradients) {
   Kernel kernel{"swapped", [](Array<double, 1> y, Array<const double, 2> x) {
                   Int i = thread_index();

@@ -18,7 +18,7 @@ std::uint32_t hash_of(const std::vector<std::int32_t> &point, std::uint32_t seed
   return h ^ (h >> 16);
 }
 
-// Perlin's grad() of 2002, as it was published, for three dimensions; the same idea for the others.
+// Perlin's published grad() of 2002 for three dimensions; the same idea for the others.
 double slope_of(std::uint32_t hash, const Numbers &d) {
   if (d.size() == 3) {
     std::uint32_t h = hash & 15;

@@ -19,7 +19,7 @@ auto outer_of(const A &v) {
 }
 Numbers numbers_of(const Mat<2, 2> &m) { return Numbers(m.begin(), m.end()); }
 
-// Of an angle and two values, in a kernel too.
+// From an angle and two values, also in a kernel.
 template <class A>
 auto matrix_turned_by(const A &angle) {
   using std::cos;

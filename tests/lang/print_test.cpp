@@ -1,4 +1,4 @@
-// Prints and checks as the front writes them down.
+// Prints and checks as the front end records them.
 #include "samite/lang/print.h"
 
 #include "samite/base/error.h"

@@ -14,7 +14,7 @@ constexpr ScalarType types[] = {
 
 bool by_the_rule(ScalarType from, ScalarType to) {
   if (from == to || from == ScalarType::Bool || to == ScalarType::Bool) return false;
-  if (is_float8(to)) return false;  // a type of memory: what goes there is cast
+  if (is_float8(to)) return false;  // a type for memory only: stores need a cast
   bool wider = size_of(from) < size_of(to);
   if (is_floating(from)) return is_floating(to) && wider;
   if (!is_floating(to)) return wider && (class_of(from) == class_of(to) || class_of(to) == ScalarClass::Signed);

@@ -93,7 +93,7 @@ TEST(Quaternion, ToMatrix) {
                        [](const Numbers &in) { return rotation_of_quaternion(unit(in)); });
 }
 
-// Of 64 random rotations each of the four components is the largest of some.
+// In 64 random rotations, each of the four components is the largest of some.
 TEST(Quaternion, FromMatrix) {
   check_function<Quat>([](auto q) { return decltype(q)::from_matrix(to_matrix(normalize(q))) * q.w(); },
                        [](const Numbers &in) {
@@ -154,7 +154,7 @@ TEST(Quaternion, Slerp) {
                                      reference, {.low = -1, .high = 1, .instances = 64});
 }
 
-// Where a and b come close, acos loses its digits; slerp does not, and has a gradient at a = b.
+// If a and b are close, acos loses its digits; slerp does not, and has a gradient at a = b.
 TEST(Quaternion, SlerpOfNearRotations) {
   for (double size : {0.1, 0.01, 1e-3, 1e-6, 0.0})
     check_function<Quat, Vec<3>, double>(

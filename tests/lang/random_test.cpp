@@ -88,7 +88,7 @@ TEST(Random, EveryDrawIsTheHosts) {
   }
 }
 
-// Draws in loops and branches count for the instances that come there.
+// Draws in loops and branches count for the instances that reach them.
 TEST(Random, CountsThroughControlFlow) {
   Kernel kernel{"flow", [](Array<float, 1> out) {
                   Int i = thread_index();
@@ -108,7 +108,7 @@ TEST(Random, CountsThroughControlFlow) {
   }
 }
 
-// A gradient through what random numbers scale: the adjoint draws the same numbers.
+// A gradient through factors of random numbers: the adjoint draws the same numbers.
 TEST(Random, TheAdjointDrawsTheSame) {
   Kernel kernel{"scaled", [](Array<double, 1> out, Array<const double, 1> in) {
                   Int i = thread_index();
@@ -132,7 +132,7 @@ struct Moments {
   }
 };
 
-// Six standard errors from what the distribution has.
+// Within six standard errors of the distribution's value.
 TEST(Random, HasTheDistributionsThatItSays) {
   const int n = 200000;
   Moments uniform, fine, normal, fine_normal, height, radius, disk;

@@ -1,4 +1,4 @@
-// Schedules: which directives the scheduling functions write down, and where they are refused.
+// Schedules: the directives that the scheduling functions record, and refused calls.
 
 #include "samite/lang/schedule.h"
 
@@ -16,8 +16,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Kind = ir::Directive::Kind;
 
-// "split y yo yi 8" of each directive, with the number of its definition where it is an update's, of another Func where
-// there is one.
+// "split y yo yi 8" for each directive, with the number of its definition if it is an update's, and with another Func
+// if it has one.
 std::vector<std::string> said(const ir::CapturedPipeline &pipeline, std::size_t schedule = 0) {
   static const std::map<Kind, std::string> names{{Kind::split, "split"},
                                                  {Kind::fuse, "fuse"},

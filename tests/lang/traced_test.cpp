@@ -84,7 +84,7 @@ TEST(Traced, ALongIntegerLiteralIsRoundedToFloatOnce) {
   ASSERT_EQ(static_cast<float>(literal), 9007200328482816.0f);
 }
 
-// The message for a literal beside, or a value of, the type of `T`; `line` is where it was written.
+// The message for a literal combined with, or converted to, the type of `T`; `line` is that of the literal.
 template <class T, class L>
 std::string literal_message(L literal, unsigned &line) {
   return message_of<UserError>([&] {
@@ -145,7 +145,7 @@ TEST(Traced, TheEndsOfARangeFit) {
 using Types = std::tuple<Int8, Int16, Int, Int64, UInt8, UInt16, UInt, UInt64, Float, Double>;
 constexpr std::size_t type_count = std::tuple_size_v<Types>;
 
-// The type in which row and column meet; empty where they do not.
+// The common type of row and column; empty if there is none.
 constexpr std::string_view meeting[type_count][type_count] = {
     {"i8", "i16", "i32", "i64", "", "", "", "", "f32", "f64"},
     {"i16", "i16", "i32", "i64", "i16", "", "", "", "f32", "f64"},
@@ -181,7 +181,7 @@ class ExpectedLines {
     lines_ += (lines_.empty() ? "" : "; ") + local + ": " + type + " = " + text;
     return local;
   }
-  // `operand` as that type: with a cast where it has another one.
+  // `operand` as that type, with a cast if its type is another one.
   std::string add_cast(const std::string &type, const std::string &from, const std::string &operand) {
     return type == from ? operand : add(type, "cast " + operand);
   }
@@ -224,7 +224,7 @@ TEST(Promotion, TwoOperandsMeetInOneTypeOrDoNotCompile) {
   EXPECT_EQ(actual, expected.all());
 }
 
-// Where the two meet in the type that is wanted, and only there.
+// If the two have the wanted type in common, and only then.
 TEST(Promotion, AValueBecomesAnotherTypeWithoutBeingAskedWhereItPromotes) {
   for_each_pair([]<std::size_t Row, std::size_t Column>() {
     using To = Type<Row>;
@@ -271,7 +271,7 @@ TEST(Promotion, BoolIsANumberOnlyWhereAsked) {
   EXPECT_EQ(recorded([](Float x) { return cast<Bool>(x); }), "%0: bool = cast @p0");
 }
 
-// What must not compile, and does not: the messages of the usual cases are in tests/compile_fail.
+// Programs that must not compile: the messages of the usual cases are in tests/compile_fail.
 template <class A, class B>
 concept Subtracts = requires(A a, B b) { a - b; };
 template <class A, class B>

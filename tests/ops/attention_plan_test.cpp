@@ -27,7 +27,7 @@ TEST(AttentionPlan, OnCudaTilesDependOnTheTypeAndTheDirection) {
   }
 }
 
-// Of 128 rows, where there are as many, and shared memory for them.
+// Tiles of 128 rows, if there are as many, and shared memory for them.
 TEST(AttentionPlan, LargeTilesOnHopper) {
   const AttentionShape many{1, 16, 2048, 128, 2048}, few{1, 4, 64, 128, 2048}, wide{1, 16, 2048, 192, 2048};
   const auto rows = [](const AttentionShape &shape, const PlanDevice &device, AttentionPart part) {
@@ -58,7 +58,7 @@ TEST(AttentionPlan, LargeTilesOnHopper) {
               (AttentionPlan{128, 128, panels, 256, true, 2}));
 }
 
-// Rows of 200 bytes are copied for bulk copies only where that pays; else of_keys has tiles that fit without them.
+// Rows of 200 bytes are copied for bulk copies only if that pays; otherwise of_keys has tiles that fit without them.
 TEST(AttentionPlan, RowsThatBulkCopiesCannotRead) {
   const auto keys = [&](const AttentionShape &shape) {
     return attention_plan(ScalarType::BFloat16, shape, true, hopper, AttentionPart::of_keys).keys;
@@ -81,7 +81,7 @@ TEST(AttentionPlan, OnTheCpuOneQueryIsATile) {
   EXPECT_EQ(plan(0, 0, cpu), (AttentionPlan{1, 16, 64, 32, false}));
 }
 
-// 65 rows are two tiles of 40, where 64 would be 128.
+// 65 rows take two tiles of 40; tiles of 64 would make 128.
 TEST(AttentionPlan, OnTheCpuFewRowsAreBeyondTheLast) {
   EXPECT_EQ(plan(65, 65, cpu), (AttentionPlan{40, 48, 64, 32, false}));
   for (std::int64_t rows = 1; rows < 1000; ++rows) {

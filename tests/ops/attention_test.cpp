@@ -1,4 +1,4 @@
-// Attention and its adjoint against plain attention in double, where each weight is computed.
+// Attention and its adjoint compared with plain attention in double, which computes each weight.
 #include "samite/ops/attention.h"
 #include "tests/tiles/reference.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Of one head: matrices of the numbers that the buffers hold.
+// One head: matrices of the numbers in the buffers.
 struct Head {
   Matrix q, k, v;
   double scale;

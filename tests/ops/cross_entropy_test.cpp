@@ -132,7 +132,7 @@ TEST(CrossEntropy, ATargetThatIsNoClassIsNoNumberAndLeavesOtherRowsAlone) {
   }
 }
 
-// Of rows that are all ignored the mean is 0 / 0, and no gradient is one.
+// If all rows are ignored, the mean is 0 / 0, and gradients are NaN.
 TEST(CrossEntropy, OfIgnoredRows) {
   const auto logits = buffer<float>({2, 2}, numbers(4)), gradient = poisoned<float>({2, 2});
   const auto targets = buffer<std::int32_t>({2}, {5, 5});

@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 using Reals = std::vector<double>;
 
-// Logits without equal ones, whose best experts vary.
+// Logits without equal ones, with varying best experts.
 Reals logits_of(std::int64_t tokens, std::int64_t experts) {
   Reals logits;
   for (std::int64_t i = 0; i < tokens * experts; ++i)
@@ -74,7 +74,7 @@ struct Mixed {
   std::int64_t columns() const { return options.gated ? 2 * hidden : hidden; }
 };
 
-// Of silu, or with a gate of it; all arrays one after another.
+// With silu, or with a gate; all arrays are concatenated.
 Reals mixed(const Mixed &m, const Reals &x, const Reals &logits, const Reals &up, const Reals &down) {
   Reals y(x.size());
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };

@@ -126,7 +126,7 @@ TEST(GroupedMatmul, EpilogueSeesTheRowsOfItsGroupAlone) {
   expect_near(c, Matrix(rows, columns, [&](auto i, auto j) { return x(i, j) + residual(i, j); }).values, 1e-4);
 }
 
-// What lies in rows of other groups, or of none, must not reach a gradient.
+// Numbers in rows of other groups, or of none, must not reach a gradient.
 TEST(GroupedMatmul, GradientsOfFactorsAndBias) {
   const ops::GroupedMatmul layer{"layer", [](const ops::Sums<double> &s, Array<const double, 2> bias) {
                                    return tanh(s.values() + s.for_columns(bias));

@@ -16,7 +16,7 @@ ops::PlannedLaunch planned(ScalarType factor, ScalarType result, tile::Transpose
                                    ops::plan_device(device()));
 }
 
-// What is in no group, and in other groups, is no number, and must not reach a sum.
+// Terms in no group, and in other groups, are NaN, and must not reach a sum.
 template <class T, class C>
 void check_groups_of_terms(const Offsets &offsets, std::int64_t terms, tile::Transposes transposed = {}) {
   SCOPED_TRACE(testing::PrintToString(offsets));

@@ -18,7 +18,7 @@ std::size_t index_of(std::int64_t row, std::int64_t columns, std::int64_t column
   return static_cast<std::size_t>(row * columns + column);
 }
 
-// Integers of all values, and what they stand for.
+// Integers of all values, and the numbers that they represent.
 struct IntegerWeights {
   std::vector<std::int8_t> bytes;
   std::vector<std::uint8_t> pairs;

@@ -11,7 +11,7 @@ using testing::HasSubstr;
 
 constexpr double epsilon = 1e-3;
 
-// Of one row: normalised, and its gradient for the cotangent of that.
+// One row, normalised, and its gradient for the cotangent of the result.
 struct Row {
   std::vector<double> normalised;
   double inverse;
@@ -73,7 +73,7 @@ void check_layer_norm(std::int64_t rows, std::int64_t columns, double tolerance)
   expect_near(weight.gradient(), of_weight, of_sums);
   expect_near(bias.gradient(), of_bias, of_sums);
 
-  // The adjoint's own kernel, which adds to what is there.
+  // The adjoint's own kernel, which adds to the gradients.
   const auto cotangent = buffer<T>(values.extents(), cotangents.values), of_x_alone = poisoned<T>(values.extents());
   for (double &sum : of_weight) sum += 1;
   const std::vector<double> ones(weights.size(), 1), zeros(weights.size(), 0);
@@ -164,7 +164,7 @@ TEST(LayerNorm, OfRowsAroundTheLengthsOfTiles) {
     check_layer_norm<float, float>(3, columns, 1e-4);
 }
 
-// A number that is none makes no other row differ.
+// A NaN changes no other row.
 TEST(LayerNorm, KeepsWhatIsNoNumberInItsRow) {
   Matrix values(5, 257, 1);
   values.values[257 + 3] = not_written;
@@ -185,7 +185,8 @@ TEST(LayerNorm, KeepsWhatIsNoNumberInItsRow) {
   }
 }
 
-// Of rows that are far from zero for what they differ by: those of one number have nothing but rounding left.
+// Rows whose distance from zero is large compared to their differences: those of one number consist only of rounding
+// errors.
 template <class T, class S>
 void check_far_from_zero(std::int64_t columns, double mean, double deviation, double tolerance) {
   SCOPED_TRACE(std::to_string(columns) + " columns around " + std::to_string(mean));
@@ -242,7 +243,7 @@ TEST(LayerNorm, OfRowsFarFromZero) {
   check_far_from_zero<double, double>(1000, 1e12, 1, 1e-11);
 }
 
-// Of which the first one is as far from the others as rows of this many can have it.
+// The first element is as far from the others as rows of this length allow.
 TEST(LayerNorm, OfARowWhoseFirstElementIsFarFromTheOthers) {
   for (const std::int64_t columns : {100, 4096, 9001}) {
     Matrix values(1, columns, 1);

@@ -36,7 +36,7 @@ struct MaskedArrays {
   }
 };
 
-// The adjoint called by itself, and on a tape, where it adds.
+// The adjoint called directly, and on a tape, where it adds.
 template <class T>
 void check_masked(const MaskedShape &shape, ops::AttentionOptions options, const MasksInDouble &masks,
                   double tolerance) {
@@ -68,7 +68,7 @@ TEST(MaskedAttention, OfHeadsThatShareThoseOfK) {
   check_masked<double>({1, 3, 1, 40, 21, 8}, {.causal = true}, {.behind = 0}, 1e-12);
 }
 
-// Where there are more rows of q than of k, the first ones see nothing.
+// If there are more rows of q than of k, the first ones see nothing.
 TEST(MaskedAttention, CausalFromTheEnd) {
   const ops::AttentionOptions options{.causal = true, .from_the_end = true};
   const MasksInDouble masks{.behind = 0, .from_the_end = true};

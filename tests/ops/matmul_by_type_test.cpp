@@ -1,4 +1,4 @@
-// Products whose types are known when the program runs, with a layer's epilogue, and their gradients.
+// Products with types known at run time, with a layer's epilogue, and their gradients.
 #include "samite/ops/matmul_by_type.h"
 #include "samite/ops/grouped_by_type.h"
 #include "tests/tiles/reference.h"

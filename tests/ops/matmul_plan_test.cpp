@@ -1,4 +1,4 @@
-// Which tiles a product is cut into.
+// The tiles that a product is cut into.
 #include "samite/ops/matmul_plan.h"
 #include "samite/ops/grouped_rows.h"
 #include "samite/passes/sm90/share_steps.h"
@@ -50,7 +50,7 @@ TEST(MatmulPlan, TeamsInSeveralRounds) {
             (MatmulPlan{128, 128, 128, 128, 6}));
 }
 
-// One round of blocks, of which few multiprocessors have none, is sooner done than two of half the columns.
+// One wave of blocks that leaves few multiprocessors idle is faster than two of half the columns.
 TEST(MatmulPlan, MostMultiprocessorsHaveABlockWhereThatIsPossible) {
   for (const std::int64_t n : {256, 512, 1024, 2048, 4096, 8192})
     for (const ScalarType type : {ScalarType::Float16, ScalarType::Float32, ScalarType::Float64, ScalarType::Int8}) {
@@ -67,7 +67,7 @@ TEST(MatmulPlan, MostMultiprocessorsHaveABlockWhereThatIsPossible) {
     }
 }
 
-// By the quickest of what was measured on an H200, or nearly so.
+// By the fastest of the plans measured on an H200, or nearly so.
 TEST(MatmulPlan, FewBlocksShareStepsOrHaveTilesOfTheirOwn) {
   const auto of = [](std::int64_t rows, std::int64_t columns, std::int64_t inner) {
     return matmul_plan({1, rows, columns, inner}, {.type = ScalarType::BFloat16}, hopper);
@@ -113,7 +113,7 @@ TEST(MatmulPlan, BlocksCoverTheResult) {
   EXPECT_EQ(matmul_blocks({3, 129, 257, 5}, {128, 256, 64, 256, 4}), (Extents{3, 2, 2}));
 }
 
-// Of groups of rows, whatever their heights are: a tile may begin anywhere, and each group may end in a part of one.
+// Groups of rows of any heights: a tile may begin anywhere, and each group may end in a partial one.
 TEST(MatmulPlan, GroupsOfRowsHaveTilesOfTheirMeanHeight) {
   const GroupedShape few{64, 1024, 4096, 2048}, many{8, 32768, 4096, 2048};
   const MatmulFactors factors{.type = ScalarType::BFloat16};
@@ -122,7 +122,7 @@ TEST(MatmulPlan, GroupsOfRowsHaveTilesOfTheirMeanHeight) {
   EXPECT_EQ(grouped_blocks({3, 129, 257, 5}, {128, 256, 64, 256, 4}), (Extents{4, 2}));
 }
 
-// A tile has no rows outside of the array but those of its last 8.
+// A tile has no rows outside of the array except those of its last 8.
 TEST(MatmulPlan, FewRowsAreThoseOfATileOfGroupsOfWarps) {
   MatmulFactors factors{.type = ScalarType::Float8E4M3, .transposed = {.b = true}};
   const auto few = [&](std::int64_t rows) { return matmul_plan({1, rows, 8192, 8192}, factors, hopper); };
@@ -164,7 +164,7 @@ TEST(MatmulPlan, GroupsOfWarpsMultiplyWhereTermsLieTogether) {
   EXPECT_EQ(matmul_plan(shape, factors, hopper).threads, 128);
 }
 
-// As the launches of these do, passes/tiles/factor_copies.h.
+// As their launches do, see passes/tiles/factor_copies.h.
 TEST(MatmulPlan, GroupsOfWarpsMultiplyWhatIsCopiedSoThatTermsLieTogether) {
   MatmulFactors factors{
       .type = ScalarType::Float32, .precision = tile::Precision::tf32, .copied_where_that_pays = true};
@@ -197,7 +197,7 @@ TEST(MatmulPlan, TilesOfScaledBlocksDivide128) {
       }
 }
 
-// Three groups of warps for results of many rounds of blocks, where no scale is of a block of rows.
+// Three warp groups for results of many waves of blocks, if no scale is for a block of rows.
 TEST(MatmulPlan, OfScaledBlocks) {
   MatmulFactors factors{.type = ScalarType::Float8E4M3, .transposed = {.b = true}, .block_scales = true};
   EXPECT_EQ(matmul_plan({1, 8192, 8192, 8192}, factors, hopper), (MatmulPlan{192, 128, 128, 384, 4}));
@@ -207,7 +207,7 @@ TEST(MatmulPlan, OfScaledBlocks) {
   EXPECT_EQ(matmul_plan({1, 16, 4096, 8192}, factors, hopper), (MatmulPlan{64, 32, 128, 128, 10}));
   factors.row_blocks = true;
   EXPECT_EQ(matmul_plan({1, 8192, 8192, 8192}, factors, hopper), (MatmulPlan{128, 128, 128, 256, 6}));
-  // Two parts of columns where copies bring the scales.
+  // Two parts of columns if copies load the scales.
   factors.scales_beside = true;
   for (const bool row_blocks : {false, true}) {
     factors.row_blocks = row_blocks;

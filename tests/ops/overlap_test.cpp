@@ -1,5 +1,5 @@
-// Results that lie over what is read: refused by ready operations with the caller's line, but for the very same view
-// where each element is read only where it is written.
+// Results that overlap inputs: refused by ready-made operations with the caller's line, except for the very same view
+// if each element is read only where it is written.
 #include "samite/ops/attention.h"
 #include "samite/ops/grouped_matmul.h"
 #include "samite/ops/layer_norm.h"
@@ -29,7 +29,7 @@ TEST(Overlap, OfAProductAndItsFactors) {
   EXPECT_THAT(message, AllOf(HasSubstr("argument 2 ('c') is written, and shares memory with argument 0 ('a')"),
                              HasSubstr("such as a clone()"), HasSubstr(line(here)), Not(HasSubstr("samite/ops/"))));
   EXPECT_THAT(message_of<UserError>([&] { ops::matmul(a, b, b); }), HasSubstr("shares memory with argument 1"));
-  // Of one storage, by rows that both have, and by none.
+  // Views of one storage, with common rows and without.
   const auto all = buffer<float>({150, 70}, numbers(150 * 70));
   EXPECT_THAT(message_of<UserError>([&] { ops::matmul(all.slice(0, 0, 70), b, all.slice(0, 69, 139)); }),
               HasSubstr("shares memory with argument 0"));
@@ -45,7 +45,7 @@ TEST(Overlap, OfARecordedLaunchThatIsGivenAnotherArray) {
   EXPECT_THAT(message_of<UserError>([&] { launch.set(0, c); }), HasSubstr("is written, and shares memory with"));
 }
 
-// A residual is read where the result is written.
+// A residual is read at the places that the result is written to.
 TEST(Overlap, OfAResidualAndItsResultIsRight) {
   const ops::Matmul layer{"layer", [](const ops::Sums<float> &s, Array<const float, 2> residual) {
                             return Tile<float>(s.values() + s.for_elements(residual));
@@ -107,8 +107,8 @@ TEST(Overlap, OfScalesAndGroups) {
               HasSubstr("shares memory with argument 0"));
 }
 
-// A stencil that writes over its input would read what it has written. One Func of each element by itself does not,
-// unless its schedule computes some elements twice.
+// A stencil that writes over its input would read its own results. A single element-wise Func does not, unless its
+// schedule computes some elements twice.
 TEST(Overlap, OfAPipeline) {
   const Pipeline stencil{"stencil", {"out", "in"}, [](Array<float, 2> out, Array<const float, 2> in) {
                            Var y{"y"}, x{"x"};

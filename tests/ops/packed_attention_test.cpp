@@ -166,7 +166,7 @@ TEST(PackedAttention, CausalWithWindowsAndSharedHeads) {
   check_packed<double>(alike, {.window = 3}, {.before = 2, .behind = 2}, 1e-12);
 }
 
-// Where a sequence has more rows of q than of k, the first ones see nothing.
+// If a sequence has more rows of q than of k, the first ones see nothing.
 TEST(PackedAttention, CausalFromTheEnd) {
   check_packed<double>({.rows = {1, 40, 7}, .terms = {30, 20, 7}}, {.causal = true, .from_the_end = true},
                        {.behind = 0, .from_the_end = true}, 1e-12);

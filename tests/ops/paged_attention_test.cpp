@@ -15,7 +15,7 @@ struct PagedShape {
   std::int64_t heads = 4, key_heads = 2, rows = 1, size = 8, page_rows = 4, most_pages = 6;
 };
 
-// The pages of a sequence are scattered over the store, and what no sequence has is NaN.
+// The pages of a sequence are scattered over the store, and pages of no sequence are NaN.
 template <class T>
 struct Paged {
   using S = std::conditional_t<sizeof(T) == 8, double, float>;

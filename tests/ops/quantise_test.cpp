@@ -1,4 +1,4 @@
-// Quantised matrices stand for what they are made of, to half a digit, with each kind of scales.
+// Quantised matrices represent their originals to half a digit, with each kind of scales.
 #include "samite/ops/quantise.h"
 #include "tests/tiles/reference.h"
 
@@ -54,7 +54,7 @@ TEST(Quantise, EachKindOfScales) {
     check_quantise<float, f8e4m3>(scales, rows, columns, 448, 1.0 / 16);
 }
 
-// One scale along a dimension of up to 128 numbers, where the other one has several blocks.
+// One scale along a dimension of up to 128 numbers, with several blocks along the other one.
 TEST(Quantise, BlocksOfANarrowMatrix) {
   check_quantise<float, f8e4m3>({2, 1}, 255, 7, 448, 1.0 / 16);
   check_quantise<float, f8e4m3>({1, 3}, 100, 300, 448, 1.0 / 16);
@@ -91,7 +91,7 @@ TEST(Quantise, NaNStaysAndInfinityIsOnesOwn) {
   EXPECT_EQ(scale.at(2, 0), 1);
 }
 
-// What is so small that its scale would have no digits left, down to the least number of the type.
+// Numbers so small that their scale would have no digits left, down to the least number of the type.
 template <class T, class Q>
 void check_small_numbers(const Extents &scales, double digit) {
   SCOPED_TRACE(scales.to_string());

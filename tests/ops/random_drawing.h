@@ -28,14 +28,14 @@ class Drawing {
     return list.begin()[below(static_cast<int>(list.size()))];
   }
 
-  // Around those of tiles and beside them.
+  // Near the extents of tiles.
   std::int64_t extent(std::int64_t largest) {
     const std::int64_t drawn =
         one_of<std::int64_t>({1, 1, 2, 3, 5, 7, 8, 9, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 129, 255, 257, 600});
     const std::int64_t most = one_in(30) ? 0 : std::min(drawn, std::max<std::int64_t>(largest, 1));
     return (most + unit_ - 1) / unit_ * unit_;
   }
-  // Of a row; now and then so long that it is gone over in parts.
+  // The length of a row; sometimes so long that it is processed in parts.
   std::int64_t length() { return one_in(6) ? one_of<std::int64_t>({2049, 4096, 8193}) : extent(most_); }
 
   std::vector<double> values(ScalarType type, std::int64_t count, Style style) {
@@ -66,7 +66,7 @@ class Drawing {
   std::int64_t most_, unit_;
 };
 
-// Builds an operation: operands, then what is expected of those that are written.
+// Builds an operation: operands, then the expected values of written ones.
 struct Building {
   Operation made;
 
@@ -86,7 +86,7 @@ struct Building {
     made.expected.push_back({operand, std::move(values), std::move(tolerances)});
   }
   const std::vector<double> &of(std::size_t operand) const { return made.operands[operand].values; }
-  // Of an operand that is written: what its gradient is.
+  // For a written operand: its gradient.
   void reverse(std::size_t operand, std::vector<double> cotangent) {
     if (!made.reversed) made.reversed.emplace();
     made.reversed->cotangents.push_back({operand, std::move(cotangent)});
@@ -106,7 +106,7 @@ inline Row row(const std::vector<double> &values, std::int64_t i, std::int64_t c
   return {values.data() + i * columns, columns};
 }
 
-// Of one row, with the mean's own rounding taken off.
+// One row, corrected for the mean's own rounding.
 struct Normalised {
   std::vector<double> values;
   double inverse, error;  // of an element, for one rounding
@@ -125,14 +125,14 @@ struct Normalised {
   }
 };
 
-// Of tests/ops/random_layers.cpp.
+// In tests/ops/random_layers.cpp.
 Operation rms_norm(Drawing &draw);
 Operation cross_entropy(Drawing &draw);
 Operation rotary(Drawing &draw);
 Operation group_norm(Drawing &draw);
-// Of tests/ops/random_convolution.cpp.
+// In tests/ops/random_convolution.cpp.
 Operation convolution(Drawing &draw);
-// Of tests/ops/random_attention.cpp.
+// In tests/ops/random_attention.cpp.
 Operation masked_attention(Drawing &draw);
 
 }  // namespace samite::test::operations

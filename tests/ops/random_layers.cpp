@@ -108,7 +108,7 @@ Operation rms_norm(Drawing &draw) {
   return std::move(b.made);
 }
 
-// The losses of rows; then, in the order of a run, their gradient for the share of a mean, or for losses each.
+// The losses of rows; then, in the order of a run, their gradient for the share of a mean, or for each loss.
 Operation cross_entropy(Drawing &draw) {
   Building b;
   const ScalarType type = drawn_type(draw), wide = type_of_sums(type);

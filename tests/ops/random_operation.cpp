@@ -149,7 +149,7 @@ Operation layer_norm(Drawing &draw) {
         const double scaled = own.values[static_cast<std::size_t>(j)] * weight_at(j);
         const double added = weighted ? b.of(bias)[static_cast<std::size_t>(j)] : 0.0;
         values.push_back(scaled + added);
-        const double smallest = 4 * least_of(wide) * own.inverse;  // of the mean, where it is next to zero
+        const double smallest = 4 * least_of(wide) * own.inverse;  // of the mean, if it is close to zero
         tolerances.push_back(
             digits * (per_sum * (std::abs(weight_at(j)) * own.error + std::abs(scaled)) + 2 * std::abs(added)) +
             std::abs(weight_at(j)) * smallest);
@@ -305,7 +305,7 @@ Operation matmul(Drawing &draw) {
   return std::move(b.made);
 }
 
-// Of rows by 8 bits, each times its scale.
+// Rows of 8 bits, each times its scale.
 Operation scaled_matmul(Drawing &draw) {
   Building b;
   using enum ops::ScaleGroup;
@@ -368,7 +368,7 @@ Operation scaled_matmul(Drawing &draw) {
   return std::move(b.made);
 }
 
-// Rows before the first group and behind the last one stay as they are.
+// Rows before the first group and after the last one do not change.
 Operation grouped_matmul(Drawing &draw) {
   Building b;
   const auto [factor, result] =

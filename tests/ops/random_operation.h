@@ -1,4 +1,4 @@
-// Random launches of ready operations, and what they should leave behind, computed in double.
+// Random launches of ready-made operations, and their expected results, computed in double.
 //
 // An operation is a list of launches over operands that are given as numbers. So it can be run on any device, and as
 // text for a GPU on the host. Extents are 0, 1, odd, and around those of tiles; values are of one of several styles.
@@ -49,7 +49,7 @@ struct Operand {
   std::int64_t count() const { return static_cast<std::int64_t>(values.size()); }
 };
 
-// One kernel of an operation: which operands it is given, in order, a number behind them, and integers behind that.
+// One kernel of an operation: which operands it is given, in order, a number after them, and integers after that.
 struct Call {
   ops::PlannedLaunch planned;
   std::vector<std::size_t> operands;
@@ -64,11 +64,11 @@ struct Call {
 
 struct Expected {
   std::size_t operand;
-  std::vector<double> values, tolerances;  // a NaN stands for any
+  std::vector<double> values, tolerances;  // NaN accepts any value
   std::int64_t addends = 1;                // that are summed up in each element, of a gradient
 };
 
-// Of the first call of an operation, that is: the gradients of its operands for those of what it writes.
+// For the first call of an operation: the gradients of its operands for those of its results.
 struct Reversed {
   struct Cotangent {
     std::size_t operand;
@@ -83,16 +83,16 @@ struct Operation {
   std::vector<Operand> operands;
   std::function<std::vector<Call>(const ops::PlanDevice &)> calls;
   std::vector<Expected> expected;
-  std::optional<Reversed> reversed{};  // where derivatives have digits to compare
-  bool adds = false;                   // to what is written, whose values before matter
+  std::optional<Reversed> reversed{};  // if derivatives have digits to compare
+  bool adds = false;                   // adds to its results, so that their previous values matter
 };
 
 // `most` is about how many elements the largest operand has.
 Operation random_operation(std::uint32_t seed, std::int64_t most);
-// A product of matrices whose rows are whole units of 16 bytes, as bulk copies read them.
+// A product of matrices whose rows are whole units of 16 bytes, so that bulk copies can read them.
 Operation random_product_of_units(std::uint32_t seed, std::int64_t most);
 
-// Empty where element k is as expected.
+// Empty if element k is as expected.
 std::string difference(const Operand &operand, const Expected &expected, const std::vector<double> &actual);
 
 }  // namespace samite::test::operations

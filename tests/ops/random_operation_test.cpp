@@ -94,8 +94,8 @@ std::string first_difference(const Operation &operation, const std::vector<AnyBu
   return "";
 }
 
-// Puts an output that is expected over an operand of its type, by `shift` elements behind it. Its values before the
-// launch are then that operand's: nothing that it is expected to hold depends on them.
+// Puts an expected output over an operand of its type, `shift` elements after its start. Its values before the launch
+// are then that operand's: nothing that it is expected to hold depends on them.
 bool put_over(const Operation &operation, std::size_t output, std::size_t input, std::int64_t shift,
               std::vector<AnyBuffer> &buffers) {
   const Operand &over = operation.operands[input], &own = operation.operands[output];
@@ -112,7 +112,7 @@ void check_over_each_other(const Operation &operation, std::uint32_t seed) {
   const std::size_t output = operation.expected[seed % operation.expected.size()].operand;
   if (operation.adds) return;
   if (operation.operands[output].name.ends_with("_gradient") && operation.operands[output].extents.size() == 1)
-    return;  // is added to, so that what it holds before matters
+    return;  // is added to, so that its previous values matter
   for (std::size_t input = 0; input < operation.operands.size(); ++input)
     for (const std::int64_t shift : {0, 1}) {
       if (operation.operands[input].written) continue;  // by another launch, perhaps, before it is read
@@ -143,8 +143,7 @@ std::vector<AnyBuffer> tracked(const Operation &operation) {
   return buffers;
 }
 
-// What a direction of the operands becomes in what is written, weighted by the cotangents, is what the gradients
-// become along it.
+// A direction of the operands changes the results, weighted by the cotangents, by as much as the gradients along it.
 double along_tangents(const Operation &operation, const std::vector<std::vector<double>> &directions, double &error) {
   const std::vector<AnyBuffer> buffers = tracked(operation);
   jit::TangentLaunches tangents;
@@ -165,7 +164,7 @@ double along_tangents(const Operation &operation, const std::vector<std::vector<
 
 // The most that a gradient may lose on a GPU, where additions by red.f32 flush a subnormal addend or sum (PTX ISA,
 // red): each loses less than the least normal number, and there are no more additions than addends. Gradients of 16
-// bits are summed up in 32.
+// bits are summed in 32.
 double flushed(ScalarType type, std::int64_t addends) {
   return type == ScalarType::Float64 ? 0 : static_cast<double>(addends) * std::numeric_limits<float>::min();
 }
@@ -198,7 +197,7 @@ void check_derivatives(const Operation &operation, std::uint32_t seed) {
     directions.emplace_back();
     for (std::int64_t k = 0; k < operand.count(); ++k) directions.back().push_back(held(operand.type, unit(random)));
   }
-  // Operands whose gradients nothing is expected of, such as the bias of attention, have no part in it.
+  // Operands without expected gradients, such as the bias of attention, are left out.
   for (std::size_t i = 0; i < directions.size(); ++i)
     if (std::ranges::none_of(operation.reversed->gradients,
                              [&](const Expected &gradient) { return gradient.operand == i; }))

@@ -74,7 +74,7 @@ TEST(Rotary, Types) {
   check_rotary<bfloat16, float>({1, 2, 5, 16}, RotaryPairs::halves, 2e-2);
 }
 
-// In place on a tape, whose adjoint is derived, of a part of each row, in heads that lie beside each other.
+// In place on a tape, which derives the adjoint, for a part of each row, in adjacent heads.
 TEST(Rotary, OfAPartOfEachRowInPlaceOnATape) {
   const Angles angles(7, 2);
   const auto x = buffer<double>({1, 7, 2, 10}, numbers(140), Gradient::tracked);

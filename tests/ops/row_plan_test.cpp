@@ -56,7 +56,7 @@ TEST(RowPlan, OnTheCpuALongRowIsKeptUpToTheGivenLength) {
   EXPECT_TRUE(on_cpu(longest + 1).in_parts);
 }
 
-// Whatever the length: little is beyond the row, or beyond the last of its parts.
+// For any length, little is beyond the row, or beyond the last of its parts.
 TEST(RowPlan, OnTheCpuTilesHoldTheRowAndNotMuchMore) {
   for (std::int64_t columns = 1; columns < 3 * longest; ++columns) {
     const RowPlan plan = on_cpu(columns);

@@ -1,4 +1,4 @@
-// Products of 8-bit factors with each kind of scales, against sums in double of what the factors stand for.
+// Products of 8-bit factors with each kind of scales, compared with sums in double of the represented factors.
 #include "samite/ops/scaled_matmul.h"
 #include "samite/ops/quantise.h"
 #include "samite/ops/scaled_grouped_matmul.h"

@@ -1,4 +1,4 @@
-// The choice of plans by measurement: what is measured, what is kept, and who finds it.
+// The choice of plans by measurement: measured candidates, stored choices, and later look-ups.
 #include "samite/ops/tune.h"
 
 #include "samite/jit/progress.h"
@@ -32,7 +32,7 @@ class Tune : public testing::Test {
     ops::detail::forget_chosen_plans();
   }
 
-  // Of the plans of a product of 64 rows on the CPU the one of this many rows is said to be the fastest.
+  // Among the plans of a product of 64 rows on the CPU, pretends that the one with this many rows is the fastest.
   static ops::TuneOptions fastest_is(int rows) {
     return {.seconds_of = [rows](const ops::MatmulPlan &plan, Launch &) { return plan.rows == rows ? 1.0 : 2.0; }};
   }
@@ -175,7 +175,7 @@ TEST_F(Tune, TellsItsProgress) {
   EXPECT_EQ(lines[1], "tuning 'layer': 2 of 4, tiles of 16 x 64, 32 threads, 1 stages: 2000.0000 ms");
 }
 
-// By the clock of the device: no more is known than that it ends, and keeps one of the candidates.
+// By the clock of the device: the test only knows that it ends, and keeps one of the candidates.
 TEST_F(Tune, MeasuresByItself) {
   const Buffer<f8e4m3> a(device(), {16, 128}), b(device(), {128, 32});
   const Buffer<float> one(device(), {1, 1}, {1.0f}), c(device(), {16, 32});

@@ -1,4 +1,4 @@
-// Forms and intervals: what they look like, and that they are right whatever their symbols are.
+// Forms and intervals: their text, and that they are right for all values of their symbols.
 
 #include "samite/passes/analysis/affine.h"
 #include "samite/passes/analysis/interval.h"
@@ -144,7 +144,7 @@ std::int64_t floor_div(std::int64_t a, std::int64_t by) {
   return q;
 }
 
-// What a form says, taken literally.
+// The value of a form, taken literally.
 std::int64_t value(const Affine &form, const Numbers &numbers) {
   std::int64_t sum = form.constant();
   for (const AffineTerm &term : form.terms()) {

@@ -1,4 +1,4 @@
-// Which blocks have threads that start copies alone, and what these do.
+// The blocks that have producer threads, and the code of these.
 #include "samite/passes/sm90/assign_roles.h"
 
 #include "samite/jit/pipeline.h"
@@ -31,7 +31,7 @@ TEST(AssignRoles, AGroupOfFourWarpsStartsTheCopies) {
   EXPECT_EQ(copies[0].role, ir::ThreadRole::producers);
   ASSERT_EQ(products.size(), 1u);
   EXPECT_EQ(products[0].role, ir::ThreadRole::consumers);
-  // Nothing but what leads to the copies.
+  // Only the code that leads to the copies.
   EXPECT_TRUE(test::all<ir::Store>(producing).empty());
   EXPECT_TRUE(test::all<ir::Barrier>(producing).empty());
   for (const ir::Barrier &barrier : test::all<ir::Barrier>(kernel)) EXPECT_EQ(barrier.threads, 128);
@@ -56,7 +56,7 @@ TEST(AssignRoles, RegistersGoToWhoMultiplies) {
   EXPECT_FALSE(registers_of_roles(kernel));
 }
 
-// The buffers are written to while the others do what comes before and after.
+// The buffers are written to while consumers run the code before and after the loop.
 TEST(AssignRoles, NothingSharesTheMemoryOfTheCopies) {
   std::string text = kernel_text(large);
   text.insert(text.rfind("store"), "%50: tile<f32, 256, 64> = transpose(1, 0) %6 store @c[@n, 0] = %50 ");
@@ -80,7 +80,7 @@ TEST(AssignRoles, NotWhereTheOthersDecideWhatIsCopied) {
   EXPECT_EQ(test::all<ir::MainLoop>(kernel)[0].role, ir::ThreadRole::all);
 }
 
-// What nobody writes to, those who copy read as the others do.
+// Producers read arrays that are never written in the same way as consumers.
 TEST(AssignRoles, AnArrayThatIsOnlyReadMayDecideWhatIsCopied) {
   std::string text = kernel_text(large);
   text.replace(text.find("0 .. @n"), 7, "0 .. %60");

@@ -1,4 +1,4 @@
-// Before which loops the threads of a block wait.
+// The loops before which the threads of a block wait.
 #include "samite/passes/analysis/block_hazards.h"
 
 #include "samite/ir/parse.h"
@@ -56,7 +56,7 @@ TEST(BlockHazards, BranchesAndLoops) {
   EXPECT_EQ(barriers("%1: f32 = load @y[7] %5: bool = lt %1, 2.0 if %5 {} else {} %2: tile<f32, 512> = broadcast "
                      "1.0:f32 store @y[0] = %2"),
             1u);
-  // What an iteration reads last, the next one overwrites first.
+  // The last element that an iteration reads is the first that the next one overwrites.
   EXPECT_EQ(
       barriers("for %5: i32 in 0 .. 3 step 1 carry (%1 -> %6: f32 = 0.0 then %7) { %2: tile<f32, 512> = broadcast "
                "%1 store @y[0] = %2 %7: f32 = load @y[7] }"),

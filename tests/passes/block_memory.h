@@ -1,5 +1,5 @@
-// The memory of a block, byte by byte, in which each element knows what it was written as: what was written to other
-// bytes, as an element of another tile, or of the same one before it was allocated again, is not there any more.
+// The memory of a block, byte by byte, with the identity of each element: an element is lost when its bytes are written
+// as another tile's element, or when its tile is allocated again.
 #pragma once
 
 #include "tests/passes/tile_operations.h"
@@ -12,13 +12,13 @@ namespace samite::test {
 
 class BlockMemory {
  public:
-  // What an element is written and read as.
+  // The identity under which an element is written and read.
   struct Name {
     std::uint32_t array, allocation, element;
     friend bool operator==(const Name &, const Name &) = default;
   };
 
-  // More bytes, which lie beside all others; where they begin.
+  // Appends bytes to the memory; returns their start.
   std::int64_t grow(std::int64_t bytes) {
     const std::size_t begin = bytes_.size();
     bytes_.resize(begin + static_cast<std::size_t>(bytes));
@@ -31,17 +31,17 @@ class BlockMemory {
     for (std::size_t i = 0; i < size; ++i) byte(at, i).name = name;
     byte(at, 0).element = element;
   }
-  // Nothing is there, until something is written again.
+  // Marks bytes as unwritten, until something is written again.
   void poison(std::int64_t at, std::size_t size) { write(at, size, nobody, {}); }
 
-  // Null where that is not there, or not all of it.
+  // Null if that element is missing, or incomplete.
   const tiles::Element *read(std::int64_t at, std::size_t size, Name name) const {
     for (std::size_t i = 0; i < size; ++i)
       if (byte(at, i).name != name) return nullptr;
     return &byte(at, 0).element;
   }
 
-  // How many elements were written so far, and what this was when the last one in these bytes was, or next to them.
+  // The number of writes so far, and this number at the last write to these bytes, or next to them.
   std::uint64_t writes() const { return writes_; }
   std::uint64_t last_write(std::int64_t begin, std::int64_t end) const {
     std::uint64_t last = 0;

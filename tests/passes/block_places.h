@@ -1,8 +1,8 @@
-// Where the tiles of a planned kernel lie, and which of their elements the threads of its block have: all that an
-// interpreter of the lowered form takes from the plan.
+// The places of a planned kernel's tiles, and the elements that each thread of its block has: all that an interpreter
+// of the lowered form takes from the plan.
 //
-// Elements lie row by row. Where the plan swizzles a tile's rows, that changes places within a row of units alone, and
-// is not followed. Which thread has which registers is written down apart from samite/ir/layout.cpp.
+// Elements are stored row by row. The plan's swizzle of a tile's rows only changes places within a row of units, and is
+// not modelled. The registers of each thread are derived independently of samite/ir/layout.cpp.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -23,7 +23,7 @@ struct TilePlace {
   std::optional<ir::FragmentLayout> layout{};    // of a tile in registers
   std::optional<ir::Allocate::Buffer> buffer{};  // of other memory, that the tile is
 
-  // Where an element begins, from where the tile does.
+  // The offset of an element in its tile.
   std::int64_t place(std::int64_t element) const {
     const auto bytes = static_cast<std::int64_t>(size_of(type));
     return columns == 0 ? element * bytes : element / columns * bytes_of_row + element % columns * bytes;

@@ -1,8 +1,8 @@
 // The threads of a block as coroutines, one at a time (tests/codegen/block_schedule.h).
 //
-// What a thread does is written as functions that give `Steps`, which call each other with `co_await`. A thread waits
-// with `co_await Meeting{…}`, for the others of its warp or of its block: they go on when all of them wait at the same
-// statement. Threads that can never meet are an error.
+// The code of a thread consists of functions that return `Steps`, which call each other with `co_await`. A thread waits
+// with `co_await Meeting{…}` for the others of its warp or of its block: they continue when all of them wait at the
+// same statement. Threads that can never meet are an error.
 #pragma once
 
 #include "samite/ir/stmt.h"
@@ -29,7 +29,7 @@ class Steps {
   struct promise_type;
   using Handle = std::coroutine_handle<promise_type>;
 
-  // Where one thread is: each function waits for the one above it.
+  // The position of one thread: each function waits for the one above it.
   struct Path {
     std::vector<Handle> functions;
     const Meeting *waits_for = nullptr;
@@ -81,7 +81,7 @@ class Steps {
 
 class BlockThreads {
  public:
-  // Runs what `thread` gives for each number below `threads`. Throws what a thread throws, and std::runtime_error where
+  // Runs `thread(n)` for each number n below `threads`. Rethrows a thread's exception, and throws std::runtime_error if
   // threads wait for others that have ended or wait elsewhere.
   static void run(int threads, ThreadOrder order, const std::function<Steps(int)> &thread) {
     BlockThreads block(threads, order, thread);

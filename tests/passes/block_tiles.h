@@ -12,10 +12,10 @@
 
 namespace samite::test {
 
-// Where a thread has a tile since it has last allocated it.
+// A thread's view of a tile since its last allocation.
 struct TileView {
   std::int64_t begin = 0, elements = 0;
-  ir::LocalArrayId memory = 0;   // that it is in: its own, or that which it is a buffer of
+  ir::LocalArrayId memory = 0;   // its own, or the one that it is a buffer of
   std::uint32_t allocation = 0;  // of that memory, counted as every thread of the block does
 
   friend bool operator==(const TileView &, const TileView &) = default;
@@ -45,7 +45,7 @@ class BlockTiles {
     const auto &layout = place(array).layout;
     return layout && layout->unit == ir::FragmentLayout::Unit::everywhere;
   }
-  // Of a tile in registers: those of each thread.
+  // For a tile in registers: the elements of each thread.
   const std::vector<std::vector<std::int64_t>> &elements_of_threads_of(Array array) const { return own_.at(array); }
 
   TileView view(Array array, std::int64_t elements, std::uint32_t allocation, int thread) {
@@ -79,7 +79,7 @@ class BlockTiles {
     memory_.poison(view.begin + place(array).place(element), size_of(place(array).type));
   }
 
-  // Throws where an element is in another thread's registers.
+  // Throws if an element is in another thread's registers.
   void check_owner(Array array, std::int64_t element, int thread) const {
     if (in_registers(array) && std::ranges::find(own_[array].at(static_cast<std::size_t>(thread)), element) ==
                                    own_[array].at(static_cast<std::size_t>(thread)).end())
@@ -91,7 +91,7 @@ class BlockTiles {
     return of_a.begin < end(b, of_b) && of_b.begin < end(a, of_a);
   }
 
-  // How many elements were written so far, and what this was when one near the tile was.
+  // The number of writes so far, and this number at the last write near the tile.
   std::uint64_t writes() const { return memory_.writes(); }
   std::uint64_t last_write(Array array, const TileView &view) const {
     return memory_.last_write(view.begin, end(array, view));
@@ -116,7 +116,7 @@ class BlockTiles {
   BlockPlaces all_;
   std::vector<std::vector<std::vector<std::int64_t>>> own_;  // by array and thread
   BlockMemory memory_;
-  std::map<std::pair<Array, std::uint32_t>, std::int64_t> apart_;  // where tiles lie that share no bytes
+  std::map<std::pair<Array, std::uint32_t>, std::int64_t> apart_;  // places of tiles that share no bytes
 };
 
 }  // namespace samite::test

@@ -1,4 +1,4 @@
-// Which casts of a gathered adjoint are made once, and what is left alone.
+// The casts of a gathered adjoint that are made once, and unchanged kernels.
 #include "samite/passes/adjoint/cast_copies.h"
 
 #include "samite/ir/parse.h"

@@ -1,4 +1,4 @@
-// Writes of all instances to one element, told from those of one instance, and of some.
+// Writes of all instances to one element, distinguished from those of one instance, and of some.
 #include "samite/passes/analysis/common_writes.h"
 
 #include "samite/ir/parse.h"

@@ -1,4 +1,4 @@
-// What nothing needs goes; what has an effect, and all that it needs, stays.
+// Unneeded code is removed; code with an effect, and all that it needs, stays.
 
 #include "samite/passes/simplify/dead_code.h"
 
@@ -210,7 +210,7 @@ TEST(DeadCode, AnEffectInAConditionKeepsTheLoop) {
             "");
 }
 
-// Statements are handles to shared nodes: one may stand in two places.
+// Statements are handles to shared nodes: one node may occur in two places.
 TEST(DeadCode, AStatementThatStandsInTwoPlacesStaysInBoth) {
   ir::Kernel kernel = test::kernel_of("if @p { accumulate @a[0] += 1.0 }");
   kernel.body.push_back(kernel.body[0]);

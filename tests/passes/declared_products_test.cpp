@@ -1,5 +1,5 @@
-// What lower_tiles declares of a loop's products. Products whose factors are masked: which of them are loops with a
-// number of terms, and that they compute the same.
+// lower_tiles' declarations of a loop's products. Products with masked factors: those that become loops with a number
+// of terms compute the same.
 #include "samite/passes/tiles/declared_products.h"
 
 #include "samite/jit/pipeline.h"
@@ -164,13 +164,14 @@ TEST(DeclaredProducts, OthersAreNoLimit) {
     EXPECT_NE(why_not_whole(other), "");
     EXPECT_EQ(limits_of(plan_of(other)), 0u);
   };
-  // One factor alone: what the other one has there is multiplied by zeros, which of infinity is no number.
+  // With only one masked factor, the other one's terms there would be multiplied by zeros, and infinity times zero is
+  // NaN.
   expect_none(replaced(text, "matmul %43, %44", "matmul %3, %44"));
   expect_none(replaced(text, "matmul %43, %44", "matmul %43, %4"));
   // Along the rows of a, and up to another number.
   expect_none(replaced(text, "= coordinate 1", "= coordinate 0"));
   expect_none(replaced(text, "= broadcast %50", "= broadcast %7"));
-  // The limit must come nearer by the terms of a step.
+  // The limit must decrease by the terms of a step.
   expect_none(replaced(text, "sub @terms, %7", "sub @terms, %1"));
   expect_none(replaced(text, "sub @terms, %7", "add @terms, 0"));
   // Other comparisons, and other numbers than zero.

@@ -1,4 +1,4 @@
-// Passes change what a kernel looks like, not what it computes: kernels made at random, interpreted before and after.
+// Passes change a kernel's text, not its results: random kernels, interpreted before and after.
 
 #include "samite/ir/difference.h"
 #include "samite/ir/parse.h"
@@ -28,7 +28,7 @@ using test::Interpretation;
 
 constexpr std::uint32_t seeds = 600;
 
-// RandomKernel makes every well-formed kernel; these are the ones that the front can write down and that mean the same
+// RandomKernel makes every well-formed kernel; these are the ones that the front end can record and that mean the same
 // in any form: loops have an order and a known step, an `unavailable` is some number, and the condition of a `while`
 // assigns no local from outside of it, which `promote` refuses.
 class Meaningful {
@@ -83,7 +83,7 @@ class Meaningful {
   }
 };
 
-// Even seeds are like what users write, odd ones have everything.
+// Even seeds resemble users' programs, odd ones have everything.
 Kernel random_captured(std::uint32_t seed) {
   if (seed % 2 == 0) return test::RandomProgram(seed).make();
   return Meaningful().make(RandomKernel(seed, Form::captured).make());
@@ -126,7 +126,7 @@ Interpretation run_once(const Kernel &kernel, std::uint32_t seed, bool lowered =
                    {.lowered = lowered, .most_iterations = 4, .wrap_indices = true});
 }
 
-// Names the first array element that differs, or what was printed, or is empty.
+// Names the first array element, or the printed line, that differs; else empty.
 std::string difference_of_runs(const Interpretation &actual, const Interpretation &expected) {
   if (actual.said != expected.said) return "something else was printed";
   const auto &a = actual.arguments.arrays(), &b = expected.arguments.arrays();
@@ -179,7 +179,7 @@ TEST(Equivalence, SimplifiedKernelsAreStructuredAndComputeTheSame) {
     Kernel simplified = simplify(promote(structure_jumps(captured)));
     ASSERT_NO_THROW(verify(simplified, Form::structured, "simplify")) << "seed " << seed;
     Interpretation expected = run_once(captured, seed);
-    // The one liberty that folding takes is documented in passes/simplify/fold.h: x + 0 is x, also where x is -0.
+    // Folding's only liberty is documented in passes/simplify/fold.h: x + 0 is x, even if x is -0.
     if (expected.added_opposite_zeros) continue;
     ++compared;
     ASSERT_EQ(difference_of_runs(run_once(simplified, seed), expected), "") << "seed " << seed;
@@ -212,7 +212,7 @@ TEST(Equivalence, LoweredKernelsComputeTheSame) {
   }
 }
 
-// The interpreter itself, on a kernel whose result is known.
+// The interpreter itself, on a kernel with a known result.
 TEST(Interpreter, RunsEachInstanceAndFormOfAKernel) {
   const char *structured = R"(
       kernel @sums(@out: array<i32, 2>, @in: array<const i32, 1>, @scale: i32) threads 2 {

@@ -18,7 +18,7 @@ std::vector<FactorRead> reads_of(const std::string &text) {
   return factor_reads(structured(text), gpu_architecture(90));
 }
 
-// Of a kernel over two dimensions, whose b is `rank` dimensional and loaded at `place`, in a loop over %k.
+// The reads of a kernel over two dimensions, whose b has `rank` dimensions and is loaded at `place`, in a loop over %k.
 std::vector<FactorRead> reads_at(const std::string &place, int rank = 2) {
   return reads_of(
       "kernel @k(@a: array<const bf16, 2>, @b: array<const bf16, " + std::to_string(rank) +
@@ -38,7 +38,7 @@ TEST(FactorCopies, ReadsOfAProduct) {
   ASSERT_EQ(reads.size(), 2u);
   EXPECT_EQ(reads[0], (FactorRead{0, {{64, 1, false}, {64, 0, true}}, 64, false, false}));
   EXPECT_EQ(reads[1], (FactorRead{1, {{64, 0, true}, {64, 2, false}}, 64, false, false}));
-  // 5 blocks beside each other multiply each element of a by 64 columns each, 3 below each other each of b.
+  // 5 adjacent blocks multiply each element of a by 64 columns each, 3 blocks below each other each element of b.
   EXPECT_EQ(multiplications(reads[0], {170, 1000}, {3, 5}), 5 * 64);
   EXPECT_EQ(multiplications(reads[1], {1000, 300}, {3, 5}), 3 * 64);
 }

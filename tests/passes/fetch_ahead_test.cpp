@@ -1,4 +1,4 @@
-// What blocks ask the cache to bring for later ones.
+// Blocks' prefetches into the cache for later blocks.
 #include "samite/passes/tiles/fetch_ahead.h"
 
 #include "samite/jit/pipeline.h"
@@ -93,7 +93,7 @@ TEST(FetchAhead, AsFarAsAllLoadsOfABlockTogetherSay) {
   EXPECT_THAT(text, HasSubstr(", 512\n")) << "rows: four for each block";
 }
 
-// Of which a tile is made: the loop loads the elements itself.
+// The loop loads the elements of the tile itself.
 TEST(FetchAhead, LoopsOverElementsThatLoadATile) {
   const std::string half =
       "%5: i32 = mul %0, 4 %1: tile<f16, 4, 512> = load @h[%5, 0] "

@@ -1,4 +1,4 @@
-// What the first iteration of a loop over elements computes.
+// The values that the first iteration of a loop over elements computes.
 #include "samite/passes/analysis/first_iteration.h"
 
 #include "samite/ir/parse.h"
@@ -65,7 +65,7 @@ TEST_F(FirstIterationTest, DivisorsAreThoseOfIndexZero) {
 TEST_F(FirstIterationTest, WhatMayBeAnythingHasNone) {
   EXPECT_EQ(divisor(5), 1);   // the remainder of a number that is not zero
   EXPECT_EQ(divisor(7), 1);   // loaded
-  EXPECT_EQ(divisor(8), 1);   // of what is loaded
+  EXPECT_EQ(divisor(8), 1);   // of loaded values
   EXPECT_EQ(divisor(10), 1);  // no rule
   EXPECT_EQ(divisor(11), 1);  // in a branch
 }

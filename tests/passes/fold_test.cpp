@@ -1,4 +1,4 @@
-// What an operation comes to when its operands are known, against the operations in plain C++.
+// The result of an operation with known operands, compared with plain C++.
 
 #include "samite/passes/simplify/fold.h"
 
@@ -79,7 +79,7 @@ std::string text(const Operation &operation) {
   return to_string(Stmt(Let{0, operation}, {}), {{"x", operation.operands[0].type()}});
 }
 
-// Whether the two are one value, but for the sign of a zero where that sign may go: see passes/simplify/fold.h.
+// Whether the two are equal, up to the sign of a zero if folding may lose it: see passes/simplify/fold.h.
 bool same(const Value &actual, const Value &expected, bool zeros_have_signs) {
   if (actual == expected) return true;
   return !zeros_have_signs && actual.type() == expected.type() && actual.is_constant(0) && expected.is_constant(0);
@@ -158,8 +158,8 @@ TEST(Fold, CastsGiveWhatCppGivesOrAreLeftToTheTarget) {
   }
 }
 
-// What an operation of the kernel language's text folds to; empty where it does not. It may name %0 to %9, which are
-// parameters of nothing.
+// The folded result of an operation in the kernel language's text; empty if it does not fold. It may name %0 to %9,
+// which are parameters of nothing.
 std::string folded(const std::string &operation) {
   Kernel kernel = parse_kernel(
       "kernel @k(@i: i32, @u: u64, @x: f32, @p: bool, @a: array<i32, 2>) threads 1 { %0: " + operation + " }");

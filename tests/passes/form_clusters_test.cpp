@@ -1,4 +1,4 @@
-// Which blocks bring each other their windows.
+// The blocks that load windows for each other.
 #include "samite/passes/sm90/form_clusters.h"
 
 #include "samite/jit/pipeline.h"
@@ -12,7 +12,7 @@ namespace {
 using namespace test::product_loops;
 using ::testing::HasSubstr;
 
-// Block (i, j) multiplies rows i of a with columns j of b.
+// Block (i, j) multiplies rows i of a by columns j of b.
 std::string over_two_dimensions(std::int64_t rows, std::int64_t columns, const std::string &type = "f16",
                                 const std::string &steps = "@n") {
   return fmt::format(
@@ -40,7 +40,7 @@ std::vector<int> parts(const ir::Kernel &kernel) {
 
 constexpr std::uint64_t rows_paired = 1, columns_paired = 2, both = 3;
 
-// Those that run at one time are about a square; closer together where a load says which windows they need.
+// Concurrent blocks cover about a square; they are closer together if a load determines their windows.
 TEST(FormClusters, BlocksAreInStrips) {
   const std::string wide = over_two_dimensions(128, 256);
   EXPECT_EQ(clustered_plan(wide, 0).grid.strip_columns, 8);
@@ -97,7 +97,7 @@ TEST(FormClusters, NotWhereBlocksHaveOtherNumbersOfSteps) {
   EXPECT_EQ(clustered_plan(in_branch, columns_paired).grid.cluster_blocks, 2);
 }
 
-// What a block finds in an array is its own.
+// Values that a block reads from an array are its own.
 TEST(FormClusters, NotWhereTheWindowsAreThoseOfOneBlock) {
   std::string text = over_two_dimensions(128, 256);
   text.replace(text.find("@b[%3,"), 6, "@b[%22,");

@@ -1,4 +1,4 @@
-// Which kernels have teams that take blocks in turn, and what memory each team has.
+// The kernels that have teams, which take blocks in turn, and each team's memory.
 #include "samite/passes/sm90/form_teams.h"
 
 #include "samite/base/error.h"
@@ -15,8 +15,8 @@ namespace {
 using namespace test::product_loops;
 using ::testing::HasSubstr;
 
-// Block (i, j) multiplies rows i of a with columns j of b, and each row of the result with a number. `after` follows
-// the loop, whose sums are %6.
+// Block (i, j) multiplies rows i of a by columns j of b, and each row of the result by a number. `after` follows the
+// loop, whose sums are %6.
 std::string scaled_text(std::int64_t columns = 128, int threads = 128, int stages = 6,
                         const std::string &steps = "@n") {
   return fmt::format(
@@ -60,7 +60,7 @@ TEST(FormTeams, NotOfMoreSumsThanAThreadHasRegistersFor) {
   EXPECT_EQ(wide.roles.teams, 0);
 }
 
-// Whoever has a turn says where the ring goes on, however many steps there were.
+// The team that ends its turn passes on the ring's position, however many steps there were.
 TEST(FormTeams, WhereverTheLoopIs) {
   EXPECT_EQ(planned(scaled_text(128, 128, 6, "%0")).roles.teams, 2) << "as many steps as the block says";
   std::string in_branch = scaled_text();
@@ -70,7 +70,8 @@ TEST(FormTeams, WhereverTheLoopIs) {
   EXPECT_EQ(planned(in_branch).roles.teams, 2);
 }
 
-// Each team then knows where the ring goes on for it. A loop around it, or a branch, may have it any number of times.
+// Each team can then compute its position in the ring. A loop around it, or a branch, may contain it any number of
+// times.
 TEST(FormTeams, TurnsAreEqualWhereEachIndexHasTheLoopOnceWithAsManySteps) {
   EXPECT_TRUE(has_equal_turns(planned(scaled_text())));
   EXPECT_TRUE(has_equal_turns(planned(scaled_text(128, 128, 6, "7"))));
@@ -89,7 +90,7 @@ TEST(FormTeams, TurnsAreEqualWhereEachIndexHasTheLoopOnceWithAsManySteps) {
   }
 }
 
-// Loops whose terms have a limit have a barrier of all multiplying threads.
+// Loops with limited terms have a barrier of all multiplying threads.
 TEST(FormTeams, NotOfLoopsWhoseTermsHaveALimit) {
   const ProductShape limited{.rows = 128, .columns = 128, .inner = 64, .stages = 6, .limited = true};
   EXPECT_EQ(planned(kernel_text(limited)).roles.producers, 128);
@@ -114,7 +115,7 @@ TEST(FormTeams, EachTeamHasMemoryOfItsOwn) {
 }
 
 TEST(FormTeams, NotWhereTheirMemoryDoesNotFit) {
-  // Besides 128 KB for copies, 64 KB once and not twice.
+  // 128 KB for copies leave room for 64 KB once, but not twice.
   std::string text = scaled_text(128, 128, 4);
   text.replace(text.find("store @c"), text.rfind("}") - text.find("store @c"),
                "%14: tile<f32, 128, 128> = transpose(1, 0) %13 store @c[%2, %3] = %14 ");

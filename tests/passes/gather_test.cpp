@@ -1,4 +1,4 @@
-// Adjoints that gather, beside the same adjoints as they scatter.
+// Gathering adjoints, compared with the same adjoints that scatter.
 
 #include "samite/passes/adjoint/gather.h"
 
@@ -46,7 +46,7 @@ test::Arguments run(const Kernel &kernel, const std::vector<std::int64_t> &launc
   return test::interpret(kernel, launch, arguments).arguments;
 }
 
-// Gathers, and compares what both ways leave in all arrays.
+// Gathers, and compares the results of both ways in all arrays.
 void expect_same(const Kernel &adjoint, const std::vector<std::int64_t> &launch) {
   const auto gathered = gather_adjoint(adjoint, true);
   ASSERT_TRUE(gathered.has_value()) << to_string(adjoint);
@@ -230,7 +230,7 @@ TEST(Gather, IsNotDoneWhereComputingAgainTakesLonger) {
   EXPECT_TRUE(gather_adjoint(long_neighbour(40), true));
 }
 
-// Each of these would be wrong, or is not what gathering is for.
+// Gathering each of these would be wrong, or not worthwhile.
 TEST(Gather, IsNotDone) {
   const std::string shifted = "%2: i32 = sub %0, 1 %3: i32 = max %2, 0 ";
   EXPECT_TRUE(gathers(line(shifted + "%4: f64 = exchange @o[%0] accumulate atomic @g[%3] += %4")));
@@ -241,7 +241,7 @@ TEST(Gather, IsNotDone) {
                   "accumulate atomic @g[%3] += %6",  // the second reads zero
         shifted + "%4: f64 = load @o[%0] %5: f64 = exchange @o[%0] %6: f64 = add %4, %5 "
                   "accumulate atomic @g[%3] += %6",
-        shifted + "%4: f64 = load @g[%0] accumulate atomic @g[%3] += %4",  // reads what it adds to
+        shifted + "%4: f64 = load @g[%0] accumulate atomic @g[%3] += %4",  // reads the gradient that it adds to
         shifted + "for %4: i32 in 0 .. @n step 1 { accumulate atomic @g[%3] += 1.0:f64 }",
         std::string("%2: i32 = add %0, 5 %3: f64 = exchange @o[%0] accumulate atomic @g[%2] += %3"),  // far
         std::string("%2: i32 = add %0, @n accumulate atomic @g[%2] += 1.0:f64"),                      // by how much?
@@ -251,7 +251,7 @@ TEST(Gather, IsNotDone) {
         std::string("%2: i32 = min %0, %1 accumulate atomic @g[%2] += 1.0:f64"),
         std::string("accumulate atomic @g[0] += 1.0:f64")})
     EXPECT_FALSE(gathers(line(body))) << body;
-  // What is below the first element wraps around, and becomes the last one.
+  // An index below the first element wraps around, and becomes the last one.
   EXPECT_FALSE(gathers(
       line("%2: u32 = cast %0 %3: u32 = sub %2, 1:u32 %4: u32 = max %3, 0:u32 %5: u32 = cast %1 "
            "%6: u32 = sub %5, 1:u32 %7: u32 = min %4, %6 %8: i32 = cast %7 accumulate atomic @g[%8] += 1.0:f64")));

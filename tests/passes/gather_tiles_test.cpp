@@ -1,4 +1,4 @@
-// Which additions of a tile kernel are gathered, and what is left alone.
+// The additions of a tile kernel that are gathered, and unchanged ones.
 #include "samite/passes/adjoint/gather_tiles.h"
 
 #include "samite/ir/parse.h"
@@ -71,7 +71,7 @@ TEST(GatherTiles, SeveralAdditionsToOneArrayAreAtomic) {
 }
 
 // The adjoint of a product of tiles of 8 x 16 by both factors, in steps of 8 terms, whose loop has this many iterations
-// of k, which is %6.
+// over k, which is %6.
 Kernel adjoint_of_a(const std::string &count, const std::string &of_k = "mul %6, 8") {
   Kernel kernel = parse_kernel(
       "kernel @k(@a: array<const f32, 2>, @b: array<const f32, 2>, @c: array<const f32, 2>, "

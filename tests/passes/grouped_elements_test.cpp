@@ -15,7 +15,7 @@ using ::testing::SizeIs;
 
 const FactsOfArrays dense(4, {.unit_stride = true, .unaliased = true, .aligned_rows = true});
 
-// A product of f16, whose sums are in registers, and what is done with them.
+// A product of f16, with sums in registers, and the loops over them.
 struct Found {
   ir::Kernel plan;
   GroupedElements grouped;
@@ -68,7 +68,7 @@ TEST(GroupedElements, FourPiecesSideBySideOf16BitsAreStoredTogether) {
   EXPECT_TRUE(narrow.grouped.stores[0].in_quads);
 }
 
-// Nothing is left to ask at run time where the array's rows begin with units and the first column is a multiple of one.
+// No run-time check remains if the array's rows begin with units and the first column is a multiple of one.
 TEST(GroupedElements, WhetherUnitsAreWholeIsKnownOfTheFirstColumn) {
   const auto known = [](const std::string &then, const FactsOfArrays &arrays = dense) {
     const GroupedElements found = of_product(then, arrays).grouped;
@@ -129,7 +129,7 @@ TEST(GroupedElements, AdditionsGoTogetherWhereNothingElseTouchesTheArray) {
               IsEmpty());
 }
 
-// Arrays whose rows end with a unit of 16 bytes: what goes together is inside or outside as a whole.
+// Arrays with rows that end with a unit of 16 bytes: each group is inside or outside as a whole.
 FactsOfArrays ending_with_units(std::int64_t divisor) {
   FactsOfArrays arrays = dense;
   for (ArrayFacts &facts : arrays) facts.aligned_rows = true, facts.row_divisor = divisor;
@@ -158,7 +158,7 @@ TEST(GroupedElements, WhereBoundsAreAskedForElementsGoAroundInTheirRegisters) {
   EXPECT_FALSE(GroupedElements().rotates);
 }
 
-// A mask that holds of a whole tile is asked for once; elements are then selected without it.
+// A mask that holds for a whole tile is tested once; elements are then selected without it.
 TEST(GroupedElements, ConditionsThatHoldOfAWholeTileAreAskedForAtItsCorners) {
   const std::string columns = "%10: tile<i32, 64, 64> = coordinate 1 ", rows = "%11: tile<i32, 64, 64> = coordinate 0 ",
                     number = "%12: tile<i32, 64, 64> = broadcast @n ";

@@ -1,4 +1,4 @@
-// What is known of the integers of kernels, against kernels that are run, also where integers wrap around.
+// Known facts about the integers of kernels, compared with running the kernels, also when integers wrap around.
 
 #include "samite/passes/analysis/index_forms.h"
 
@@ -178,7 +178,7 @@ struct Number {
 
 Wide wide(const Value &value) { return value.type() == ScalarType::UInt64 ? Wide{value.bits()} : Wide{value.as_int()}; }
 
-// What no type here holds where it is even too large for a Wide.
+// A number that no type here holds, if it is too large even for a Wide.
 Wide product(Wide a, Wide b) {
   Wide result = 0;
   return __builtin_mul_overflow(a, b, &result) ? Wide{1} << 126 : result;
@@ -344,10 +344,10 @@ class RandomKernel {
   std::vector<Value> values_;
 };
 
-// Of one local, over all instances that are run with the same parameters.
+// The values of one local, over all instances that run with the same parameters.
 struct Seen {
-  std::map<Wide, std::int64_t> index_of;  // the thread index, by value, where it is one-to-one
-  std::optional<Wide> all;                // the value, where it is the same in all instances
+  std::map<Wide, std::int64_t> index_of;  // the thread index, by value, if it is one-to-one
+  std::optional<Wide> all;                // the value, if it is the same in all instances
 };
 
 class Checker {

@@ -13,7 +13,7 @@ namespace {
 
 using namespace ir;
 
-// y = exp(x) by a function whose adjoint is given and calls another one.
+// y = exp(x) by a function with a given adjoint that calls another one.
 const char *const nested = R"(kernel @k(@y: array<f64, 1>, @x: array<const f64, 1>) threads 1 {
   %0: i32 = thread_index 0
   %1: f64 = load @x[%0]

@@ -1,5 +1,4 @@
-// Where the threads of a block wait, and that the barriers are enough: none can be taken away unnoticed that others do
-// not make up for.
+// The barriers of a block's threads are sufficient: removing one is noticed, unless others replace it.
 #include "samite/passes/tiles/insert_barriers.h"
 
 #include "samite/jit/pipeline.h"
@@ -22,7 +21,7 @@ using test::shares_nothing;
 
 const FactsOfArrays may_overlap(4);
 
-// Of arrays that share no memory, unless others are given.
+// With arrays that share no memory, unless others are given.
 Kernel placed_kernel(const std::string &body, const FactsOfArrays &arrays = apart) {
   Kernel plan = jit::plan(test::lowered_block(body), {gpu_architecture(90), arrays});
   verify(plan, Form::lowered, "plan");
@@ -30,8 +29,8 @@ Kernel placed_kernel(const std::string &body, const FactsOfArrays &arrays = apar
   return plan;
 }
 
-// The words that tell what happens, in order: B a barrier, C a wait for copies, L a load of a tile, T another
-// call on tiles, E a loop over elements, 1 what one thread does, { } of loops and branches.
+// The sequence of events as letters: B a barrier, C a wait for copies, L a load of a tile, T another call on tiles, E a
+// loop over elements, 1 code of one thread, { } loops and branches.
 std::string outline(const Block &block) {
   std::string text;
   for (const Stmt &stmt : block) {
@@ -83,8 +82,7 @@ TEST(InsertBarriers, ReductionsAreReadByEveryThread) {
   EXPECT_EQ(outline(rows), "LCBTBB1B") << "after the call, after its result is read";
 }
 
-// Of tiles that are spread: a call has a barrier inside of it, and the memory for its parts is not another's before the
-// next one.
+// With spread tiles: a call has a barrier inside, and the memory for its parts is not reused before the next barrier.
 TEST(InsertBarriers, ReductionsThatEachThreadHasNeedNoOthers) {
   const std::string reduced =
       "%2: tile<f32, 8, 64> = load @x[0, 0] %3: f32 = reduce_add %2 "
@@ -107,7 +105,7 @@ TEST(InsertBarriers, LoopsThatLoadAheadHaveTheirOwn) {
   EXPECT_THAT(loop, HasSubstr("{{CB}{}{LL}{{LL}{}}{T}{}}CB")) << loop;
 }
 
-// Of a kernel in which each is needed.
+// In a kernel that needs each barrier.
 TEST(Unsynchronised, ABarrierThatIsMissingIsFound) {
   for (const std::string &body :
        {factors + product_of_factors +
@@ -126,7 +124,7 @@ TEST(Unsynchronised, ABarrierThatIsMissingIsFound) {
       found += !unsynchronised(*broken, shares_nothing).missing.empty();
     }
     EXPECT_GE(all, 2u);
-    // The last one orders what follows the kernel, and is not needed within it.
+    // The last one orders code after the kernel, and is not needed within it.
     EXPECT_GE(found + 2, all) << to_string(plan);
     EXPECT_GE(found, 1u) << to_string(plan);
   }

@@ -1,8 +1,8 @@
-// Runs a kernel's IR as it stands, one instance after another: the reference for what a kernel computes.
+// Runs a kernel's IR directly, one instance after another: the reference for a kernel's results.
 //
 // Captured, structured and lowered form. Arrays are dense. Instances run in the order of their indices, the last
-// dimension fastest, so that a kernel whose instances race has one result here. Nothing is optimised, and every number
-// is computed by tests/passes/scalar_operations.h.
+// dimension fastest, so that a kernel with races has one result here. Nothing is optimised, and every number is
+// computed by tests/passes/scalar_operations.h.
 //
 //   Arguments arguments;
 //   arguments.add_array<float>({1, 2, 3}).add_array<float>({0, 0, 0}).add(2.0f);
@@ -36,7 +36,7 @@ struct DenseArray {
   friend bool operator==(const DenseArray &, const DenseArray &) = default;
 };
 
-// What a kernel is launched with, in the order of its parameters. Two parameters may be one array.
+// The arguments of a launch, in the order of the kernel's parameters. Two parameters may be one array.
 class Arguments {
  public:
   Arguments &add(Value scalar) {
@@ -53,7 +53,7 @@ class Arguments {
     arrays_.push_back(std::move(array));
     return add_array_number(arrays_.size() - 1);
   }
-  // Of rank 1 where no extents are given.
+  // The default is rank 1.
   template <Scalar T>
   Arguments &add_array(const std::vector<T> &elements, std::vector<std::int64_t> extents = {}) {
     DenseArray array{std::move(extents), {}};
@@ -98,21 +98,21 @@ struct InterpretOptions {
   // For kernels made at random: an index counts modulo the extent, and a local array has 1 to 8 elements. Otherwise an
   // index outside throws.
   bool wrap_indices = false;
-  // Where it is set, floating products are rounded to one of the numbers beside the nearest one, or to that, at random:
-  // as where a compiler fuses some copies of an expression and not others.
+  // If set, floating products are rounded randomly to the nearest number or one of its neighbours: as if a compiler
+  // fused some copies of an expression and not others.
   std::optional<unsigned> unsteady_products = std::nullopt;
-  // Where the launch begins, which is 0 in each dimension where nothing is given. It ends at its extents.
+  // The first index of the launch in each dimension, 0 by default. It ends at its extents.
   std::vector<std::int64_t> begin = {};
   // A kernel that executes more statements than this throws; each iteration counts as one more.
   std::int64_t most_statements = 10'000'000;
 };
 
 struct Interpretation {
-  Arguments arguments;                // with what the kernel left in the arrays
+  Arguments arguments;                // with the arrays after the launch
   std::int64_t statements = 0;        // executed
   std::int64_t local_elements = 0;    // of local arrays that were allocated, all together
   std::vector<std::string> said{};    // by prints, and by checks that failed, which begin with the instance
-  bool added_opposite_zeros = false;  // -0 + 0 or -0 - -0, where a fold of x + 0 to x shows
+  bool added_opposite_zeros = false;  // -0 + 0 or -0 - -0, which reveals a fold of x + 0 to x
 };
 
 class Interpreter {
@@ -277,12 +277,12 @@ class Interpreter {
   void execute(const ir::Allocate &allocate) {
     std::int64_t size = value(allocate.size).as_int();
     if (options_.wrap_indices) size = std::clamp<std::int64_t>(size, 1, 8);
-    // Nothing says what is there at first. Here it is zero, each time.
+    // The initial contents are unspecified. Here it is zero, each time.
     state_.local_elements += std::max<std::int64_t>(size, 0);
     local_arrays_.at(allocate.array)
         .emplace(static_cast<std::size_t>(std::max<std::int64_t>(size, 0)), Value::zero(allocate.type));
   }
-  // The elements, whose first is where a unit of as many begins.
+  // The elements; the first is at the start of a unit of this many.
   std::span<Value> elements(std::uint32_t parameter, std::span<const Value> indices, std::size_t count) {
     std::vector<Value> &all = state_.arguments.array(parameter).elements;
     const auto first = static_cast<std::size_t>(&element(parameter, indices) - all.data());
@@ -404,7 +404,7 @@ class Interpreter {
   const Stmt *statement_ = nullptr;
 };
 
-// Throws std::runtime_error where the kernel does what no kernel may: see InterpretOptions.
+// Throws std::runtime_error if the kernel does something that no kernel may do: see InterpretOptions.
 inline Interpretation interpret(const ir::Kernel &kernel, std::vector<std::int64_t> launch, Arguments arguments,
                                 InterpretOptions options = {}) {
   return Interpreter(kernel, std::move(launch), std::move(arguments), options).run();

@@ -10,7 +10,7 @@ namespace {
 using Steps = std::vector<std::optional<std::int64_t>>;
 constexpr std::nullopt_t unknown = std::nullopt;
 
-// Of locals 0 and up of a kernel over @in and @n, whose %0 is its thread index.
+// The steps of locals 0 and up of a kernel over @in and @n, whose thread index is %0.
 Steps steps(const std::string &body) {
   const ir::Kernel kernel = ir::parse_kernel(
       "kernel @k(@in: array<const i32, 1>, @n: i32) threads 1 {\n%0: i32 = thread_index 0\n" + body + "\n}");
@@ -37,7 +37,7 @@ TEST(LaneSteps, OfTheRestAreNotKnown) {
             (Steps{1, unknown, unknown, unknown, unknown, unknown, unknown}));
 }
 
-// In u32 a lane may wrap round where its neighbour does not.
+// In u32 a lane may wrap around where its neighbour does not.
 TEST(LaneSteps, AreOfSignedIntegers) {
   EXPECT_EQ(steps(R"(%1: u32 = cast %0
                      %2: u32 = mul %1, 2
@@ -46,7 +46,7 @@ TEST(LaneSteps, AreOfSignedIntegers) {
             (Steps{1, unknown, unknown, unknown, unknown}));
 }
 
-// Of locals 0 and up, as above.
+// For locals 0 and up, as above.
 std::vector<bool> pairs(const std::string &body) {
   const ir::Kernel kernel = ir::parse_kernel(
       "kernel @k(@in: array<const i32, 1>, @n: i32) threads 1 {\n%0: i32 = thread_index 0\n" + body + "\n}");
@@ -75,7 +75,7 @@ TEST(LaneSteps, WhatGrowsOtherwiseIsNotInPairs) {
             (std::vector<bool>{false, false, false, false, true, false, false, false, false, false, false}));
 }
 
-// Of locals 0 and up, as above: the local that is clamped.
+// For locals 0 and up, as above: the local that is clamped.
 std::vector<std::optional<ir::LocalId>> clamped(const std::string &body) {
   const ir::Kernel kernel = ir::parse_kernel(
       "kernel @k(@in: array<const i32, 1>, @n: i32) threads 1 {\n%0: i32 = thread_index 0\n" + body + "\n}");

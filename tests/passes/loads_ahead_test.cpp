@@ -1,4 +1,4 @@
-// What loops of several stages load ahead: factors of products, also those that they cast first.
+// The loads that multi-stage loops prefetch: factors of products, also those that they cast first.
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
 #include "samite/ir/verify.h"
@@ -13,7 +13,8 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// A product over 8 steps whose first factor is made of a load by `makes`, which defines %7 from %5, and `after` it.
+// A product over 8 steps whose first factor is computed from a load by `makes`, which defines %7 from %5, and `after`
+// it.
 ir::Kernel structured_product(const std::string &makes, const std::string &after, int stages) {
   const std::string text = R"(
     kernel @k(@a: array<const f32, 2>, @b: array<const bf16, 2>, @c: array<f32, 2>, @d: array<f32, 2>) blocks 1 of 64 {
@@ -45,7 +46,7 @@ std::string lowered_product(const std::string &makes, const std::string &after =
 
 const std::string cast = "%7: tile<bf16, 32, 16> = cast %5";
 
-// Both loads come first, each from what the iteration knows when it begins.
+// Both loads come first, each from values known at the start of the iteration.
 TEST(LoadsAhead, OfWhatIsCast) {
   const std::string text = lowered_product(cast);
   const std::size_t a = text.find(": tile<f32, 32, 16> = @a["), b = text.find(": tile<bf16, 16, 16> = @b["),
@@ -69,7 +70,7 @@ TEST(LoadsAhead, NotWithoutStagesOrRoom) {
   }
 }
 
-// It is told whether the kernel would be another one without.
+// Lowering reports whether loading ahead changes the kernel.
 TEST(LoadsAhead, AreTold) {
   for (const auto &[makes, after, stages] :
        {std::tuple{cast, "", 2}, std::tuple{cast, "", 1}, std::tuple{cast, "store @d[0, %2] = 1.0", 2}}) {
@@ -83,14 +84,14 @@ TEST(LoadsAhead, NotWhereTheLoopStores) {
   EXPECT_THAT(lowered_product(cast, "store @d[0, %2] = 1.0"), Not(HasSubstr(": tile<f32, 32, 16> = @a[")));
 }
 
-// What an iteration makes is not known when the one before it begins.
+// Results of an iteration are not known when the previous one begins.
 TEST(LoadsAhead, NotOfWhatTheLoopCarries) {
   EXPECT_THAT(lowered_product("%10: f32 = reduce_add %3 %11: i32 = cast %10 %12: tile<f32, 32, 16> = load @d[%11, 0]\n"
                               "%7: tile<bf16, 32, 16> = cast %12"),
               HasSubstr("load @d["));
 }
 
-// Nor is what a branch gives; the verifier sees that nothing comes before it.
+// Nor are results of a branch; the verifier sees that nothing comes before it.
 TEST(LoadsAhead, NotOfWhatABranchGives) {
   EXPECT_THAT(lowered_product("%10: bool = lt %2, 3 if %10 -> (%11: i32 = 0 | %4) {} else {}\n"
                               "%12: tile<f32, 32, 16> = load @d[%11, 0] %7: tile<bf16, 32, 16> = cast %12"),

@@ -11,7 +11,7 @@ namespace {
 
 using passes::LoopFunctions;
 
-// A kernel of blocks with this memory_of_nests and this loop, whose first index is %900, and of `others` more loops.
+// A kernel of blocks with this memory and this loop, whose first index is %900, and of `others` more loops.
 ir::Kernel kernel_of_nest(const std::string &memory_of_nests, const std::string &loop, int others = 64) {
   std::string text =
       "kernel @k(@out: array<f32, 2>) blocks 1 of 1 scheduled {\n%0: i32 = launch_begin 0\n%1: i32 = launch_end 0\n"
@@ -22,7 +22,7 @@ ir::Kernel kernel_of_nest(const std::string &memory_of_nests, const std::string 
   return ir::parse_kernel(text + "}\n}");
 }
 
-// What the loop with the index %900 writes as a function; nothing if it is none.
+// The arrays that the loop with the index %900 writes as a function; empty if it is not one.
 std::optional<std::set<ir::LocalArrayId>> written_by_function(const ir::Kernel &kernel) {
   const LoopFunctions functions(kernel);
   std::optional<std::set<ir::LocalArrayId>> found;

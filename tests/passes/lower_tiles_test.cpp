@@ -1,4 +1,5 @@
-// What becomes one loop over elements where threads run one after another: also runs with other tiles in between.
+// The operations that become one loop over elements if threads run one after another: also runs with other tiles in
+// between.
 #include "samite/passes/tiles/lower_tiles.h"
 
 #include "samite/ir/parse.h"
@@ -13,7 +14,7 @@ namespace {
 
 using test::count;
 
-// Of a kernel that loads %1 from x, of `rows` by 32, and stores %9.
+// A kernel that loads %1 from x, of `rows` by 32, and stores %9.
 std::string lowered_kernel(int rows, const std::string &body, bool flat) {
   const std::string text =
       "kernel @k(@x: array<const f32, 2>, @y: array<f32, 2>, @z: array<f32, 2>, @w: array<f32, 1>) blocks 1 of 64 { "
@@ -43,7 +44,7 @@ TEST(LowerTiles, SumsAreScaledInTheirPlace) {
   for (const bool flat : {false, true}) {
     const std::string once = lowered(looped(scaled + "%7: tile<f32, 2, 32> = matmul %1, %3, %6"), flat);
     EXPECT_EQ(count(once, "f32[64]"), 2) << once;  // %1, and the sum
-    // What was there before is needed once more.
+    // The previous value is needed once more.
     const std::string twice =
         lowered(looped(scaled + "%10: tile<f32, 2, 32> = matmul %1, %3, %6 %7: tile<f32, 2, 32> = add %10, %2"), flat);
     EXPECT_GE(count(twice, "f32[64]"), 3) << twice;
@@ -83,7 +84,7 @@ TEST(LowerTiles, NotWhatTheLoopMakes) {
   EXPECT_LT(text.find("tile_call reduce_add"), text.find("store @y")) << text;
 }
 
-// A load does not come before a store of the loop, nor what is loaded in the loop behind a store in between.
+// A load is not moved before a store of the loop, nor a load in the loop past a store in between.
 TEST(LowerTiles, NothingIsMovedOverAStore) {
   const std::string stored = lowered("%2: tile<f32, 2, 32> = add %1, %1 store @z[%0, 0] = %2 " + column + times_column);
   EXPECT_LT(stored.find("store @z"), stored.find("load @z")) << stored;
@@ -94,8 +95,8 @@ TEST(LowerTiles, NothingIsMovedOverAStore) {
   EXPECT_LT(between.find("store @z"), between.find("load @z")) << between;
 }
 
-// Each loop over elements makes the indices of a gather again, rather than keep them in memory, where that is little
-// work; what something else reads stays there.
+// Each loop over elements recomputes the indices of a gather, rather than keeping them in memory, if that is little
+// work; indices that other code reads stay in memory.
 TEST(LowerTiles, IndicesAreMadeAgain) {
   const auto gathers = [](const std::string &last, const std::string &between = "") {
     return lowered(
@@ -118,18 +119,17 @@ TEST(LowerTiles, IndicesAreMadeAgain) {
   EXPECT_EQ(count(reduced, "i32[64]"), 1) << reduced;
 }
 
-// A row that is added to a tile is loaded where it is added.
+// A row that is added to a tile is loaded at the addition.
 const std::string row = "%6: tile<f32, 32> = load @w[0] %7: tile<f32, 1, 32> = reshape %6 ";
 
 TEST(LowerTiles, LoadsARowWithItsDimensions) {
   const std::string text = lowered_row(row + "%9: tile<f32, 1, 32> = add %1, %7");
-  // One loop that loads and adds; y may be where w is, so that all is loaded before anything is stored.
+  // One loop that loads and adds; y may overlap w, so that everything is loaded before anything is stored.
   EXPECT_EQ(count(text, "for.thread"), 2) << text;
   EXPECT_EQ(count(text, "local shared"), 1) << text;
 }
 
-// So that the threads of a GPU hold nothing of it, but where there are products, and where a row is for several of a
-// tile.
+// So that a GPU's threads hold none of it, except if there are products, or if a row serves several rows of a tile.
 TEST(LowerTiles, OnAGpuLoadsARowWithItsDimensionsWhereNothingMultiplies) {
   const std::string sum = "%8: f32 = reduce_add %1 %2: tile<f32, 1, 32> = broadcast %8 ",
                     added = "%3: tile<f32, 1, 32> = add %1, %7 %9: tile<f32, 1, 32> = mul %2, %3";

@@ -30,7 +30,7 @@ inline const std::string pipelined_product =
     "%7: i32 = mul %1, 16 %3: tile<f16, 64, 16> = load @h[0, %7] %4: tile<f16, 16, 64> = load @h[%7, 0] "
     "%5: tile<f32, 64, 64> = matmul %3, %4, %2 } store @x[0, 0] = %6";
 
-// What a kernel allocates for its blocks, in program order.
+// A kernel's allocations for its blocks, in program order.
 inline std::vector<ir::Allocate> allocations(const ir::Kernel &kernel) {
   std::vector<ir::Allocate> found;
   ir::for_each_statement(kernel.body, [&](const ir::Stmt &stmt) {
@@ -39,7 +39,7 @@ inline std::vector<ir::Allocate> allocations(const ir::Kernel &kernel) {
   return found;
 }
 
-// Of each allocation the space and the layout, a line each: "shared f16[1024] rows(16, 2, swizzled)".
+// The space and the layout of each allocation, one per line: "shared f16[1024] rows(16, 2, swizzled)".
 inline std::string memory(const ir::Kernel &kernel) {
   std::string text;
   for (const ir::Allocate &own : allocations(kernel)) {

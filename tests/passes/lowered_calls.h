@@ -1,11 +1,11 @@
-// What the threads of a block do at a call on tiles: part of the interpreter of the lowered form.
+// Calls on tiles by the threads of a block: part of the interpreter of the lowered form.
 //
-// Each thread does its share of the result when it comes to the call, from the operands as they are then. It has other
-// elements there than in loops over elements, so that nothing that it needs is by chance its own. Calls whose
-// device functions have barriers inside meet there: operands must not change from when a thread comes to the call until
-// all of them have gone on, and the result comes after it. Nothing is waited for at the end.
+// Each thread computes its share of the result when it reaches the call, from the current operands. Its elements there
+// differ from those in loops over elements, so that it never needs only its own elements by chance. In calls whose
+// device functions have barriers, threads wait for each other: operands must not change from a thread's arrival until
+// all of them have continued, and the result comes after the barrier. There is no wait at the end.
 //
-// Copies arrive when their thread waits for them, and no earlier. From when they are begun nothing is in their place.
+// Copies arrive when their thread waits for them, and no earlier; until then nothing is in their place.
 #pragma once
 
 #include "samite/ir/visit.h"
@@ -35,7 +35,7 @@ struct BlockThread {
     std::int64_t element;
     std::uint32_t from;                // parameter
     std::optional<std::size_t> place;  // in it; none outside of it
-    tiles::Element begun;              // what was there when the copy was begun
+    tiles::Element begun;              // the element when the copy was started
     int group;
   };
   std::vector<Copy> copies;
@@ -43,14 +43,14 @@ struct BlockThread {
   std::size_t loops = 0;  // of products, in this block
 
   struct Stream {
-    std::vector<std::int64_t> next;      // where the next window begins
+    std::vector<std::int64_t> next;      // start of the next window
     std::int64_t rows = 0, columns = 0;  // from it to the one after it
   };
   std::vector<Stream> streams;                         // by local array
-  std::map<const ir::TileCall *, std::int64_t> turns;  // of calls whose parts all threads read
+  std::map<const ir::TileCall *, std::int64_t> turns;  // number of turns of calls whose parts all threads read
 };
 
-// Where threads meet inside of a call's device function, see samite/device/tile/; nothing where they do not.
+// The barrier inside a call's device function, see samite/device/tile/; none if it has no barrier.
 inline std::optional<Meeting::Of> meets_inside(const ir::TileCall &call, const BlockTiles &tiles, int threads) {
   const std::optional<Meeting::Of> block = Meeting::Of::Block, nowhere;
   const ir::TileShape to = call.result.type.shape();
@@ -108,7 +108,7 @@ class LoweredCalls : protected tiles::TileOperations {
     Call &state = calls_[&at.kind()];
     check_apart(thread, call);
     const std::optional<Meeting::Of> inside = meets_inside(call, tiles_, threads_);
-    // What a warp reduces by itself its first thread has.
+    // If a warp reduces alone, its first thread has the result.
     const bool of_warp = inside == Meeting::Of::Warp && !tiles_.in_registers(call.result.array);
     const std::vector<std::int64_t> share = of_warp ? sums_of_warp(thread, call) : share_of(thread, call.result);
     if (inside) {
@@ -122,7 +122,7 @@ class LoweredCalls : protected tiles::TileOperations {
     const TileView &view = thread.tiles[call.result.array];
     for (const std::int64_t e : share) {
       Element element = result.elements[static_cast<std::size_t>(e)];
-      // What a product is added to is the thread's own.
+      // The addend of a product is the thread's own.
       if (call.op == Op::MatMul)
         element = combined(Op::Add, call.result.type, tiles_.read(call.result.array, view, e), element);
       tiles_.write(call.result.array, view, e, element);
@@ -150,7 +150,7 @@ class LoweredCalls : protected tiles::TileOperations {
     friend bool operator==(const Window &, const Window &) = default;
   };
 
-  // What a main loop multiplies, or one product of it. `first`: a tile that the block has; null if both factors are
+  // The operands of a main loop, or of one product of it. `first`: a tile that the block has; null if both factors are
   // windows.
   struct Multiplied {
     struct Windows {
@@ -166,12 +166,12 @@ class LoweredCalls : protected tiles::TileOperations {
     bool sets = false;
   };
 
-  // A loop of products: its buffers are the copies' from when all threads have come until all have their sums, which
-  // each thread adds its own products to, one step after another.
+  // A loop of products: its buffers belong to the copies from the arrival of all threads until all have their sums, to
+  // which each thread adds its own products, one step after another.
   Steps product_loop(Thread &thread, const ir::Stmt &at, Multiplied multiplied) {
     Call &state = calls_[&at.kind()];
     state.products.clear();
-    // What the block has of the first factor, as all of its threads find it when they come here.
+    // The block's part of the first factor, as all of its threads see it on arrival.
     if (const ir::TileMemory *first = multiplied.first) {
       state.arrived.resize(1);
       state.arrived[0].resize(size_of_type(first->type));
@@ -225,7 +225,7 @@ class LoweredCalls : protected tiles::TileOperations {
     }
   }
 
-  // Begins to copy, or, where the tile is in registers, loads.
+  // Starts to copy, or, if the tile is in registers, loads.
   void load(Thread &thread, const ir::TileLoad &load, const std::vector<std::int64_t> &origin) {
     const TileArray &array = arguments_.at(load.array);
     const Shape extents = shape_of(load.result.type);
@@ -246,7 +246,8 @@ class LoweredCalls : protected tiles::TileOperations {
     }
   }
   static void end_group(Thread &thread) { ++thread.groups; }
-  // All but the last this many groups arrive. What was changed on the way does not.
+  // Waits until all but the last this many groups have arrived. A copy whose source has changed on the way does not
+  // arrive.
   void wait_for_copies(Thread &thread, int groups) {
     std::vector<Thread::Copy> left;
     for (const Thread::Copy &copy : thread.copies) {
@@ -266,8 +267,8 @@ class LoweredCalls : protected tiles::TileOperations {
 
  private:
   struct Call {
-    std::vector<std::vector<Element>> arrived;  // of each operand, what its threads found there
-    // The result, as long as nobody has written to what it was made of since there were this many writes.
+    std::vector<std::vector<Element>> arrived;  // for each operand, the elements that its threads found
+    // The result, if its operands have not been written since this number of writes.
     std::optional<std::uint64_t> made;
     std::vector<TileView> views;
     TileValue result;
@@ -287,7 +288,8 @@ class LoweredCalls : protected tiles::TileOperations {
       return tiles_.elements_of_threads_of(tile.array)[static_cast<std::size_t>(thread.number)];
     return every_from(threads_ - 1 - thread.number, tile);
   }
-  // What it looks at before the threads meet, which is nothing that it has written, here or at another call.
+  // The share that it reads before the threads wait for each other; none of it written by this thread, here or at
+  // another call.
   std::vector<std::int64_t> share_read(const Thread &thread, const ir::TileMemory &tile) const {
     return tiles_.in_registers(tile.array) ? share_of(thread, tile)
                                            : every_from((thread.number + threads_ / 2) % threads_, tile);
@@ -332,7 +334,7 @@ class LoweredCalls : protected tiles::TileOperations {
     if (tiles_.is_in_every_thread(call.result.array)) write_part(thread, call);
   }
 
-  // What the warps of a block find for all of its threads: which turn of the call it is of.
+  // The partial results of a block's warps for all of its threads, with the number of the call's turn.
   void write_part(Thread &thread, const ir::TileCall &call) {
     const std::int64_t turn = ++thread.turns[&call];
     if (thread.number % 32 != 0) return;

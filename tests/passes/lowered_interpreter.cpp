@@ -32,7 +32,7 @@ class LoweredInterpreter : private LoweredCalls {
   }
 
  private:
-  // What is around the loops over the launch, and those loops.
+  // The statements around the loops over the launch, and those loops.
   void launch(const ir::Block &statements, int depth) {
     if (depth == kernel_.launch_rank) return run_block(statements);
     for (const ir::Stmt &stmt : statements) {
@@ -47,7 +47,7 @@ class LoweredInterpreter : private LoweredCalls {
     }
   }
 
-  // What threads that start copies do: one of them, for all blocks, before the others.
+  // Runs the producer threads: one of them, for all blocks, before the others.
   void produce(const ir::Block &statements) {
     for (const ir::Stmt &stmt : statements) {
       if (const auto *let = stmt.as<ir::Let>()) {
@@ -79,7 +79,7 @@ class LoweredInterpreter : private LoweredCalls {
     for (const Multiplied::Windows &windows : multiplied.windows) copies.windows.push_back(windows.first);
     return copies;
   }
-  // What a statement multiplies, from windows; not for one that multiplies what is in memory.
+  // The windows that a statement multiplies; empty for one that multiplies tiles in memory.
   Multiplied multiplied(const BlockThread &thread, const ir::Stmt &stmt) const {
     Multiplied made{};
     const auto add = [&](const ir::Transfer &factor) {
@@ -128,7 +128,7 @@ class LoweredInterpreter : private LoweredCalls {
     for (const auto &[barriers, count] : block_[0].taken) taken_[barriers] += count;
   }
 
-  // Names the statement where something goes wrong.
+  // Names the statement in errors.
   Steps whole(BlockThread &thread, const ir::Block &statements) {
     try {
       co_await run(thread, statements);
@@ -170,11 +170,11 @@ class LoweredInterpreter : private LoweredCalls {
       } else if (stmt.as<ir::Barrier>()) {
         co_await Meeting{Meeting::Of::Block, &stmt};
       } else if (const auto *allocate = stmt.as<ir::Allocate>()) {
-        // Memory of the device is taken together.
+        // The threads allocate device memory together.
         co_await Meeting{Meeting::Of::Block, &stmt};
         take(thread, *allocate);
       } else if (const auto *let = stmt.as<ir::Let>()) {
-        // What one thread does for all.
+        // Code of one thread for all.
         co_await Meeting{Meeting::Of::Block, &stmt};
         if (thread.number == 0) of_one_thread_ = compute(thread, let->value);
         co_await Meeting{Meeting::Of::Block, &stmt};
@@ -185,7 +185,7 @@ class LoweredInterpreter : private LoweredCalls {
     }
   }
 
-  // Whether they are those that the threads which copy have brought, or that an earlier product has kept.
+  // Checks that the copying threads have loaded them, or that an earlier product has kept them.
   void check_windows(BlockThread &thread, const ir::Stmt &stmt, const Copies &copies) {
     const auto *loop = stmt.as<ir::MainLoop>();
     const auto *product = stmt.as<ir::WindowProduct>();
@@ -202,7 +202,7 @@ class LoweredInterpreter : private LoweredCalls {
       throw std::runtime_error("products of other windows than are copied");
   }
 
-  // Does what waits for nobody and has no statements inside.
+  // Runs statements that wait for no other thread and contain no others.
   bool at_once(BlockThread &thread, const ir::Stmt &stmt) {
     if (const auto *let = stmt.as<ir::Let>()) {
       if (!thread.in_elements && is_of_one_thread(let->value.op)) return false;
@@ -228,7 +228,7 @@ class LoweredInterpreter : private LoweredCalls {
     } else if (const auto *release = stmt.as<ir::ReleaseWindows>()) {
       release_windows(thread, release->barriers);
     } else if (stmt.as<ir::Prefetch>()) {
-      // Nothing depends on it.
+      // No statement depends on it.
     } else if (const auto *stream = stmt.as<ir::LoadStream>()) {
       open(thread, *stream);
     } else if (stmt.as<ir::CommitCopies>()) {
@@ -274,7 +274,7 @@ class LoweredInterpreter : private LoweredCalls {
     thread.in_elements = false;
   }
 
-  // Those that a thread has of the tiles in registers that the loop goes over; null where there are none.
+  // The thread's elements of the register tiles that the loop covers; null if there are none.
   const std::vector<std::int64_t> *elements_in_registers(const ir::For &loop, int thread) {
     const auto [known, added] = registers_of_.try_emplace(&loop);
     if (added)
@@ -347,7 +347,7 @@ class LoweredInterpreter : private LoweredCalls {
     for (const auto &each : bring.windows) windows[each.ring.array] = {each.array, places(thread, each.indices)};
     return windows;
   }
-  // What a thread takes is its own until it releases it: the ring's barriers see to that.
+  // A thread owns the windows that it takes until it releases them, as the ring's barriers guarantee.
   void take_windows(BlockThread &thread, const ir::BringWindows &bring) {
     const ir::LocalArrayId barriers = bring.barriers.array;
     Windows windows = windows_of(thread, bring);
@@ -407,7 +407,7 @@ class LoweredInterpreter : private LoweredCalls {
     if (operand.is_local()) return thread.locals[operand.id()];
     if (!operand.is_constant()) return arguments_.at(operand.parameter_index()).elements[0];
     Element element = constant(operand);
-    // Of 32 bits and less the sign has to be taken along.
+    // For types of 32 bits and less, the sign must be extended.
     if (class_of(operand.type().element()) == ScalarClass::Signed) element.integer = operand.as_int();
     return element;
   }
@@ -499,12 +499,12 @@ class LoweredInterpreter : private LoweredCalls {
   static constexpr std::int64_t most_statements = 200'000'000, most_windows = 1 << 20;
 
   const ir::Kernel &kernel_;
-  // Of threads that start copies: what they have copied for each loop of products, and how much of it is behind.
+  // For producer threads: their copies for each main loop, and how many of these are done.
   bool producing_ = false;
   std::vector<Copies> copies_;
   std::size_t consumed_ = 0;
   std::map<std::pair<int, ir::LocalArrayId>, Copies> kept_;  // by each thread, of a ring
-  // By their barriers: what is copied, how much of it the blocks so far have taken, and what each thread has.
+  // By their barriers: the copied windows, the number that the blocks so far have taken, and each thread's windows.
   std::map<ir::LocalArrayId, std::vector<Windows>> brought_;
   std::map<ir::LocalArrayId, std::size_t> taken_;
   std::map<std::pair<int, ir::LocalArrayId>, Windows> present_;

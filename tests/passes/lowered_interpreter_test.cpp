@@ -1,4 +1,4 @@
-// Kernels in lowered form do what the structured form says, in whatever order the threads of a block run, as long as
+// The lowered form of kernels computes the same as the structured form, in any order of a block's threads, as long as
 // they have their barriers.
 #include "tests/passes/lowered_interpreter.h"
 
@@ -76,7 +76,7 @@ const ThreadOrder orders[] = {{ThreadOrder::Kind::FirstToLast},
                               {ThreadOrder::Kind::Random, 1},
                               {ThreadOrder::Kind::Random, 2}};
 
-// What goes wrong in one of the orders, or nothing.
+// The error in one of the orders; empty if there is none.
 std::string wrong(const ir::Kernel &plan, const Arrays &expected) {
   for (const ThreadOrder &order : orders) {
     try {
@@ -259,7 +259,7 @@ TEST_P(LoweredKernels, EachOrderAgreesWithTheStructuredForm) {
   EXPECT_THAT(passes::unsynchronised(plan, shares_nothing).missing, IsEmpty());
 }
 
-// What goes wrong without a barrier, or a wait for copies, and nothing else, is what `unsynchronised` finds.
+// Exactly the errors without a barrier, or a wait for copies, are those that `unsynchronised` finds.
 TEST_P(LoweredKernels, SomeOrderShowsWhatIsNotWaitedFor) {
   const ir::Kernel kernel = structured(GetParam().body, GetParam().threads);
   const ir::Kernel plan = planned_alone(kernel);
@@ -286,7 +286,7 @@ INSTANTIATE_TEST_SUITE_P(Each, LoweredKernels, testing::ValuesIn(cases), [](cons
 const std::string scan =
     "%1: tile<f32, 4, 90> = load @x[0, 0] %2: tile<f32, 4, 90> = scan_add 1, %1 store @y[0, 0] = %2";
 
-// What a plan does in the first of the orders.
+// The error of a plan in the first of the orders.
 std::string thrown(const ir::Kernel &plan) {
   try {
     run_lowered(plan, {1}, arguments(), orders[0]);
@@ -343,7 +343,7 @@ TEST(LoweredInterpreter, RegistersAreTheirThreads) {
   EXPECT_THAT(thrown(plan), HasSubstr("is another thread's"));
 }
 
-// Where one thread has stored already and the others have not read, they do not go the same way.
+// If one thread has stored already and the others have not read, they diverge.
 TEST(LoweredInterpreter, ThreadsThatWaitElsewhereNeverMeet) {
   const ir::Kernel kernel = ir::parse_kernel("kernel @k" + parameters + R"( blocks 1 of 64 {
     %0: i32 = launch_begin 0

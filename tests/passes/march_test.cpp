@@ -1,4 +1,4 @@
-// Threads that march along the first of three dimensions: which kernels gain, and that they do what they did.
+// Threads that march along the first of three dimensions: the kernels that gain, with unchanged results.
 #include "samite/passes/threads/march.h"
 
 #include "samite/ir/parse.h"

@@ -1,5 +1,5 @@
 // A stencil along the first of three dimensions, whose threads gain by marching (passes/threads/march.h): y is the
-// difference of x there.
+// difference of x along it.
 #pragma once
 
 namespace samite::test {

@@ -1,5 +1,4 @@
-// Loops of products of f64 whose factors threads copy ahead: which loops become one call, and that it computes what
-// the loop did.
+// Loops of products of f64 whose factors threads prefetch: the loops that become one call, with unchanged results.
 #include "samite/passes/tiles/multiply_ahead.h"
 
 #include "samite/jit/pipeline.h"
@@ -23,7 +22,7 @@ ProductShape of_doubles(ProductShape shape) {
 }
 std::string text_of(const ProductShape &shape, const std::string &body = "", const std::string &loads = "") {
   std::string text = kernel_text(shape, body, loads);
-  const std::string zero = " = 0:tile<f64";  // which is an integer's for other sums than f32
+  const std::string zero = " = 0:tile<f64";  // an integer for sums of other types than f32
   for (std::size_t at; (at = text.find(zero)) != std::string::npos;) text.replace(at, zero.size(), " = 0.0:tile<f64");
   return text;
 }

@@ -1,4 +1,4 @@
-// Loops whose index may overflow count their iterations; all others stay.
+// Loops whose index may overflow count their iterations; all others are unchanged.
 #include "samite/passes/simplify/number_iterations.h"
 
 #include "samite/ir/print.h"

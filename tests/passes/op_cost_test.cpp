@@ -1,4 +1,4 @@
-// What is worth its code.
+// Estimates of whether code is worth its size.
 #include "samite/passes/analysis/op_cost.h"
 
 #include "samite/ir/parse.h"

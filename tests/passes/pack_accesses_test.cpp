@@ -29,7 +29,7 @@ std::string packed(const std::string &body, ArrayFacts facts = whole_rows) {
   return ir::to_string(kernel);
 }
 
-// Loads of the elements `first`, first + 1, …, of which the first is `at`.
+// Loads of the elements `first`, first + 1, …; the first is at `at`.
 std::string loads(const std::string &at, int count) {
   std::string text = at;
   for (int k = 1; k < count; ++k) text += fmt::format(" %{}: i32 = add %9, {}", 9 + k, k);
@@ -44,7 +44,7 @@ TEST(PackAccesses, LoadsOfFourFromAMultipleOfFourAreOne) {
   EXPECT_THAT(text, Not(HasSubstr(" = load @x")));
 }
 
-// What follows in the row is loaded in the next iteration of a loop around, less than 256 bytes further on.
+// The next elements of the row are loaded in the next iteration of an outer loop, less than 256 bytes further on.
 TEST(PackAccesses, OfARowThatALoopGoesAlongComeWithWhatFollows) {
   const auto along = [](const std::string &index, const std::string &row, int count = 4) {
     std::string text = "for %5: i32 in 0 .. 8 step 1 { %9: i32 = mul %5, " + index;
@@ -123,12 +123,12 @@ TEST(PackAccesses, StoresToNeighboursAreOne) {
               Not(HasSubstr("store_pack")));
   // Those that are apart in another dimension are not.
   EXPECT_THAT(packed(four + "%14: i32 = add %1, 1 store @y[%14, %9] = 4.0:f32"), HasSubstr("store_pack @y[%1, %9]"));
-  // Nobody reads what is stored too late.
+  // No statement reads the elements that are now stored later.
   EXPECT_THAT(packed(four + "%14: f32 = load @y[%1, %9] local_store $0[0] = %14"), Not(HasSubstr("store_pack")));
   EXPECT_THAT(packed(four, {.unit_stride = true, .aligned_rows = true}), Not(HasSubstr("store_pack")));
 }
 
-// A copy of `count` elements from @x[%1, %9 …] to $1[%8 …], where %8 and %9 are four times something.
+// A copy of `count` elements from @x[%1, %9 …] to $1[%8 …], with %8 and %9 multiples of four.
 std::string copies(int count, const std::string &further) {
   std::string text = "%9: i32 = mul @n, 4 %8: i32 = mul %1, 4 ";
   for (int k = 1; k < count; ++k)

@@ -92,7 +92,7 @@ TEST(SumOverLaunch, NotElementsOfEachInstance) {
   EXPECT_THAT(summed("%3: i32 = rem %2, 2 accumulate atomic @x[%3] += 1.0"), Not(HasSubstr("over_launch")));
 }
 
-// Whoever reads the element may tell when it was added to.
+// A reader of the element could observe when it was added to.
 TEST(SumOverLaunch, NotWhereSomethingElseTouchesTheArray) {
   EXPECT_THAT(summed("accumulate atomic @x[0] += 1.0 %3: f32 = load @x[1]"), Not(HasSubstr("over_launch")));
   EXPECT_THAT(summed("accumulate atomic @x[0] += 1.0 store @x[1] = 1.0"), Not(HasSubstr("over_launch")));

@@ -44,7 +44,7 @@ TEST(PlaceTiles, TilesThatAreAddedToSumsLieAsTheyDo) {
   EXPECT_THAT(memory(kernel), HasSubstr("registers"));
 }
 
-// As of softmax: what follows from sums element by element, and what is reduced row by row, lies as they do.
+// As in softmax: tiles computed from sums element by element, or reduced row by row, have the sums' layout.
 TEST(PlaceTiles, RowsOfSumsAreReducedInRegisters) {
   const std::string rows =
       "%4: tile<f32, 16, 64> = mul %3, %3 %5: tile<f32, 16, 1> = reduce_max %4 "
@@ -57,7 +57,7 @@ TEST(PlaceTiles, RowsOfSumsAreReducedInRegisters) {
   EXPECT_EQ(test::count(all, "shared f32[1024]"), 0) << all;
 }
 
-// Of any number of warps; of the type of the sums.
+// For any number of warps, with the type of the sums.
 TEST(PlaceTiles, ColumnsOfSumsAreReducedInRegisters) {
   const auto placed = [](const std::string &result) {
     return memory(placed_tiles(placed_factors + placed_product + "%4: tile<f32, 16, 64> = mul %3, %3 " + result +
@@ -70,7 +70,7 @@ TEST(PlaceTiles, ColumnsOfSumsAreReducedInRegisters) {
   EXPECT_EQ(test::count(placed("%5: f32 = reduce_max %4"), "shared f32[1024]"), 1) << "all of them";
 }
 
-// Without memory for what several warps find of a row, one must have all of it.
+// Without memory for the partial results of several warps, one warp must hold the whole row.
 TEST(PlaceTiles, RowsThatWarpsShareWithoutMemoryForTheirPartsStayInMemory) {
   const auto placed = [](std::int64_t rows, int threads) {
     return memory(
@@ -86,8 +86,8 @@ TEST(PlaceTiles, RowsThatWarpsShareWithoutMemoryForTheirPartsStayInMemory) {
   EXPECT_THAT(placed(256, 512), HasSubstr("shared f32[32768]"));
 }
 
-// Two sums of 64 registers each leave room for what has one value in each row, such as scales of the next iteration,
-// but not for more.
+// Two sums of 64 registers each leave room for tiles of one value per row, such as scales of the next iteration, but
+// not for more.
 TEST(PlaceTiles, ValuesOfRowsAreInRegistersBesideTheSums) {
   const auto placed = [](const std::string &column) {
     return memory(placed_tiles(
@@ -106,7 +106,7 @@ TEST(PlaceTiles, ValuesOfRowsAreInRegistersBesideTheSums) {
   EXPECT_THAT(placed("%2"), HasSubstr("shared f32[8192]"));
 }
 
-// What is read in one row at a time needs no swizzling; what is read across the terms does.
+// A factor read one row at a time needs no swizzle; one read across the terms does.
 TEST(PlaceTiles, FactorsHaveRowsOfWholeUnits) {
   const std::string text = memory(placed_tiles(placed_factors + placed_product + "store @x[0, 0] = %3"));
   EXPECT_THAT(text, HasSubstr("shared f32[512] rows(32, 8"));

@@ -1,4 +1,4 @@
-// Thread loops inside of others, and in larger steps: what targets run instead does the same.
+// Thread loops inside of others, and with larger steps: the plain loops that targets run compute the same.
 #include "samite/passes/threads/plain_thread_loops.h"
 
 #include "samite/base/error.h"
@@ -97,7 +97,7 @@ TEST(PlainThreadLoops, OthersStayWhatTheyAre) {
   EXPECT_EQ(to_string(plain(text)), to_string(parse_kernel(text)));
 }
 
-// The analysis of lanes has no second opinion on what a loop inside of another is.
+// The analysis of lanes agrees on a loop inside of another.
 TEST(PlainThreadLoops, AreWhatTheAnalysisOfLanesTakes) {
   EXPECT_THROW(uniformity(parse_kernel(nested)), InternalError);
   const Uniformity found = uniformity(plain(nested));

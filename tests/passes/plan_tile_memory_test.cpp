@@ -1,4 +1,4 @@
-// Where the memory of a block is: tiles that live together lie apart, and others share.
+// The placement of a block's memory: tiles that are live together are apart, and others share.
 #include "samite/passes/tiles/plan_tile_memory.h"
 
 #include "samite/ir/parse.h"

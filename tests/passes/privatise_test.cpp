@@ -1,4 +1,4 @@
-// Elements of an instance's own as locals: what becomes local, and that the kernel computes what it computed.
+// An instance's own elements as locals: the arrays that become local, with unchanged results.
 #include "samite/passes/threads/privatise.h"
 
 #include "samite/ir/parse.h"
@@ -24,7 +24,7 @@ ir::Kernel privatised_kernel(const std::string &body) {
   return kernel;
 }
 
-// After the pass on `parameter`; fails where the pass leaves it alone, or changes what three instances compute.
+// After the pass on `parameter`; fails if the pass skips it, or changes the results of three instances.
 std::string privatised(const std::string &body, std::size_t parameter) {
   const ir::Kernel before = privatised_kernel(body);
   std::vector<bool> wanted(3);

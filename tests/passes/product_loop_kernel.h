@@ -1,5 +1,5 @@
-// Kernels with a loop of products, from text, and what they are run on: for tests of the passes that make bulk copies
-// and roles of them.
+// Kernels with a main loop, from text, and their arguments: for tests of the passes that introduce bulk copies and
+// roles.
 #pragma once
 
 #include "samite/passes/analysis/array_facts.h"
@@ -99,7 +99,7 @@ inline void leave_no_numbers(tiles::TileArray &matrix, std::size_t dimension, st
   }
 }
 
-// Whether a plan sets the elements of arguments to exactly what the structured form does, in each order of threads.
+// Whether a plan sets the elements of arguments to exactly the structured form's results, in each order of threads.
 inline void expect_runs_as(const ir::Kernel &plan, const ir::Kernel &structured, std::int64_t blocks,
                            const std::vector<tiles::TileArray> &arguments, const std::vector<std::size_t> &set,
                            const std::vector<ThreadOrder::Kind> &orders, unsigned seed = 3) {
@@ -114,9 +114,9 @@ inline void expect_runs_as(const ir::Kernel &plan, const ir::Kernel &structured,
   }
 }
 
-// Whether the plan of the kernel of this text computes what its structured form does, on arrays that windows reach
-// beyond. Small integers: the order of sums does not show. `limit`: this many terms of a limited product count; in the
-// place of others, no factor has a number.
+// Whether the plan of the kernel of this text computes the same as its structured form, on arrays that windows exceed.
+// Small integers: the order of sums does not show. `limit`: this many terms of a limited product count; factors have
+// NaN in place of the others.
 inline void expect_as_structured(const ProductShape &s, const ir::Kernel &plan, const std::string &text,
                                  std::int64_t terms, std::int64_t n, std::int64_t at, std::int64_t limit = 0) {
   const ScalarType type = *scalar_type_from_name(s.type), sums = *scalar_type_from_name(s.sums);

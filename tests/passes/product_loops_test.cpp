@@ -1,4 +1,4 @@
-// Loops of products by bulk copies: which loops become one, and that they compute what the loops did.
+// Loops of products by bulk copies: the loops that become one, with unchanged results.
 #include "samite/passes/sm90/product_loops.h"
 
 #include "samite/jit/pipeline.h"
@@ -79,7 +79,8 @@ TEST(ProductLoops, OfTransposesWhereTermsOfBDoNotLieTogetherOrLessIsLoadedSo) {
   EXPECT_EQ(why_not(kernel_text(shape)), "");
 }
 
-// What groups of warps read behind the last stage of the first factor is memory of the block, wherever it lies there.
+// Warp groups read beyond the last stage of the first factor: that is memory of the block, wherever the stage is
+// placed.
 TEST(ProductLoops, ReadFewRowsWithinTheBlocksMemory) {
   for (const std::int64_t rows : {8, 16, 40, 64})
     for (const std::int64_t columns : {8, 64}) {
@@ -141,7 +142,7 @@ TEST(ProductLoops, OtherProductsHaveTheReason) {
             "sums are asked for in shared memory");
 }
 
-// One trial where the stages that are asked for fit, or cannot fit, and a second one that is known to fit.
+// One trial if the requested stages fit, or cannot fit, and otherwise a second one that is known to fit.
 TEST(ProductLoops, TakeFewTrials) {
   const auto trials = [](const ProductShape &shape) {
     int count = 0;
@@ -211,7 +212,7 @@ TEST(ProductLoops, SayWhyNot) {
               HasSubstr("a factor is not loaded in each iteration as it is"));
 }
 
-// Facts of arrays whose copies are the parameters behind the others: of a, then of b.
+// Facts of arrays with copies as parameters after the others: a's, then b's.
 FactsOfArrays with_copies_of(bool a_swapped, bool b_swapped) {
   FactsOfArrays facts(7, good);
   for (std::uint32_t factor : {0u, 1u}) {
@@ -230,7 +231,7 @@ test::tiles::TileArray turned(const test::tiles::TileArray &array) {
   return made;
 }
 
-// Computes from the copies alone what the structured form does from the arrays.
+// Computes the same from only the copies as the structured form does from the arrays.
 void expect_from_copies(const ProductShape &s, bool a_swapped, bool b_swapped) {
   SCOPED_TRACE(testing::PrintToString(s));
   const FactsOfArrays facts = with_copies_of(a_swapped, b_swapped);
@@ -315,7 +316,7 @@ TEST(ProductLoops, OneStepWhereAnIterationDoesMore) {
   EXPECT_TRUE(test::all<ir::MainLoop>(kernel)[0].is_step());
 }
 
-// Nobody would start the copies of the next steps.
+// No thread would start the copies of the next steps.
 TEST(ProductLoops, NoStepsWithoutWarpsThatCopy) {
   const std::string text = kernel_text({.rows = 64, .columns = 64, .inner = 64, .halved = true});
   EXPECT_EQ(count_of_loops(jit::plan(lowered(text), {hopper(), FactsOfArrays(5, good)})), 0u);
@@ -327,7 +328,7 @@ TEST(ProductLoops, NotOfWindowsThatBeginAnywhereInARow) {
   EXPECT_EQ(why_not(text), "windows of 'a' do not all begin at multiples of 16 bytes in its rows");
 }
 
-// A kernel that writes to a factor's array is left alone, whatever is known of its arguments.
+// A kernel that writes to a factor's array is unchanged, whatever is known about its arguments.
 TEST(ProductLoops, NotOfArraysThatTheKernelWritesTo) {
   std::string text = kernel_text({.rows = 64, .columns = 64, .inner = 64, .type = "f16"});
   text.replace(text.find("array<const f16, 2>"), 19, "array<f16, 2>");
@@ -373,7 +374,7 @@ TEST(ProductLoops, DoWhatTheStructuredFormDoes) {
     expect_as_structured({.rows = 64, .columns = 24, .inner = 128, .b_transposed = true, .type = type}, 130, 2, 0);
 }
 
-// An instruction multiplies 32 bytes of each row's terms: of 24 terms of 16 bits it would read 8 that are none.
+// An instruction multiplies 32 bytes of each row's terms: of 24 terms of 16 bits it would read 8 invalid ones.
 TEST(ProductLoops, OfWholeInstructionsOfTerms) {
   for (const std::int64_t inner : {8, 16, 24, 32, 56}) {
     const std::string why =

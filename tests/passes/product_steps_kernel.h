@@ -1,9 +1,9 @@
-// Kernels whose loop multiplies windows with what the block has, from text, and what they are run on: for tests of the
-// passes that make steps with bulk copies of them.
+// Kernels whose loop multiplies windows by tiles of the block, from text, and their arguments: for tests of the passes
+// that turn them into steps with bulk copies.
 //
-// As attention they keep for each row of q the largest product with rows of k so far, and a sum of rows of v with
-// weights that depend on it. All numbers are small integers, so that the order of sums does not show: a weight is what
-// a product is above the largest less 8, and sums are dropped where that grows.
+// Like attention, they keep for each row of q the largest product with rows of k so far, and a sum of rows of v with
+// weights that depend on it. All numbers are small integers, so that the order of sums does not show: a weight is how
+// much a product exceeds the largest minus 8, and sums are dropped when the largest grows.
 #pragma once
 
 #include "samite/jit/pipeline.h"
@@ -15,9 +15,9 @@ struct StepShape {
   std::int64_t queries, keys, size;
   int threads = 256, stages = 2;
   std::string type = "f16";
-  // What multiplies v: the weights; or, made in each iteration of another array, twice its rows.
+  // The factor of v: the weights; or, computed in each iteration from another array, twice its rows.
   bool of_weights = true;
-  // Rows of q are multiplied with those of v as well, in a product of its own, and both are added.
+  // Rows of q are multiplied by those of v as well, in a product of its own, and both are added.
   bool of_both = false;
   // Products are added to a number for each row of k, which an iteration loads.
   bool numbers = false;
@@ -28,7 +28,7 @@ inline void PrintTo(const StepShape &s, std::ostream *out) {
        << (s.numbers ? " and numbers" : "");
 }
 
-// Of arrays (q, k, v, w, out, sums), the number of windows, and the numbers.
+// With the arrays (q, k, v, w, out, sums), the number of windows, and the numbers.
 inline std::string kernel_text(const StepShape &s) {
   const auto tile = [&](std::string_view type, std::int64_t rows, std::int64_t columns) {
     return fmt::format("tile<{}, {}, {}>", type, rows, columns);
@@ -67,7 +67,7 @@ inline std::string kernel_text(const StepShape &s) {
       other_window);
 }
 
-// Two products in an iteration, with other code between them; and three, of which the first two follow each other.
+// Two products in an iteration, with other code between them; and three, the first two of which are adjacent.
 inline const StepShape steps{.queries = 128, .keys = 64, .size = 128};
 inline const StepShape with_both{.queries = 128, .keys = 64, .size = 128, .of_both = true};
 

@@ -1,5 +1,5 @@
-// Loops that multiply windows with what the block has: what each pass makes of them, and that the plan computes what
-// the structured form does, whatever thread runs first.
+// Loops that multiply windows by tiles of the block: the result of each pass, and that the plan computes the same as
+// the structured form, whichever thread runs first.
 #include "samite/base/error.h"
 #include "samite/passes/simplify/rewrite.h"
 #include "samite/passes/sm90/assign_roles.h"
@@ -37,7 +37,7 @@ TEST(ProductSteps, EachProductHasARingForItsWindows) {
   EXPECT_EQ(ir::to_string(ir::parse_kernel(text)), text);
 }
 
-// The passes that follow read it: which products there are, in which order, and what they multiply.
+// Later passes read it: the products, in order, and their operands.
 TEST(ProductSteps, TheLoopKeepsItsDeclaration) {
   const ir::Kernel kernel = product_loops(lowered(kernel_text(steps)), gpu_architecture(90), FactsOfArrays(8, good));
   const std::vector<ir::WindowProduct> products = steps_of(kernel);
@@ -66,7 +66,7 @@ TEST(ProductSteps, AreReported) {
   for (const WayOfProduct &way : ways) EXPECT_EQ(way.why_not, "");
 }
 
-// All or none: a product that is not so would need the threads that copy to wait for it.
+// All or none: otherwise the copying threads would have to wait for a product.
 TEST(ProductSteps, NotWhereOneOfTheProductsIsNotSo) {
   const auto none = [](const std::string &text, const FactsOfArrays &facts = FactsOfArrays(8, good)) {
     return steps_of(product_loops(lowered(text), gpu_architecture(90), facts)).empty();
@@ -93,7 +93,7 @@ TEST(ProductSteps, NotWhereOneOfTheProductsIsNotSo) {
     EXPECT_TRUE(steps_of(steps_planned(kernel_text(steps), architecture)).empty()) << architecture;
 }
 
-// A factor that is made of sums stays in registers, and so does what there is of each row; nobody waits for anybody.
+// A factor computed from sums stays in registers, and so do values of each row; no thread waits for another.
 TEST(ProductSteps, NothingOfAnIterationIsInSharedMemory) {
   const ir::Kernel plan = steps_planned(kernel_text(steps));
   EXPECT_EQ(plan.roles.producers, 128);
@@ -108,7 +108,7 @@ TEST(ProductSteps, NothingOfAnIterationIsInSharedMemory) {
   }
 }
 
-// What changes from iteration to iteration in shared memory is not written to while it is read.
+// Values in shared memory that change from iteration to iteration are not written while they are read.
 TEST(ProductSteps, AFactorInSharedMemoryHasBarriers) {
   StepShape other = steps;
   other.of_weights = false;
@@ -165,7 +165,8 @@ TEST(ProductSteps, DoWhatTheStructuredFormDoes) {
   expect_steps_as_structured(with_both, 120, 150, 3, {Kind::FirstToLast, Kind::LastToFirst});
 }
 
-// What an iteration loads for its elements comes in stages of its own, which are released before the products begin.
+// Values that an iteration loads for its elements have stages of their own, which are released before the products
+// start.
 TEST(ProductSteps, NumbersComeByCopies) {
   using Kind = test::ThreadOrder::Kind;
   const StepShape numbers{.queries = 128, .keys = 64, .size = 128, .numbers = true};

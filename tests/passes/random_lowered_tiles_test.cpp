@@ -12,7 +12,7 @@
 namespace samite::test::tiles {
 namespace {
 
-// Of as many arrays as any of these kernels has.
+// Facts for as many arrays as any of these kernels has.
 const passes::FactsOfArrays &facts(const Recipe &recipe) {
   static const passes::FactsOfArrays apart(64, {.unaliased = true}), may_overlap(64);
   return recipe.seed % 2 != 0 ? may_overlap : apart;
@@ -42,7 +42,7 @@ void run_as_planned(const Run &run, std::vector<TileArray> &arrays) {
   arrays = left_by(plan, run, arrays);
 }
 
-// With as few barriers as `unsynchronised` has nothing against.
+// With the fewest barriers that `unsynchronised` accepts.
 void run_with_few_barriers(const Run &run, std::vector<TileArray> &arrays) {
   ir::Kernel plan = planned_run(run);
   for (std::size_t number = 0; const auto fewer = without_wait(plan, number);)

@@ -1,8 +1,8 @@
 // Random kernels like those that users write: few arrays and few numbers, which come up again and again.
 //
-// `RandomKernel` (tests/ir) covers the whole IR, but in its kernels hardly anything is computed twice or read after it
-// is written. Here the same loads, sums and branches recur, so that what a pass shares, keeps or carries matters to the
-// result. Captured form. One seed is one kernel.
+// `RandomKernel` (tests/ir) covers the whole IR, but its kernels hardly ever compute something twice or read values
+// after writing them. Here the same loads, sums and branches recur, so that values that a pass shares, keeps or carries
+// affect the result. Captured form. One seed is one kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -29,7 +29,7 @@ class RandomProgram {
     let({ir::Op::Less, Bool, {a, ir::Value::parameter(Int32, 3)}}, kernel_.body);
     let({ir::Op::Less, Bool, {ir::Value::parameter(Float32, 4), x}}, kernel_.body);
     block(3, 15 + below(25), kernel_.body);
-    // Whatever was computed shows.
+    // All computed values are visible in the results.
     for (std::size_t i = 0; i < visible_.size(); ++i) show(visible_[i], static_cast<int>(i), kernel_.body);
     kernel_.local_count = next_;
     return std::move(kernel_);
@@ -167,7 +167,7 @@ class RandomProgram {
       close_loop(labels, ir::Stmt(std::move(loop), SourceLocation()), block);
     } else {
       ir::While loop{{}, ir::Value::boolean(false), {}, {}};
-      // The condition of a `while` leaves alone what is defined outside of it.
+      // The condition of a `while` does not change outer locals.
       std::size_t assigned_before = std::exchange(first_assigned_, outer);
       std::vector<ir::LabelId> around = std::exchange(labels_, {});
       loop.condition_block = nested(0);
@@ -181,7 +181,7 @@ class RandomProgram {
     leave(outer);
   }
 
-  // `break` and `continue`, as the front writes them.
+  // `break` and `continue`, as the front end records them.
   struct LoopLabels {
     ir::LabelId whole, iteration;
   };
@@ -210,7 +210,7 @@ class RandomProgram {
     return block;
   }
 
-  // Mostly of those instances alone for which something holds.
+  // Mostly for only some of the instances, by a condition.
   void jump(ir::Block &block) {
     ir::Stmt leave(ir::Leave{labels_[static_cast<std::size_t>(below(static_cast<int>(labels_.size())))]},
                    SourceLocation());
@@ -224,7 +224,7 @@ class RandomProgram {
     visible_.erase(visible_.begin() + static_cast<std::ptrdiff_t>(outer), visible_.end());
   }
 
-  // Mostly what is computed is also assigned to a local that was there before, and so is seen after the block.
+  // Mostly, computed values are also assigned to an earlier local, and so are visible after the block.
   void compute(ir::Block &block) {
     ir::Value result = below(4) ? let(operation(), block) : value(any_type());
     std::vector<ir::LocalId> choices;

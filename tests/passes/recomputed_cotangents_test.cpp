@@ -1,4 +1,4 @@
-// Which adjoints are split at what they compute of a cotangent, and what is left alone.
+// The adjoints that are split at a computed cotangent, and unchanged ones.
 #include "samite/passes/adjoint/recomputed_cotangents.h"
 
 #include "samite/ir/parse.h"
@@ -21,7 +21,7 @@ const std::string taken_window = "%20: tile<f32, 8, 8> = exchange @cg[%2, %3] ";
 const std::string times_sums = "%21: tile<f32, 8, 8> = mul %20, %11 ";
 const std::string add_window = "accumulate atomic @ag[%2, %7] += %23 ";
 
-// An adjoint that adds what it computes of %21 in a loop to the windows [i, k] of `@ag`, of 16 bits.
+// An adjoint that adds its function of %21 in a loop to the windows [i, k] of `@ag`, of 16 bits.
 std::optional<GatheredAdjoint> split(const std::string &outside, const std::string &inside) {
   Kernel kernel = parse_kernel(
       "kernel @k(@a: array<const bf16, 2>, @c: array<const f32, 2>, @ag: gradient of @a array<bf16, 2>, @cg: gradient "
@@ -63,7 +63,7 @@ TEST(RecomputedCotangents, AreAsTheyAreWhereNotRoundedAlone) {
   EXPECT_THAT(gathered->copies, testing::ElementsAre(CotangentCopy{4, 3, ScalarType::Float32}));
 }
 
-// The array would not have what is computed beyond it.
+// The array would lack the values computed beyond it.
 TEST(RecomputedCotangents, AreZeroOutsideOfTheArray) {
   EXPECT_TRUE(split(loop_of_sums + taken_window +
                         "%24: tile<bool, 8, 8> = gt %11, 0.5:tile<f32, 8, 8> %25: tile<f32, 8, 8> = mul %20, %11 "
@@ -71,7 +71,7 @@ TEST(RecomputedCotangents, AreZeroOutsideOfTheArray) {
                         "%21: tile<f32, 8, 8> = add %20, %26 ",
                     rounded_first + add_window));
   EXPECT_FALSE(split(loop_of_sums + taken_window + "%21: tile<f32, 8, 8> = add %20, %11 ", rounded_first + add_window));
-  // Elements of the other window may be inside where those of the first are not.
+  // Elements of the other window may be inside the array where those of the first are outside.
   EXPECT_FALSE(split(
       loop_of_sums + taken_window + "%24: tile<f32, 8, 8> = exchange @cg[%2, 0] %21: tile<f32, 8, 8> = add %20, %24 ",
       rounded_first + add_window));
@@ -83,16 +83,16 @@ TEST(RecomputedCotangents, LeavesAloneWhatItCannotSplit) {
                      rounded_first + add_window));
   EXPECT_FALSE(split(loop_of_sums + "%20: tile<f32, 8, 8> = exchange atomic @cg[%2, %3] " + times_sums,
                      rounded_first + add_window));
-  // A window that follows from what is computed.
+  // A window that depends on computed values.
   EXPECT_FALSE(split(loop_of_sums +
                          "%30: f32 = reduce_max %11 %31: i32 = cast %30 "
                          "%20: tile<f32, 8, 8> = exchange @cg[%31, %3] " +
                          times_sums,
                      rounded_first + add_window));
-  // What the loop adds to is taken before it.
+  // The gradient that the loop adds to is taken before it.
   EXPECT_FALSE(split(loop_of_sums + taken_window + times_sums + "%40: tile<bf16, 8, 8> = exchange @ag[%2, %3] ",
                      rounded_first + add_window));
-  // The loop needs a number that is computed, or does more, or adds where that cannot be gathered.
+  // The loop needs a computed number, or does more, or adds to a place that cannot be gathered.
   EXPECT_FALSE(split(loop_of_sums + taken_window + times_sums + "%30: f32 = reduce_max %11 %31: bf16 = cast %30 ",
                      rounded_first + "%32: tile<bf16, 8, 8> = broadcast %31 %33: tile<bf16, 8, 8> = mul %23, %32 "
                                      "accumulate atomic @ag[%2, %7] += %33 "));

@@ -1,4 +1,4 @@
-// Additions to gradients without atomics, where no two instances can meet.
+// Additions to gradients without atomics, if no two instances share an element.
 
 #include "samite/passes/adjoint/relax_atomics.h"
 
@@ -25,7 +25,7 @@ ir::Kernel adjoint_over_launch(const std::string &body) {
   return kernel;
 }
 
-// How many accesses of the body are atomic after the pass. What else changed is a failure.
+// The number of atomic accesses in the body after the pass. Any other change is a failure.
 int atomics_after(const std::string &body) {
   ir::Kernel kernel = adjoint_over_launch(body);
   ir::Kernel relaxed = relax_atomics(kernel);
@@ -150,7 +150,7 @@ TEST(RelaxAtomics, IndicesOfOneFormAreOneIndex) {
 TEST(RelaxAtomics, AnIndexThatCountsDownIsOneToOne) {
   EXPECT_EQ(atomics_after("%2: i32 = sub @n, %0 accumulate atomic @g[%2, %1] += @f"), 0);
   EXPECT_EQ(atomics_after("%2: i32 = sub @n, %0 %3: i32 = sub @n, %2 accumulate atomic @g[%3, %1] += @f"), 0);
-  // Two instances meet where one counts up and the other down.
+  // Two instances share an element if one counts up and the other down.
   EXPECT_EQ(atomics_after("%2: i32 = sub 7, %0 accumulate atomic @g[%2, %1] += @f accumulate atomic @g[%0, %1] += @f"),
             2);
 }
@@ -186,7 +186,7 @@ TEST(RelaxAtomics, ALoopsIndexStaysAtomic) {
             1);
 }
 
-// The last index tells all instances apart in each access; the first may be another one each time.
+// The last index distinguishes all instances in each access; the first may differ between accesses.
 TEST(RelaxAtomics, ComponentsOfTheInstancesOwnVectorNeedNone) {
   ir::Kernel kernel = parse_kernel(R"(
       kernel @k(@a: array<const f32, 2>, @n: i32, @g: gradient of @a array<f32, 2>) threads 1 {
@@ -230,7 +230,7 @@ TEST(RelaxAtomics, ShiftsThatAreNotKnownToBeEqualLetInstancesMeet) {
             2);
 }
 
-// The first index tells all instances apart; the second may then be anything.
+// The first index distinguishes all instances; the second may then be anything.
 TEST(RelaxAtomics, OneDimensionOfTheLaunchInAnArrayOfTwo) {
   ir::Kernel kernel = parse_kernel(R"(
       kernel @k(@a: array<const f32, 2>, @n: i32, @g: gradient of @a array<f32, 2>) threads 1 {

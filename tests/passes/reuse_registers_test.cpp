@@ -1,4 +1,4 @@
-// Tiles that take the registers of those that they are made of.
+// Tiles that take the registers of the tiles they are computed from.
 #include "samite/passes/tiles/reuse_registers.h"
 
 #include "samite/passes/tiles/place_tiles.h"
@@ -21,7 +21,7 @@ const std::string doubled =
 const std::string stored =
     "for.thread %3: i32 in 0 .. 4096 step 1 { %4: f32 = local_load $1[%3] store @y[%3, 0] = %4 } ";
 
-// What is left of the tiles, and a reading of the second one.
+// The remaining tiles, and a read of the second one.
 std::string reused(const std::string &body) {
   ir::Kernel kernel = reuse_registers(
       ir::parse_kernel("kernel @k(@y: array<f32, 2>, @x: array<const f32, 2>) blocks 1 of 64 {\n" + body + "\n}"));
@@ -94,7 +94,7 @@ TEST(ReuseRegisters, NotOfOtherLayoutsOrTypes) {
   EXPECT_FALSE(is_reused(shared + doubled + stored));
 }
 
-// Two tiles made of one: one of them takes its registers.
+// Two tiles computed from one: one of them takes its registers.
 TEST(ReuseRegisters, ByOneOfTwo) {
   const std::string text =
       reused(sums +

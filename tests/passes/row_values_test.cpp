@@ -1,4 +1,4 @@
-// What a loop over a product's sums loads for whole rows of them.
+// Values that a loop over a product's sums loads for whole rows.
 #include "samite/passes/analysis/row_values.h"
 
 #include "samite/ir/visit.h"

@@ -1,8 +1,8 @@
-// What the IR's operations mean, in plain C++ on one number: the reference for passes and code generation.
+// The meaning of the IR's operations, in plain C++ on one number: the reference for passes and code generation.
 //
-// Written apart from `passes/simplify/fold.cpp`, which it checks. Where C++ leaves a result undefined, this takes what
-// the device headers say: integers wrap, x / 0 is 0 and x % 0 is x, a shift counts modulo the width. A floating value
-// that no integer can hold becomes the nearest one that can, NaN 0. There is one NaN: signs and payloads are not kept.
+// Written independently of `passes/simplify/fold.cpp`, which it checks. If C++ leaves a result undefined, this follows
+// the device headers: integers wrap, x / 0 is 0 and x % 0 is x, a shift counts modulo the width. A floating value that
+// no integer can hold becomes the nearest one that can, NaN 0. There is one NaN: signs and payloads are not kept.
 #pragma once
 
 #include "samite/ir/op.h"
@@ -205,7 +205,7 @@ To bit_cast(From x) {
     unknown(Op::BitCast);
 }
 
-// Of the operations that have other than one or two operands.
+// Operations with a number of operands other than one or two.
 template <std::floating_point T>
 T floating(Op op, std::span<const T> operands) {
   if (op == Op::Fma) return std::fma(operands[0], operands[1], operands[2]);

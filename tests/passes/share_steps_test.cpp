@@ -13,7 +13,7 @@ namespace {
 using namespace test::product_loops;
 using ::testing::HasSubstr;
 
-// Block (i, j) multiplies rows i of a with columns j of b. `before` the loop; `after` it its sums are %6.
+// Block (i, j) multiplies rows i of a by columns j of b. `before` the loop; `after` it its sums are %6.
 std::string text_of(const std::string &before = "", const std::string &sums = "0.0", std::int64_t columns = 128,
                     int stages = 6, const std::string &after = "store @c[%2, %3] = %6") {
   return fmt::format(
@@ -49,7 +49,7 @@ TEST(ShareSteps, PrintsAndParses) {
   EXPECT_THROW(ir::verify(ir::parse_kernel(wrong), ir::Form::lowered, "test"), InternalError);
 }
 
-// Each block of the cluster does what comes before the loop, and would add what the sums begin with.
+// Each block of the cluster would repeat the code before the loop, and add the sums' initial values.
 TEST(ShareSteps, NotWhereThatWouldBeDoneAgain) {
   EXPECT_EQ(parts_of(text_of("%11: tile<f32, 128, 1> = load @x[%2, 0] ", "0.0", 128, 6,
                              "%12: tile<f32, 128, 128> = broadcast %11 %13: tile<f32, 128, 128> = mul %6, %12 "
@@ -60,7 +60,7 @@ TEST(ShareSteps, NotWhereThatWouldBeDoneAgain) {
   EXPECT_EQ(parts_of(text_of("%11: tile<f32, 8, 1> = load @x[%2, 0] store @c[0, 0] = %11 ")), 0);
 }
 
-// Where all blocks add to one element, each goes through several tiles.
+// If all blocks add to one element, each processes several tiles.
 TEST(ShareSteps, NotWhereBlocksHaveSeveralIndices) {
   EXPECT_EQ(parts_of(text_of("", "0.0", 128, 6,
                              "%11: f32 = reduce_add %6 accumulate atomic @c[0, 0] += %11 store @c[%2, %3] = %6")),
@@ -74,7 +74,7 @@ TEST(ShareSteps, NotOfLoopsInOthers) {
   EXPECT_EQ(parts_of(inside), 0);
 }
 
-// None is empty, all clusters have room, and the steps that each saves are worth what a cluster costs.
+// No part is empty, all clusters have room, and the steps that each saves are worth the cost of a cluster.
 TEST(ShareSteps, InHowManyParts) {
   EXPECT_EQ(parts_of_steps(64, 64, 132), 2);
   EXPECT_EQ(parts_of_steps(32, 64, 132), 3);

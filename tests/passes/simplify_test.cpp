@@ -259,7 +259,7 @@ TEST(Simplify, LoadsAreSharedAcrossBlocksThatWriteNothing) {
             "");
 }
 
-// The second iteration reads what the first has written.
+// The second iteration reads the first one's store.
 TEST(Simplify, ALoadInALoopThatWritesIsNotTheOneBeforeIt) {
   EXPECT_EQ(difference_from_itself(R"(
       %0: f32 = load @a[0]

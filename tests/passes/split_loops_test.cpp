@@ -14,7 +14,7 @@ using namespace ir;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Two loops that add a product to arrays, and what is between them.
+// Two loops that add a product to arrays, and the code between them.
 Kernel loops(const std::string &first, const std::string &second, const std::string &between = "") {
   Kernel kernel = parse_kernel(
       "kernel @k(@x: array<const f32, 2>, @y: array<f32, 2>, @z: array<f32, 2>) blocks 1 of 64 { "

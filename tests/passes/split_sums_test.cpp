@@ -1,4 +1,5 @@
-// Sums that blocks compute in parts: what is split, that both kernels together compute what the one does, and when.
+// Sums that blocks compute in parts: the split kernels, that both together compute the same as the one, and when to
+// split.
 #include "samite/passes/tiles/split_sums.h"
 
 #include "samite/jit/pipeline.h"
@@ -21,7 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Block (i, j) of 4 by 6: f16 products of `steps` windows of 8 terms, to which `extra` of %6, the sums, is done.
+// Block (i, j) of 4 by 6: f16 products of `steps` windows of 8 terms, with `extra` applied to %6, the sums.
 std::string product_text(const std::string &before = "",
                          const std::string &in_loop =
                              "%10: tile<f32, 4, 6> = matmul "
@@ -46,7 +47,7 @@ std::optional<SplitSums> split(const std::string &text, std::int64_t parts = 0) 
   return made;
 }
 
-// Of small integers, so that the order of additions does not show; what nobody has stored is no number.
+// Small integers, so that the order of additions does not show; elements that no block has stored are NaN.
 void expect_the_same(const std::string &text, std::int64_t terms, std::int64_t parts, bool known) {
   SCOPED_TRACE(testing::Message() << terms << " terms in " << parts << (known ? " known" : "") << " parts");
   const std::int64_t rows = 10, columns = 13;
@@ -101,8 +102,7 @@ TEST(SplitSums, BothKernelsTogetherComputeTheSame) {
                   40, 3);
 }
 
-// As blocks of groups of warps run them, from bulk copies: a part begins where it begins, and an empty one stores
-// zeros.
+// As warp groups run them, from bulk copies: a part starts at its own first step, and an empty one stores zeros.
 TEST(SplitSums, AsAGpuRunsThem) {
   const ProductShape shape{.rows = 64, .columns = 64, .inner = 64};
   std::string text = kernel_text(shape);
@@ -172,7 +172,7 @@ TEST(SplitSums, WhereTheSumsOfPartsAre) {
 TEST(SplitSums, NotOfLoopsThatDoMoreThanAddUp) {
   const std::string whole = "%10: tile<f32, 4, 6> = matmul %8, %9, %5 ";
   EXPECT_TRUE(split(product_text("", whole)));
-  // What is carried is read otherwise; or multiplied; or not added to; or by two sums of one.
+  // A carried value is read elsewhere, multiplied, not added to, or added to twice.
   EXPECT_FALSE(split(product_text("",
                                   "%20: tile<f32, 4, 6> = mul %5, 2.0:tile<f32, 4, 6> "
                                   "%10: tile<f32, 4, 6> = matmul %8, %9, %20 ")));
@@ -183,16 +183,16 @@ TEST(SplitSums, NotOfLoopsThatDoMoreThanAddUp) {
                                   "%20: f32 = reduce_max %5 %21: i32 = cast %20 %22: tile<f32, 4, 6> = load "
                                   "@x[%21, 0] " +
                                       whole)));
-  // It stores.
+  // It stores to an array.
   EXPECT_FALSE(split(product_text("", whole + "store @c[%2, %3] = %10 ")));
-  // It reads what the kernel has stored.
+  // It reads elements that the kernel has stored.
   EXPECT_FALSE(split(product_text("",
                                   "%20: tile<f32, 4, 6> = load @c[%2, %3] %21: tile<f32, 4, 6> = add %5, %20 "
                                   "%10: tile<f32, 4, 6> = matmul %8, %9, %21 ")));
 }
 
 TEST(SplitSums, NotWhereTheLoopIsNotAllThereIs) {
-  // In a branch; after what cannot be computed again; one of two.
+  // In a branch; after code that cannot be recomputed; one of two.
   const std::string text = product_text();
   std::string in_branch = text;
   in_branch.insert(in_branch.find("for %4"), "%40: bool = lt %0, 2 if %40 { ");
@@ -230,7 +230,7 @@ TEST(SplitSums, InHowManyParts) {
         ASSERT_GE(parts, 1);
         if (parts == 1) continue;
         ASSERT_LE(parts * blocks, multiprocessors);
-        // None is empty.
+        // No part is empty.
         const std::int64_t each = (iterations + parts - 1) / parts;
         ASSERT_LT((parts - 1) * each, iterations) << blocks << ' ' << iterations;
         ASSERT_GE(each, 8);

@@ -1,4 +1,4 @@
-// Zeros behind what a loop takes, in a loop of their own.
+// The zeros that replace taken elements, in a loop of their own.
 #include "samite/passes/adjoint/split_zero_fills.h"
 
 #include "samite/jit/pipeline.h"
@@ -44,7 +44,7 @@ TEST(SplitZeroFills, OfAnArrayThatTheLoopOnlyTakes) {
             2);
 }
 
-// A loop as text, with what it does to its element %1.
+// A loop as text, with statements on its element %1.
 int cleared_in_loop(const std::string &body, const FactsOfArrays &arrays) {
   const ir::Kernel kernel = ir::parse_kernel(
       "kernel @k(@x: array<f32, 1>, @y: array<f32, 1>, @n: i32) blocks 1 of 64 { %8: i32 = launch_begin 0 %9: i32 = "

@@ -57,7 +57,7 @@ TEST(SpreadTiles, EachThreadHasWhatAllOfATileIsReducedTo) {
       << "which another call reads";
 }
 
-// And what is computed of it, one element after another.
+// Also for values computed from it, element by element.
 TEST(SpreadTiles, EachThreadHasWhatIsMadeOfThatAlone) {
   const auto everywhere = [](const std::string &made) {
     return test::count(test::memory(spread(load + "%2: tile<f32, 1, 1> = reduce_add %1 " + made)), "everywhere");
@@ -76,7 +76,7 @@ TEST(SpreadTiles, EachThreadHasWhatIsMadeOfThatAlone) {
       << "also around a loop, in one place";
 }
 
-// 128 registers are those of one time.
+// The limit of 128 registers applies at each moment.
 TEST(SpreadTiles, TilesAreInRegistersOneAfterAnother) {
   std::string body;
   for (int i = 0; i < 4; ++i) {

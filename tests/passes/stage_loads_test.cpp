@@ -1,4 +1,4 @@
-// What loops of several stages do ahead.
+// The statements that multi-stage loops run ahead.
 #include "samite/passes/tiles/stage_loads.h"
 
 #include "samite/passes/tiles/place_tiles.h"

@@ -1,5 +1,5 @@
-// Kernels whose loop multiplies a window of one array with several of another, and scales each product by values of two
-// more arrays before it is added, from text, and what they are run on: for tests of what comes in stages.
+// Kernels whose loop multiplies a window of one array by several of another, and scales each product by values of two
+// more arrays before it is added, from text, and their arguments: for tests of stages.
 #pragma once
 
 #include "tests/passes/product_loop_kernel.h"
@@ -11,8 +11,8 @@ struct StageShape {
   int parts = 2, threads = 256, stages = 4;
   std::string type = "f16";
   bool b_transposed = false;
-  // How many columns the values of rows have that an iteration loads, of which it takes the first, and whether those of
-  // a part are one number or one for each column.
+  // The number of columns of an iteration's row values, of which it uses the first, and whether those of a part are one
+  // number or one for each column.
   std::int64_t row_values = 1;
   bool of_columns = false;
   bool scaled = true;        // else products are halved, and nothing but windows comes
@@ -24,8 +24,8 @@ inline void PrintTo(const StageShape &s, std::ostream *out) {
        << s.row_values << (s.of_columns ? " and of columns" : "") << (s.own_windows ? " of windows of their own" : "");
 }
 
-// Of arrays (a, b, x, y, c) and the number of windows. Iteration k scales part p by x[row, k * row_values] and y[k, p],
-// or y[k, column].
+// With the arrays (a, b, x, y, c) and the number of windows. Iteration k scales part p by x[row, k * row_values] and
+// y[k, p], or y[k, column].
 inline std::string kernel_text(const StageShape &s) {
   const auto tile = [&](std::string_view type, std::int64_t rows, std::int64_t columns) {
     return fmt::format("tile<{}, {}, {}>", type, rows, columns);
@@ -80,7 +80,7 @@ inline std::string kernel_text(const StageShape &s) {
       s.scaled ? fmt::format("%5: {} = load @x[%1, %8] ", of_rows) : "", left, body, stores);
 }
 
-// Small integers, whose sums do not show their order.
+// Small integers, so that the order of sums does not show.
 inline std::vector<tiles::TileArray> arguments(const StageShape &s, std::int64_t rows, std::int64_t terms,
                                                std::int64_t n) {
   const ScalarType type = *scalar_type_from_name(s.type);

@@ -1,5 +1,5 @@
-// Loops whose windows and values come in stages: what is made of them, and that the plan computes what the structured
-// form does, whatever thread runs first.
+// Loops with windows and values in stages: the passes' results, and that the plan computes the same as the structured
+// form, whichever thread runs first.
 #include "samite/passes/sm90/stage_steps.h"
 
 #include "samite/base/error.h"
@@ -135,7 +135,7 @@ TEST(StageSteps, NotWhereCopiesCannotBringAFactor) {
   EXPECT_TRUE(none(facts));
 }
 
-// Values that copies cannot bring are loaded as before, beside windows that they bring.
+// Values that bulk copies cannot load are loaded as before, in addition to the copied windows.
 TEST(StageSteps, ValuesThatCopiesCannotBring) {
   FactsOfArrays facts(6, good);
   facts[2].aligned_rows = false;
@@ -146,7 +146,7 @@ TEST(StageSteps, ValuesThatCopiesCannotBring) {
                  {test::ThreadOrder::Kind::Random});
 }
 
-// Each of these words is needed, and each statement is where it is for a reason.
+// Each of these words is needed, and each statement must be where it is.
 TEST(StageSteps, WhatIsMissingIsFound) {
   const ir::Kernel plan = with_stages(kernel_text(usual));
   const std::string text = ir::to_string(plan);

@@ -208,7 +208,7 @@ TEST(StructureJumps, AConditionThatCouldFailIsNotComputedAfterABreak) {
       store @out[0] = %0)"),
             "");
 
-  // Follows the indices 0, 2, 1, 9, the last of which is outside of the array: there it has to stop.
+  // Follows the indices 0, 2, 1, 9, the last of which is outside of the array: it must stop there.
   test::Arguments arguments;
   arguments.add_array<float>({0}).add_array<float>({0}).add_array<std::int32_t>({2, 9, 1}).add(9).add(0).add(0.0f);
   arguments.add(false);
@@ -280,7 +280,7 @@ TEST(StructureJumps, ALoopGoesOnUntilAnyOfItsLabelsIsLeft) {
             "");
 }
 
-// What the flags come to: a search is a loop whose condition is what was found.
+// The resulting flags: a search is a loop with the flag of the find as its condition.
 TEST(StructureJumps, ASearchCarriesOneFlag) {
   Kernel search = kernel_of(R"(
       label 1 {

@@ -57,7 +57,7 @@ TEST(SumOverLanes, OthersAreNot) {
   is_not("%3: bool = gt %1, 0.0 for %2: i32 in 0 .. @n step 1 { if %3 { accumulate atomic @z[%2] += %1 } }");
 }
 
-// What a loop keeps in a local while it runs.
+// A sum that a loop keeps in a local while it runs.
 TEST(SumOverLanes, ALoopKeepsTheSumsOfElementsThatStay) {
   const auto kept = [](const std::string &body) {
     const Kernel kernel =

@@ -1,4 +1,4 @@
-// Which loops have warp groups alternate, and where each group takes and gives its turn.
+// The loops in which warp groups alternate, and the places at which each group takes and gives its turn.
 #include "samite/passes/sm90/take_turns.h"
 
 #include "samite/base/error.h"

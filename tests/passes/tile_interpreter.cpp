@@ -52,7 +52,7 @@ class TileInterpreter : private TileOperations {
   TileValue value(const ir::Value &operand) const {
     switch (operand.kind()) {
       case ir::Value::Kind::Constant: {
-        // Of 32 bits and less the sign has to be taken along.
+        // For types of 32 bits and less, the sign must be extended.
         Element element = constant(operand);
         if (class_of(operand.type().element()) == ScalarClass::Signed) element.integer = operand.as_int();
         return {operand.type(), std::vector<Element>(size_of_type(operand.type()), element)};

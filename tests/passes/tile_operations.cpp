@@ -62,7 +62,7 @@ Element TileOperations::of_floats(Op op, Element a, Element b) {
     case Op::CopySign: return {f, (std::signbit(x) == std::signbit(f) ? 1 : -1) * d, 0};
     case Op::Pow: return {f, (d == 0 ? 0 : y * std::pow(x, y - 1) * d) + (e == 0 ? 0 : f * std::log(x) * e), 0};
     case Op::Fmod: return {f, d - (e == 0 ? 0 : std::trunc(x / y) * e), 0};
-    default: return {f, 0, 0};  // steps, and what stops gradients
+    default: return {f, 0, 0};  // step functions, and operations that stop gradients
   }
 }
 

@@ -1,8 +1,8 @@
-// What operations make of numbers and tiles, in doubles, each with its derivative along a direction: of all that an
-// interpreter of tile kernels computes with.
+// Operations on numbers and tiles, in doubles, each with its derivative along a direction: all that an interpreter of
+// tile kernels needs.
 //
-// Where `noise` is set, each result that its type cannot hold is rounded to a number near it, at random. Integers are
-// exact. Nothing is optimised, and no code is shared with the library's own.
+// If `noise` is set, each result that its type cannot represent is rounded randomly to a number near it. Integers are
+// exact. It does not optimise, and shares no code with the library's own.
 #pragma once
 
 #include "samite/ir/tile_rules.h"
@@ -65,7 +65,7 @@ class TileOperations {
       for (std::size_t d = extents.size(); d-- > 0 && ++index[d] == extents[d];) index[d] = 0;
     }
   }
-  // The place of an element, or none where there is no such one.
+  // The place of an element; empty if it does not exist.
   static std::optional<std::size_t> place(const Shape &extents, const Shape &index) {
     std::int64_t at = 0;
     for (std::size_t d = 0; d < extents.size(); ++d) {
@@ -138,7 +138,7 @@ class TileOperations {
       const bool power_of_two = std::fabs(std::frexp(factor, &exponent)) == 0.5;
       finest_ = power_of_two ? finest_ + exponent - 1 : -2200;  // else nothing is exact
     }
-    // Of the absolute values.
+    // The sum of the absolute values.
     double size() const { return size_; }
     bool are_exact(ScalarType type) const {
       return size_ == 0 || size_ <= std::ldexp(1, finest_ + (size_of(type) == 8 ? 53 : 24));
@@ -162,7 +162,7 @@ class TileOperations {
     return sum;
   }
 
-  // What sums of this type are taken in.
+  // The type in which sums of this type are accumulated.
   static ScalarType accumulator(ScalarType type) {
     return is_floating(type) && size_of(type) <= 2 ? ScalarType::Float32 : type;
   }
@@ -210,7 +210,7 @@ class TileOperations {
       default: return Op::Max;
     }
   }
-  // What changes nothing, of the operation that a reduction or a scan repeats.
+  // The neutral element of the operation that a reduction or a scan repeats.
   static Element neutral(Op op, ScalarType type);
 
   TileValue reduce(const ir::Operation &operation, const TileValue &x);
@@ -230,7 +230,7 @@ class TileOperations {
 
   TileValue fourier(const ir::Operation &operation, const TileValue &x);
 
-  // One element of an operation that is done element by element, made of one of each operand.
+  // One element of an element-wise operation, from one element of each operand.
   Element of_elements(Op op, ir::Typing typing, ScalarType type, ScalarType from, const Element *const *x) {
     switch (typing) {
       case ir::Typing::Copy: return *x[0];

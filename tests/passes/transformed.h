@@ -23,8 +23,8 @@ inline ir::Kernel kernel_of(const std::string &body, ir::Form form = ir::Form::s
   return kernel;
 }
 
-// Where the body that `pass` makes of `before` differs from `after`; empty where it does not. `before` may be in
-// `form`; what comes out is structured.
+// The difference between the result of `pass` on `before` and `after`; empty if there is none. `before` may be in
+// `form`; the result is structured.
 template <class Pass>
 std::string difference_after(Pass pass, const std::string &before, const std::string &after,
                              ir::Form form = ir::Form::structured) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr Shape U = Shape::Uniform, L = Shape::Linear, V = Shape::Varying;
 
-// The shapes of locals 0 and up of a kernel over @out, @in and @n, whose %0 is its thread index.
+// The shapes of locals 0 and up of a kernel over @out, @in and @n, whose thread index is %0.
 std::vector<Shape> shapes(const std::string &body) {
   ir::Kernel kernel = ir::parse_kernel(
       "kernel @k(@out: array<i32, 1>, @in: array<const i32, 1>, @n: i32) threads 1 {\n%0: i32 = thread_index 0\n" +
@@ -62,7 +62,7 @@ TEST(Uniformity, AWindowThatMayWrapInSomeLanesHasOtherTripsThere) {
   EXPECT_EQ(shapes("%1: i32 = add %0, @n\n" + loop), (std::vector{L, L, L, U, V, U}));
 }
 
-// What a loop adds to is further from the index with each iteration.
+// A value that a loop adds to moves further from the index with each iteration.
 TEST(Uniformity, WhatALoopAddsToMayWrap) {
   EXPECT_EQ(shapes(R"(for %1: i32 in 0 .. @n step 1 carry (%2 -> %3: i32 = %0 then %4) { %4: i32 = add %2, 1 }
                       %5: i64 = cast %3)"),

@@ -1,5 +1,5 @@
-// What `unsynchronised` has to know of loops: their barriers order nothing where they have no turns, and the first
-// copies of one that loads ahead begin before it waits for anything.
+// Facts about loops that `unsynchronised` relies on: their barriers order nothing if they have no iterations, and the
+// first copies of a prefetching loop start before it waits for anything.
 #include "samite/passes/analysis/unsynchronised.h"
 
 #include "samite/jit/pipeline.h"
@@ -17,15 +17,15 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Of a planned kernel that lacks the `number`th place where its threads wait.
+// For a planned kernel without waiting point number `number` of its threads.
 std::vector<std::string> missing(const std::string &body, std::size_t number) {
   const ir::Kernel kernel = jit::plan(test::lowered_block(body), {gpu_architecture(90), apart});
   EXPECT_THAT(unsynchronised(kernel, shares_nothing).missing, IsEmpty()) << to_string(kernel);
   return unsynchronised(test::without_wait(kernel, number).value(), shares_nothing).missing;
 }
 
-// The third place is after the loop over elements that transposes a tile: a wait and a barrier for the copies of that
-// come before.
+// The third place is after the loop over elements that transposes a tile: a wait and a barrier for its copies come
+// before.
 const std::string transposed = "%8: tile<f32, 8, 8> = load @x[0, 0] %9: tile<f32, 8, 8> = transpose(1, 0) %8 ";
 constexpr std::size_t after_transpose = 2;
 
@@ -68,7 +68,7 @@ TEST(Unsynchronised, CopiesAheadOfALoopAreSeen) {
       Contains(HasSubstr("is read, and $")));
 }
 
-// A barrier without a wait orders what the threads do, but not what a copy in flight still has to read.
+// A barrier without a wait orders the threads' accesses, but not the reads of a copy in flight.
 TEST(Unsynchronised, CopiesReadTheirArrayUntilTheyAreWaitedFor) {
   const auto found = [](const std::string &wait) {
     const ir::Kernel kernel = ir::parse_kernel(
@@ -82,7 +82,7 @@ TEST(Unsynchronised, CopiesReadTheirArrayUntilTheyAreWaitedFor) {
   EXPECT_THAT(found("wait_for_copies 0"), IsEmpty());
 }
 
-// What is missing in serial loops, which every thread runs, over two tiles in the same bytes.
+// The missing barriers in serial loops, which every thread runs, over two tiles in the same bytes.
 std::vector<std::string> in_serial_loops(const std::string &loops) {
   const ir::Kernel kernel = ir::parse_kernel(
       "kernel @k(@x: array<f32, 1>, @n: i32) blocks 1 of 64 { %0: i32 = launch_begin 0 %1: i32 = launch_end 0 "
@@ -136,7 +136,7 @@ TEST(Unsynchronised, LoopsInLaterIterationsBeginAnew) {
               IsEmpty());
 }
 
-// What is missing between two stores to memory of the device: in a loop over 136 elements, and in another loop.
+// The missing barriers between two stores to device memory: in a loop over 136 elements, and in another loop.
 std::vector<std::string> between_stores(const std::string &first_index, const std::string &end,
                                         const std::string &second_index) {
   const ir::Kernel kernel = ir::parse_kernel(

@@ -1,4 +1,4 @@
-// Loops in which the threads of a warp work together: what they sum and load, for how many iterations at once.
+// Loops in which the threads of a warp work together: their sums and loads, and for how many iterations at once.
 #include "samite/passes/threads/warp_loops.h"
 
 #include "samite/base/error.h"
@@ -74,7 +74,7 @@ TEST(WarpLoops, ManySumsAreOfFewerIterations) {
   EXPECT_THAT(text_of_warps(body + "}"), HasSubstr("step 1 by_warp 4 {"));
 }
 
-// Each iteration of the outer loop by itself.
+// Each iteration of the outer loop separately.
 TEST(WarpLoops, LoopsAroundOthersSumIterationByIteration) {
   EXPECT_THAT(text_of_warps("for %2: i32 in 0 .. @n step 1 { accumulate atomic @z[%2] += %1 "
                             "for %3: i32 in 0 .. 4 step 1 { store @i[%3] = %2 } }"),

@@ -1,4 +1,4 @@
-// When windows of a gathered gradient become wider, and what then changes: the tiles of both factors and of the
+// The conditions for wider windows of a gathered gradient, and the changes: the tiles of both factors and of the
 // product.
 #include "samite/passes/adjoint/wide_windows.h"
 
@@ -14,7 +14,7 @@ namespace {
 using namespace ir;
 
 // The gradient of A in the adjoint of C[i, j] = A[i, k] B[k, j]: blocks of 64 x 64, and `terms` in a step. `step`: the
-// columns of A from one window to the next. `of_b`: where B's windows begin.
+// columns of A from one window to the next. `of_b`: the first element of B's windows.
 struct AdjointShape {
   int terms = 16, step = 16;
   std::string of_b = "%7, %3";

@@ -1,4 +1,4 @@
-// A planned kernel that lacks one of the places where its threads wait, to see whether that is noticed.
+// A planned kernel without one of the points at which its threads wait, to see whether that is noticed.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -8,11 +8,11 @@
 
 namespace samite::test {
 
-// Of as many arrays as any kernel of these tests has.
+// Facts for as many arrays as any kernel of these tests has.
 inline const passes::FactsOfArrays apart(6, {.unaliased = true});
 inline const passes::SharesMemory shares_nothing = passes::shares_memory(apart);
 
-// Takes away what comes as number `left`, a barrier or a wait for copies; those in the blocks of `while` do not count.
+// Removes number `left` of the barriers and waits for copies; those in the blocks of `while` do not count.
 class WaitRemover {
  public:
   explicit WaitRemover(std::size_t number) : left_(number) {}
@@ -47,7 +47,7 @@ class WaitRemover {
   bool done_ = false;
 };
 
-// Nothing where there are not this many.
+// Empty if there are not this many.
 inline std::optional<ir::Kernel> without_wait(ir::Kernel planned, std::size_t number) {
   WaitRemover remover(number);
   planned.body = remover.without(planned.body);

@@ -21,7 +21,7 @@ Kernel axpy{"axpy", {"y", "x", "a"}, [](Array<double, 1> y, Array<const double, 
               y(i) = y(i) + a * x(i);
             }};
 
-// A product, whose second derivative is not zero.
+// A product, because its second derivative is not zero.
 Kernel multiply{
     "multiply", {"z", "x", "y"}, [](Array<double, 1> z, Array<const double, 1> x, Array<const double, 1> y) {
       Int i = thread_index();

@@ -1,4 +1,4 @@
-// Buffers over memory that somebody else owns.
+// Buffers over memory of another owner.
 #include "samite/runtime/borrow.h"
 
 #include "samite/base/error.h"
@@ -110,7 +110,7 @@ TEST(BorrowedMemory, TracksAGradientOfItsOwn) {
   EXPECT_THAT(lender.values, ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
-// Kernels that load 16 bytes at once ask for the alignment of the elements, and take the gradient's to be the same.
+// Kernels that load 16 bytes at once require the alignment of the elements, and take the gradient's to be the same.
 TEST(BorrowedMemory, HasAGradientThatIsAlignedAlike) {
   Lender lender;
   for (std::size_t first = 0; first < 5; ++first) {
@@ -187,7 +187,7 @@ TEST(BorrowedMemory, ThatCannotBeABuffersIsRefusedWithTheReason) {
 class BorrowedCudaMemory : public test::CudaTest {};
 SAMITE_CUDA_SUITE(BorrowedCudaMemory);
 
-// The owner of what is lent on a device, who works in a stream of his own.
+// The owner of memory lent on a device, which works in a separate stream.
 struct CudaLender {
   explicit CudaLender(Device device) : stream(device), buffer(device, {4}, {1, 2, 3, 4}) {
     buffer.storage()->cuda()->used_by(stream.cuda_handle());
@@ -214,7 +214,7 @@ TEST_P(BorrowedCudaMemory, IsReadAndWrittenInPlace) {
   EXPECT_THAT(lender.buffer.to_vector(), ElementsAre(7, 2, 3, 7));
 }
 
-// The fake runs what is in a stream when something waits for it, and fails the test where work is not in order.
+// The fake runs a stream's work when something waits for it, and fails the test if work is not in order.
 TEST_P(BorrowedCudaMemory, IsInTheOrderOfItsOwnersStream) {
   const CudaLender lender(device());
   driver::fill_words(lender.stream.cuda()->stream(), reinterpret_cast<std::uintptr_t>(lender.buffer.data()), 0, 4);

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 using test::cpu;
 
-// Integers have no gradient, and a program that asks for one does not compile.
+// Integers have no gradient, and a program that requests one does not compile.
 static_assert(std::is_constructible_v<Buffer<float>, Device, Extents, Gradient>);
 static_assert(!std::is_constructible_v<Buffer<int>, Device, Extents, Gradient>);
 template <class B>

@@ -1,4 +1,4 @@
-// The device of tests of what buffers do anywhere.
+// The device for tests of buffers on any device.
 #pragma once
 
 #include "samite/runtime/device.h"

@@ -1,4 +1,4 @@
-// Tests of CUDA that run on the fake driver everywhere, and on a GPU where there is one.
+// Tests of CUDA that run on the fake driver everywhere, and on a GPU if there is one.
 //
 // A suite derives from CudaTest and is instantiated with SAMITE_CUDA_SUITE: its tests are then Fake/… and Gpu/….
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace samite::test {
 
-// What the library's PTX does, for the fake, which compiles none.
+// The computation of the library's PTX, for the fake, which cannot compile it.
 inline driver::fake::KernelCode strided_copy_code() {
   driver::fake::KernelCode code;
   code.name = "samite_copy_strided";
@@ -73,7 +73,7 @@ class CudaTest : public testing::TestWithParam<Where> {
     start_fake({});
   }
 
-  // Before anything is done: another machine in the place of the one that the test was given.
+  // Before anything is done: replaces the machine that the test was given by another one.
   void start_fake(driver::fake::Options options) {
     CudaDevice::forget_all();
     fake_.reset();
@@ -85,7 +85,7 @@ class CudaTest : public testing::TestWithParam<Where> {
     fake_->understand({.name = "samite_nothing"});
     driver::Driver::provide(fake_->driver());
   }
-  // The fake goes after what the test's own members hold.
+  // The fake is destroyed after the test's own members.
   void TearDown() override {
     if (!fake_) return;
     CudaDevice::forget_all();

@@ -125,7 +125,7 @@ TEST_P(Cuda, EventsMeasureTimeAndOrderStreams) {
   EXPECT_EQ(Stream::borrow(device(), first.native()), first);
 }
 
-// On the fake, which fails the test where work is not in order.
+// On the fake, which fails the test if work is not in order.
 TEST_P(Cuda, MemoryThatAnotherStreamUsesIsFreedAfterItsWork) {
   Stream stream{device()};
   {

@@ -1,4 +1,4 @@
-// For tests of messages: what an error says.
+// For tests of messages: the text of an error.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -6,7 +6,7 @@
 
 #include <string>
 
-// The message of the `Error` that `action` throws; a failed test where it throws none or another kind.
+// The message of the `Error` that `action` throws; a failed test if it throws none or another kind.
 template <class Error, class Action>
 std::string message_of(Action action) {
   try {
@@ -21,5 +21,5 @@ std::string message_of(Action action) {
   return "";
 }
 
-// The message without its last line, which names the call, where it has one.
+// The message without its last line, if that names the call.
 inline std::string without_call(const std::string &message) { return message.substr(0, message.rfind('\n')); }

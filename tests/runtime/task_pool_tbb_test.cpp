@@ -1,5 +1,5 @@
 // The task pool inside a program that uses TBB itself. Uninstrumented in the thread sanitizer's preset, as
-// samite/runtime/task_pool.cpp is and for its reason.
+// samite/runtime/task_pool.cpp is, for the same reason.
 #include "samite/runtime/task_pool.h"
 
 #include <gtest/gtest.h>

@@ -76,7 +76,7 @@ TEST(TaskPool, PassesOnWhatABlockThrows) {
 
 TEST(TaskPool, HasAtLeastTheCaller) { EXPECT_GE(worker_count(), 1); }
 
-// What blocks wrote may be read after the call, and what was written before it may be read by blocks.
+// Writes of blocks are visible after the call, and earlier writes are visible to blocks.
 TEST(TaskPool, OrdersPlainMemory) {
   for (int round = 0; round < 100; ++round) {
     std::vector<int> values(4096, round);

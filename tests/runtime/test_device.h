@@ -1,5 +1,5 @@
-// The device that tests of kernels run on: the CPU, or what SAMITE_TEST_DEVICE names, "cpu" or "cuda:0". So the tests
-// of the language and of gradients are run on a GPU, too.
+// The device for tests of kernels: the CPU, or the one in SAMITE_TEST_DEVICE, "cpu" or "cuda:0". With it the tests of
+// the language and of gradients also run on a GPU.
 #pragma once
 
 #include "samite/runtime/device.h"
@@ -17,6 +17,6 @@ inline Device device() {
 
 }  // namespace samite::test
 
-// For tests of what only the CPU has.
+// For tests of features that only the CPU has.
 #define SAMITE_ON_THE_CPU() \
   if (::samite::test::device() != ::samite::Device::cpu()) GTEST_SKIP() << "on the CPU alone"

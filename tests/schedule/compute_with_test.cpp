@@ -19,7 +19,7 @@ int times(const std::string &text, const std::string &part) {
 
 class ComputeWith : public testing::Test {
  protected:
-  // Sums and differences of neighbours, of which the output needs more of one than of the other.
+  // Sums and differences of neighbours; the output needs more of one than of the other.
   template <class F>
   static auto pipeline(const F &directives) {
     return Pipeline{"p", {"out", "in"}, [&](Array<float, 2> out, Array<const float, 2> in) {
@@ -206,7 +206,7 @@ TEST_F(ComputeWith, UpdatesShareLoops) {
   EXPECT_EQ(b.to_vector(), g);
 }
 
-// What is refused.
+// Refused programs.
 
 TEST_F(ComputeWith, IsRefusedWhereItWouldReadWhatIsNotComputed) {
   EXPECT_THAT(

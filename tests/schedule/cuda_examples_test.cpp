@@ -1,5 +1,5 @@
-// The CUDA schedules of the example pipelines, where there is no GPU: NVIDIA's compiler takes them and spills nothing,
-// and what they compute on the host, thread by thread, is what the CPU's schedules compute.
+// The CUDA schedules of the example pipelines, without a GPU: NVIDIA's compiler accepts them without spills, and their
+// results on the host, thread by thread, are those of the CPU's schedules.
 #include "examples/pipelines/bilateral_grid.h"
 #include "examples/pipelines/blur.h"
 #include "examples/pipelines/conv_layer.h"
@@ -28,7 +28,7 @@
 namespace samite::test {
 namespace {
 
-// Its arguments, the first one of which is what it fills, and how far the results may be from each other.
+// Its arguments, the first of which it fills, and the largest allowed difference between results.
 struct Example {
   const char *name;
   std::shared_ptr<jit::PipelineDefinition> (*definition)();
@@ -37,7 +37,7 @@ struct Example {
   std::string schedule = {};
 };
 
-// Numbers by chance, from 0 to 1.
+// Random numbers from 0 to 1.
 double mixed(std::uint32_t i) {
   i = (i ^ i >> 16) * 0x7FEB352Du;
   i = (i ^ i >> 15) * 0x846CA68Bu;
@@ -52,7 +52,7 @@ Buffer<T> filled(std::initializer_list<std::int64_t> extents, double most = 1, s
     values.push_back(static_cast<T>(most * mixed(static_cast<std::uint32_t>(i) + seed * 1'000'003u)));
   return Buffer<T>(Device::cpu(), Extents(extents), values);
 }
-// Smooth but for noise, from 0 to 1.
+// Smooth except for noise, from 0 to 1.
 Buffer<float> picture(std::int64_t channels, std::int64_t rows, std::int64_t columns) {
   std::vector<float> values;
   for (std::int64_t i = 0; i < channels * rows * columns; ++i) {
@@ -67,7 +67,7 @@ template <class T = float>
 Buffer<T> empty(std::initializer_list<std::int64_t> extents) {
   return Buffer<T>(Device::cpu(), Extents(extents));
 }
-// Of each offset the points in another order, of which this many are named.
+// For each offset the points in another order; this many of them are named.
 Buffer<std::int32_t> map(std::int64_t offsets, std::int64_t pairs, std::int64_t points, std::int64_t step) {
   std::vector<std::int32_t> values;
   for (std::int64_t n = 0; n < offsets; ++n)
@@ -117,7 +117,7 @@ const std::vector<Example> examples{
      [] { return std::vector<AnyBuffer>{empty({11, 18, 37}), filled({11, 18, 37})}; }},
 };
 
-// local_laplacian_test.cpp compares its result with that by hand.
+// local_laplacian_test.cpp compares its result with a hand-written filter.
 const Example local_laplacian{"local_laplacian", [] { return pipelines::local_laplacian().definition(); }, {}};
 
 class CudaPipelineExamples : public testing::TestWithParam<Example> {};

@@ -1,4 +1,4 @@
-// What runs where a pipeline has no schedule: read from its loop nest.
+// Pipelines without a schedule: their loop nests.
 #include "samite/schedule/lower.h"
 #include "tests/lang/captured_pipeline.h"
 
@@ -73,7 +73,7 @@ TEST(DefaultSchedule, InlinesWhatIsCalledOnce) {
   EXPECT_THAT(default_nest(once, false), Not(HasSubstr("curve")));
 }
 
-// Each of 3 x 3 x 3 x … calls would be computed where it is used.
+// Each of 3 x 3 x 3 x … calls would be computed at its use.
 TEST(DefaultSchedule, DoesNotInlineAChainOfStencils) {
   const auto chain = [](Array<float, 2> out, Array<const float, 2> in) {
     std::vector<Func<float>> stages;
@@ -117,7 +117,7 @@ TEST(DefaultSchedule, ComputesUpdatesInParallelAlongTheirVariables) {
                                                    "            for result.k:\n"));
 }
 
-// An index that is loaded has no bounds: what is called there cannot be computed before.
+// A loaded index has no bounds: a Func called there cannot be computed before.
 TEST(DefaultSchedule, InlinesWhatIsCalledAtAnyIndex) {
   const auto gathered = [](Array<float, 1> out, Array<const float, 1> in, Array<const std::int32_t, 1> map) {
     Func curve{"curve"}, result{"result", out};
@@ -141,7 +141,7 @@ TEST(DefaultSchedule, InlinesWhatHasMoreDimensionsThanDeviceMemory) {
   EXPECT_THAT(default_nest(five, false), Not(HasSubstr("produce curve")));
 }
 
-// Under a schedule that says of `result` only where others are computed.
+// Under a schedule that only says where Funcs are computed in `result`.
 template <class F>
 std::string nest_with_places(const F &directives, bool gpu = false) {
   return to_string(schedules::lower(captured_pipeline([&](Array<float, 2> out, Array<const float, 2> in) {

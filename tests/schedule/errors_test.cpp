@@ -1,4 +1,4 @@
-// What is refused when a pipeline is lowered, and what is said then: the line, what was expected and given, the remedy.
+// Refused pipelines, and their messages: the line, what was expected and given, the remedy.
 #include "samite/base/error.h"
 #include "samite/schedule/lower.h"
 #include "tests/lang/captured_pipeline.h"
@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 class ScheduleErrors : public testing::Test {
  protected:
-  // The line below the call is what is wrong.
+  // The error is in the line below the call.
   void wrong_below(unsigned line = __builtin_LINE()) { line_ = line + 1; }
 
   // Lowers the pipeline of this function, under its schedule for the target.
@@ -35,7 +35,7 @@ class ScheduleErrors : public testing::Test {
     lower(function, true);
   }
 
-  // What is expected and given, then the remedy.
+  // The expected and the given, then the remedy.
   void says(const std::string &facts, const std::string &remedy) const {
     EXPECT_THAT(message_, AllOf(HasSubstr(at_line(__FILE__, line_) + ": "), HasSubstr(facts), HasSubstr(remedy)));
   }
@@ -547,7 +547,7 @@ TEST_F(ScheduleErrors, AParallelLoopInsideOfAVector) {
   says("loop 'x' of 'f' is parallel inside of 'y', which is vectorized", "reorder them");
 }
 
-// The largest number that the extent's type allows is no number to tell.
+// The largest number of the extent's type is not a useful number for a message.
 TEST_F(ScheduleErrors, AnUnrolledPartOfALoopAsLongAsALaunchSays) {
   on_cpu([&](Array<float, 2> result) {
     Func f{"f", result};

@@ -1,5 +1,5 @@
-// Small schedules that random ones have shown to be wrong once: each does what the definitions say, and keeps to its
-// arrays, as the interpreter of programs is strict about.
+// Small schedules for which random tests once found errors: each computes what the definitions say, without accesses
+// outside of its arrays, as the strict interpreter of programs checks.
 #include "samite/base/error.h"
 #include "samite/ir/print.h"
 #include "samite/schedule/lower.h"
@@ -16,7 +16,7 @@ using testing::Not;
 
 const Var y{"y"}, x{"x"}, xo{"xo"}, xi{"xi"}, yo{"yo"}, yi{"yi"}, both{"both"};
 
-// What a pipeline of one output leaves in it.
+// The result of a pipeline with one output.
 template <class F>
 std::vector<std::int64_t> result(const F &function, bool gpu, std::vector<std::int64_t> extents) {
   std::int64_t count = 1;
@@ -29,7 +29,7 @@ std::vector<std::int64_t> result(const F &function, bool gpu, std::vector<std::i
   return arguments[0].values;
 }
 
-// What is needed inside of pieces of which the last one is shorter goes no further than what is needed of the whole.
+// The elements needed inside pieces, the last of which is shorter, do not exceed those needed for the whole.
 TEST(FoundByChance, PiecesEndWithTheWhole) {
   const auto pipeline = [](Array<std::int32_t, 2> out) {
     Func<std::int32_t> first{"first"}, second{"second"}, third{"third", out};
@@ -81,7 +81,7 @@ TEST(FoundByChance, PartialResultsOfNoIteration) {
   EXPECT_THAT(result(pipeline, false, {3}), testing::ElementsAre(55, 61, 67));
 }
 
-// Nothing is computed for what a loop that was fused goes through beyond the whole.
+// No element is computed for iterations of a fused loop beyond the whole.
 TEST(FoundByChance, NothingIsComputedBeyondTheWhole) {
   const auto pipeline = [](Array<std::int32_t, 1> out) {
     Func<std::int32_t> first{"first"}, second{"second"}, third{"third", out};
@@ -97,8 +97,8 @@ TEST(FoundByChance, NothingIsComputedBeyondTheWhole) {
   EXPECT_THAT(result(pipeline, false, {4}), testing::ElementsAre(1, 5, 9, 13));
 }
 
-// Of the whole it is seen that its remainders do not wrap around, and of a piece that may begin anywhere it is not: no
-// more of it is computed for that.
+// For the whole it is known that its remainders do not wrap around, but not for a piece that may begin anywhere: that
+// does not enlarge the computed region.
 TEST(FoundByChance, RemaindersOfPiecesAreThoseOfTheWhole) {
   const auto pipeline = [](Array<std::int32_t, 1> out) {
     Func<std::int32_t> first{"first"}, second{"second"}, third{"third", out};
@@ -119,8 +119,8 @@ TEST(FoundByChance, RemaindersOfPiecesAreThoseOfTheWhole) {
   for (const bool gpu : {false, true}) EXPECT_THAT(result(pipeline, gpu, {3}), testing::ElementsAre(4, 8, 12));
 }
 
-// What is known inside of a specialization is put into bounds that were named because they are long. Loops of pieces
-// are made of those, too.
+// Facts inside a specialization are substituted into bounds that were named because they are long. These facts also
+// determine the loops of pieces.
 TEST(FoundByChance, SpecializationsOfLongBounds) {
   for (int calls = 1; calls <= 8; ++calls) {
     const auto pipeline = [calls](Array<std::int32_t, 1> out) {
@@ -169,7 +169,7 @@ TEST(FoundByChance, ThreadsGoThroughPiecesOfWhichTheLastIsShorter) {
   EXPECT_THAT(result(pipeline, true, {7}), testing::ElementsAre(0, 5, 10, 15, 20, 25, 30));
 }
 
-// What is kept for the block, outside of its threads, is computed by all of them in a loop of theirs.
+// Values kept for the block, outside of its threads, are computed by all threads in a loop of their own.
 TEST(FoundByChance, ABlockComputesWhatItKeepsInALoopOfItsThreads) {
   const auto pipeline = [](Array<std::int32_t, 1> out) {
     Func<std::int32_t> first{"first"}, sum{"sum", out};
@@ -182,7 +182,7 @@ TEST(FoundByChance, ABlockComputesWhatItKeepsInALoopOfItsThreads) {
   EXPECT_THAT(result(pipeline, true, {5}), testing::ElementsAre(60, 90, 120, 150, 60));
 }
 
-// Loops of no iterations may have extents below zero, and the product of two such is none.
+// Loops without iterations may have negative extents, and the product of two of these is not an iteration count.
 TEST(FoundByChance, FusedLoopsOfNothing) {
   const auto pipeline = [](Array<std::int32_t, 1> out) {
     Func<std::int32_t> first{"first"}, second{"second", out};
@@ -198,7 +198,7 @@ TEST(FoundByChance, FusedLoopsOfNothing) {
   EXPECT_THAT(result(pipeline, false, {4}), testing::ElementsAre(-2, 0, 2, 4));
 }
 
-// What a lane of a vector computes for itself is not kept where all lanes are, whatever it is called.
+// Values that a lane of a vector computes on its own are not kept at the level of all lanes, whatever their names are.
 TEST(FoundByChance, LanesShareNothing) {
   const auto pipeline = [](Array<std::int32_t, 1> out) {
     Func<std::int32_t> own{"own"}, all{"all", out};
@@ -215,7 +215,7 @@ TEST(FoundByChance, LanesShareNothing) {
   EXPECT_THAT(result(pipeline, false, {3}), testing::ElementsAre(1, 5, 13));
 }
 
-// Another kernel's shared memory is none of a thread's vectors.
+// Another kernel's shared memory does not belong to a thread's vectors.
 TEST(FoundByChance, VectorsInsideOfThreadsHaveTheirOwn) {
   const auto pipeline = [](Array<std::int32_t, 2> out) {
     Func<std::int32_t> sums{"sums"}, other{"other"}, all{"all", out};
@@ -238,7 +238,7 @@ TEST(FoundByChance, VectorsInsideOfThreadsHaveTheirOwn) {
     EXPECT_EQ(found[static_cast<std::size_t>(i)], 3 * (i % 7) + 3 + i / 7 + i % 7) << i;
 }
 
-// What a block does together inside of a vector or of a loop that is written out: it goes through that loop as one.
+// Cooperative work of a block inside a vector or an unrolled loop: the block runs through that loop as one.
 TEST(FoundByChance, ABlockGoesThroughVectorsAsOne) {
   const auto pipeline = [](bool unrolled, Array<std::int32_t, 2> out) {
     Func<std::int32_t> shared{"shared"}, all{"all", out};
@@ -266,8 +266,8 @@ TEST(FoundByChance, ABlockGoesThroughVectorsAsOne) {
     }
 }
 
-// What a thread keeps while the block fills shared memory it keeps once: not for several iterations of a loop that the
-// block's threads deal out between them. What it keeps between no two loops may be of as many iterations as there are.
+// Values that a thread keeps while the block fills shared memory are kept once: not for several iterations of a loop
+// that is dealt to the block's threads. Values that do not live across loops may be of any number of iterations.
 TEST(FoundByChance, ThreadsKeepWhatIsOfOneIteration) {
   const auto pipeline = [](bool own_threads, bool in_shared, Array<std::int32_t, 2> out) {
     Func<std::int32_t> first{"first"}, sum{"sum"}, middle{"middle"}, all{"all", out};
@@ -297,7 +297,7 @@ TEST(FoundByChance, ThreadsKeepWhatIsOfOneIteration) {
   }
 }
 
-// Threads that are there for what is computed at a loop of blocks do not all do what stands outside of their loops.
+// Threads for Funcs computed at a loop of blocks do not all run the code outside of their loops.
 TEST(FoundByChance, ThreadsOfWhatIsComputedAtABlock) {
   const auto pipeline = [](bool specialized, Array<std::int32_t, 1> out) {
     Func<std::int32_t> first{"first"}, sum{"sum", out};
@@ -340,7 +340,7 @@ TEST(FoundByChance, PiecesOfPiecesEndWithThem) {
   for (std::int64_t i = 0; i < 32; ++i) EXPECT_EQ(found[static_cast<std::size_t>(i)], (i + 1) / 2 * 3 + 1 + i);
 }
 
-// A shared loop goes on for the other Func when one has ended, also where the pieces inside of it are whole.
+// A shared loop continues for the other Func when one has ended, also if the pieces inside are whole.
 TEST(FoundByChance, ASharedLoopAroundWholePieces) {
   const ir::CapturedPipeline captured = captured_pipeline([](Array<std::int32_t, 2> few, Array<std::int32_t, 2> many) {
     Func<std::int32_t> first{"first", few}, second{"second", many};
@@ -364,7 +364,7 @@ TEST(FoundByChance, ASharedLoopAroundWholePieces) {
   EXPECT_EQ(arguments[1].values, second);
 }
 
-// Where the block fills shared memory inside of its threads' loops, those end: no test of a tail is around that.
+// If the block fills shared memory inside of its threads' loops, those end: no test of a tail surrounds that.
 TEST(FoundByChance, TailsOfThreadsThatMeet) {
   const auto pipeline = [](Array<std::int32_t, 1> out) {
     Func<std::int32_t> first{"first"}, second{"second", out};
@@ -408,7 +408,7 @@ TEST(FoundByChance, TailsOfThreadsThatMeetInAnotherFunc) {
                     HasSubstr("the threads of a block go through loop 'x' of 'sum' together, because shared memory")));
 }
 
-// Two threads compute the elements of both pieces, each from what it has stored itself.
+// Two threads compute the elements of both pieces, each from its own stores.
 TEST(FoundByChance, ScansOfPiecesShiftedInwards) {
   const auto pipeline = [](Array<std::int32_t, 2> out) {
     Func<std::int32_t> sums{"sums", out};
@@ -422,7 +422,7 @@ TEST(FoundByChance, ScansOfPiecesShiftedInwards) {
     EXPECT_EQ(found[static_cast<std::size_t>(i)], i / 5 + (i % 5) * (i % 5 + 1) / 2);
 }
 
-// What a kernel checks is checked here, too, and is said with its numbers.
+// A kernel's checks are made here, too, and reported with their numbers.
 TEST(FoundByChance, ChecksOfAKernelThatDoNotHold) {
   const auto captured = captured_pipeline([](Array<std::int32_t, 1> out, Array<const std::int32_t, 1> in) {
     Func<std::int32_t> first{"first"}, second{"second", out};

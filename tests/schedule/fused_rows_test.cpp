@@ -1,4 +1,4 @@
-// Loops that are fused divide nothing in their innermost loops, where only a launch knows how long they are.
+// Fused loops without divisions in their innermost loops, if their lengths are known only at launch.
 #include "samite/ir/visit.h"
 #include "samite/schedule/lower.h"
 #include "tests/lang/captured_pipeline.h"
@@ -134,7 +134,7 @@ TEST(FusedRows, AThreadOfAGpuDividesNothingInside) {
   }
 }
 
-// What is computed at the fused loop is computed for each of its iterations.
+// A Func computed at the fused loop is computed for each of its iterations.
 TEST(FusedRows, OfWhatIsComputedInside) {
   const auto pipeline = captured_pipeline([&](Array<std::int32_t, 3> out, Array<const std::int32_t, 3> in) {
     Func<std::int32_t> before{"before"}, last{"last", out};

@@ -1,5 +1,5 @@
-// Pipelines of 100 Funcs are lowered in a moment: what is needed of each does not grow from Func to Func. And kernels
-// of this many loops are right.
+// Pipelines of 100 Funcs are lowered quickly: required regions do not grow from Func to Func. And kernels of this many
+// loops are right.
 #include "samite/jit/pipeline_definition.h"
 #include "samite/jit/scheduled.h"
 #include "samite/jit/scheduled_program.h"
@@ -21,7 +21,7 @@ namespace {
 
 constexpr int funcs = 100;
 
-// The next one of those that there are.
+// The next Func, from the previous ones.
 using Next = std::function<Float(const std::vector<Func<float>> &, const Var &, const Var &)>;
 
 // At the root each has a kernel of its own; in a tile of the result all are computed in one kernel.

@@ -1,5 +1,5 @@
-// Where the indices of calls lie: of each the Func is computed before what calls it, at the root and inside of loops,
-// and is what its definition says.
+// Bounds of the indices of calls: each Func is computed before its callers, at the root and inside of loops, and
+// matches its definition.
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
 
@@ -20,7 +20,7 @@ class IndexBounds : public testing::Test {
  protected:
   static constexpr int count = 41;
 
-  // g(x) = f(index), where f(i) = 3 * i + 1, under several schedules.
+  // g(x) = f(index) with f(i) = 3 * i + 1, under several schedules.
   template <class Traced, class Host>
   static void expect_right(const std::string &what, const Traced &index, const Host &expected) {
     for (const int k : {3, 1, -2, 0}) {
@@ -94,7 +94,7 @@ TEST_F(IndexBounds, OfAbsoluteValuesAndBits) {
                std::popcount(static_cast<unsigned>(x * 7)) + (x < 9 ? (x < 3 ? k : -x) : x % 4));
 }
 
-// Sums of 8 bits wrap round, and a product that is nothing has bounds, too.
+// Sums of 8 bits wrap around, and a product that is always zero has bounds, too.
 TEST_F(IndexBounds, OfNumbersOfFewBits) {
   EXPECT_INDEX(cast<Int>(cast<UInt8>(x * 9) + 200), ((x * 9) + 200) & 255);
   EXPECT_INDEX(cast<Int>(min(cast<UInt8>(x), 30) - 40), (std::min(x, 30) - 40) & 255);
@@ -163,7 +163,7 @@ TEST_F(IndexBounds, OfARotation) {
     for (const auto &[c, s] : {std::pair{0.6f, 0.8f}, {-0.8f, 0.6f}, {1.0f, 0.0f}, {0.28f, -0.96f}}) {
       p.launch(out, c, s);
       std::vector<std::int32_t> right;
-      // In double, where no sum is near an integer: the sums of the kernel may be rounded differently.
+      // In double, if no sum is near an integer: the sums of the kernel may be rounded differently.
       for (int y = 0; y < rows; ++y)
         for (int x = 0; x < columns; ++x) {
           const double u = static_cast<double>(c) * y - static_cast<double>(s) * x + 0.25,
@@ -191,7 +191,7 @@ TEST_F(IndexBounds, OfPromises) {
   EXPECT_INDEX(promise_clamped(x, 0, 1000), x);
 }
 
-// So much is computed as is promised, and nothing is clamped.
+// As much is computed as is promised, and nothing is clamped.
 TEST_F(IndexBounds, PromisesAreTrusted) {
   const Pipeline p{"p", {"out", "in"}, [](Array<std::int32_t, 1> out, Array<const std::int32_t, 1> in) {
                      Var i{"i"}, x{"x"};
@@ -278,7 +278,7 @@ TEST_F(IndexBounds, OfALevelBelowAnother) {
   }
 }
 
-// The index of a Func of many dimensions, whose outermost ones are one of its array.
+// The index of a Func with many dimensions, whose outermost ones form one dimension of its array.
 TEST_F(IndexBounds, OfMoreDimensionsThanAnArrayHas) {
   for (const bool reordered : {false, true}) {
     const Pipeline p{"p", {"out"}, [&](Array<std::int32_t, 2> out) {
@@ -303,7 +303,7 @@ TEST_F(IndexBounds, OfMoreDimensionsThanAnArrayHas) {
   }
 }
 
-// What does not read its own Func may be computed twice.
+// A definition that does not read its own Func may be computed twice.
 TEST_F(IndexBounds, OfUpdatesWhoseTailsAreShifted) {
   const Pipeline p{"p", {"out"}, [](Array<std::int32_t, 2> out) {
                      Var y{"y"}, x{"x"};

@@ -16,7 +16,7 @@ constexpr std::int64_t most_of_32_bits = std::numeric_limits<std::int32_t>::max(
 
 class LargeLoops : public testing::Test {
  protected:
-  // out(y, x) = 2 * f(y, x) + f(y, x + 1), where f(y, x) = 10 * y + x, under a schedule of all its loops.
+  // out(y, x) = 2 * f(y, x) + f(y, x + 1) with f(y, x) = 10 * y + x, under a schedule of all its loops.
   template <class F>
   static auto pipeline(const F &directives) {
     return Pipeline{"p", {"out"}, [&](Array<std::int32_t, 2> out) {
@@ -43,7 +43,7 @@ class LargeLoops : public testing::Test {
   static Buffer<std::int32_t> small() { return Buffer<std::int32_t>{Device::cpu(), {3, 10}}; }
 };
 
-// How many rows are left to compute is known in the kernel alone, where the storage keeps those before.
+// If the storage keeps earlier rows, only the kernel knows how many rows remain to be computed.
 TEST_F(LargeLoops, FusedWhereOnlyTheKernelKnowsTheirLength) {
   expect_right(pipeline([](auto &f, auto &output) {
                  output.split("x", "xo", "xi", 4).parallel("y");
@@ -130,7 +130,7 @@ TEST_F(LargeLoops, LoadingBeyond32Bits) {
               HasSubstr("the splits of 'output' round 'x' up to a multiple beyond 2147483647"));
 }
 
-// Each element takes one that is far away: what is needed of f is counted in 64 bits before anything is allocated.
+// Each element takes one that is far away: the required region of f is counted in 64 bits before anything is allocated.
 TEST_F(LargeLoops, ElementsThat32BitsDoNotCount) {
   const Pipeline p{"p", {"out"}, [&](Array<std::int32_t, 1> out) {
                      Var x{"x"};
@@ -143,7 +143,7 @@ TEST_F(LargeLoops, ElementsThat32BitsDoNotCount) {
               HasSubstr("'f' is needed at indices from 0 to 9000000000 along 'x', which 32 bits do not count"));
 }
 
-// A tail that computes more than what is needed of the output, and with it more of f.
+// A tail that computes more than required of the output, and thus more of f.
 TEST_F(LargeLoops, TailsBeyond32Bits) {
   const auto p = pipeline([&](auto &f, auto &output) {
     f.compute_root();
@@ -153,7 +153,7 @@ TEST_F(LargeLoops, TailsBeyond32Bits) {
               HasSubstr("'f' is needed at indices from 0 to 2147483647 along 'x', which 32 bits do not count"));
 }
 
-// 3 rows of 2^30 columns each, of which 10 are there.
+// 3 rows of 2^30 columns each, of which 10 exist.
 TEST_F(LargeLoops, FusedLoopsThatNoLoopCounts) {
   const unsigned line = __LINE__ + 3;
   const auto p = pipeline([&](auto &f, auto &output) {
@@ -192,7 +192,7 @@ TEST_F(LargeLoops, FusedLoopsOfAnOrdinaryArray) {
                "fused");
 }
 
-// Partial sums of a Reduction whose pieces are fused.
+// Partial sums of a Reduction with fused pieces.
 TEST_F(LargeLoops, PartialResultsOfFusedLoops) {
   const Pipeline sums{"sums", {"out", "in"}, [](Array<std::int32_t, 1> out, Array<const std::int32_t, 2> in) {
                         Reduction r{"r", {{0, in.extent(0)}, {0, 1 << 30}}};
@@ -209,7 +209,7 @@ TEST_F(LargeLoops, PartialResultsOfFusedLoops) {
               HasSubstr("3221225472"));
 }
 
-// What an array is required to have is computed in 64 bits.
+// Requirements on an array are computed in 64 bits.
 TEST_F(LargeLoops, IndicesThatWouldWrapRound) {
   const Pipeline far{"far", {"out", "in"}, [](Array<std::int32_t, 1> out, Array<const std::int32_t, 1> in) {
                        Var x{"x"};

@@ -1,5 +1,5 @@
-// Shared memory whose size is known at launch only: what is planned, and that the kernels compute with it what the CPU
-// computes. tests/jit/cuda_scheduled_test.cpp has what launches ask the driver for.
+// Shared memory with sizes known only at launch: the plan, and that the kernels compute the same as the CPU.
+// tests/jit/cuda_scheduled_test.cpp tests the launches' requests to the driver.
 #include "samite/ir/visit.h"
 #include "samite/jit/definition.h"
 #include "samite/passes/tiles/plan_tile_memory.h"
@@ -19,7 +19,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Each row backwards: a block needs all of a row, whatever that is.
+// Each row backwards: a block needs all of a row, however long it is.
 auto mirrored() {
   return Pipeline{"mirrored", {"out", "in"}, [](Array<float, 2> out, Array<const float, 2> in) {
                     Var y{"y"}, x{"x"}, xo{"xo"}, xi{"xi"};
@@ -33,7 +33,7 @@ auto mirrored() {
                   }};
 }
 
-// Of Funcs a, b and c the first and the third are never needed at one time. Of `few` the size is a constant.
+// The first and the third of the Funcs a, b and c are never needed at the same time. The size of `few` is a constant.
 auto in_turn() {
   return Pipeline{"in_turn", {"out", "in", "n"}, [](Array<float, 2> out, Array<const float, 2> in, Int n) {
                     Var y{"y"}, x{"x"}, xo{"xo"}, xi{"xi"};
@@ -90,7 +90,7 @@ TEST(SizesOfLaunches, KernelsComputeWhatTheCpuComputes) {
   }
 }
 
-// The host has as much memory for a block as a device, and says so where that is too little, as a launch would.
+// The host has as much memory for a block as a device, and reports an excess like a launch.
 TEST(SizesOfLaunches, AreNoMoreThanABlockHasOnTheHost) {
   const auto pipeline = mirrored();
   const auto run = [&](std::int64_t columns) {
@@ -105,7 +105,7 @@ TEST(SizesOfLaunches, AreNoMoreThanABlockHasOnTheHost) {
 TEST(SizesOfLaunches, MemoryThatIsNotThereAtOneTimeLiesInOnePlace) {
   const schedules::Program program = on_a_gpu(in_turn());
   passes::TileMemoryPlan plan = passes::plan_tile_memory(last_launch(program).kernel);
-  // Each of a thousand elements, the second place behind a thousand.
+  // A thousand elements each; the second place begins after a thousand.
   plan = plan.in_launch([&](std::uint32_t parameter) {
     for (const passes::PlacedTile &tile : plan.tiles)
       if (tile.sized_at_launch && tile.size->parameter_index() == parameter) return 1000;
@@ -184,7 +184,7 @@ TEST(SizesOfLaunches, OfQuotientsByAParameter) {
   }
 }
 
-// 2^31 elements and more, of which 32 bits would count none.
+// 2^31 elements and more, which 32 bits could not count.
 TEST(SizesOfLaunches, AreCountedInAsManyBitsAsTheyHave) {
   const auto pipeline =
       Pipeline{"far", {"out", "in", "a", "b"}, [](Array<float, 1> out, Array<const float, 1> in, Int a, Int b) {

@@ -1,5 +1,5 @@
-// Shared memory that is filled ahead: pipelined(n). Loops of no iteration, of fewer than there are buffers and of more;
-// what cannot be copied; what is refused.
+// Prefetched shared memory: pipelined(n). Loops with no iteration, with fewer than there are buffers and with more;
+// data that cannot be copied; refused programs.
 #include "samite/samite.h"
 #include "tests/base/count.h"
 #include "tests/runtime/message_of.h"

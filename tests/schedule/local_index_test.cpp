@@ -1,4 +1,4 @@
-// Where an element of a kernel's own memory lies: counted from the beginning of the region, also where that has a name.
+// The place of an element in a kernel's own memory: counted from the beginning of the region, also if that has a name.
 #include "samite/ir/print.h"
 #include "samite/schedule/lower.h"
 #include "tests/lang/captured_pipeline.h"

@@ -1,4 +1,4 @@
-// The local Laplacian filter of the examples, whose bounds go through 8 scales, and the same written by hand.
+// The local Laplacian filter of the examples, whose bounds pass through 8 scales, and a hand-written one.
 #include "examples/pipelines/local_laplacian.h"
 #include "samite/jit/definition.h"
 #include "tests/schedule/program_on_host.h"
@@ -91,8 +91,8 @@ std::vector<double> by_hand(const std::vector<float> &in, int rows, int columns)
   return out;
 }
 
-// `filter` and a loop by hand make the same of a picture of `rows` by `columns`. Rounding may move the brightness of a
-// pixel to the next entry of the table.
+// `filter` and a hand-written loop give the same result for a picture of `rows` by `columns`. Rounding may move the
+// brightness of a pixel to the next entry of the table.
 void expect_the_same(int rows, int columns,
                      const std::function<void(const Buffer<float> &out, const Buffer<float> &in)> &filter) {
   std::vector<float> in;

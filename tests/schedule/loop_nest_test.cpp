@@ -186,7 +186,7 @@ TEST(LoopNest, SaysNothingTwice) {
   EXPECT_THAT(text, Not(HasSubstr("?")));
 }
 
-// What docs/pipelines.md shows is what is printed.
+// docs/pipelines.md shows the printed nest.
 TEST(LoopNest, IsInTheDocumentationAsItIs) {
   std::stringstream document;
   document << std::ifstream(SAMITE_SOURCE_DIR "/docs/pipelines.md").rdbuf();

@@ -1,4 +1,4 @@
-// A pipeline as it is lowered for a GPU.
+// A pipeline lowered for a GPU.
 #pragma once
 
 #include "samite/jit/definition.h"

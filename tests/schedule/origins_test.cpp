@@ -1,5 +1,5 @@
-// Arrays that begin elsewhere than at zeros: what is computed of them, what is read of them, and what is said where
-// that is not there.
+// Arrays that begin at other indices than zeros: their computed and read elements, and the messages if these do not
+// exist.
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
 
@@ -52,7 +52,7 @@ TEST(Origins, AWindowOfTheResult) {
   }
 }
 
-// An input is read from where it begins on, beyond its edges by what a boundary condition says.
+// An input is read from its first index on, and beyond its edges by a boundary condition.
 TEST(Origins, OfInputs) {
   const Pipeline p{
       "p", {"out", "in", "first"}, [&](Array<std::int32_t, 1> out, Array<const std::int32_t, 1> in, Int first) {
@@ -76,7 +76,7 @@ TEST(Origins, OfInputs) {
   }
 }
 
-// An update goes through what there is, and two values fill arrays that begin at one place.
+// An update runs over the existing elements, and two values fill arrays that begin at the same indices.
 TEST(Origins, OfUpdatesAndOfSeveralValues) {
   const Pipeline p{"p", {"squares", "cubes"}, [&](Array<std::int32_t, 1> squares, Array<std::int32_t, 1> cubes) {
                      begins_at(squares, 3);
@@ -112,7 +112,7 @@ TEST(Origins, MessagesHaveTheirIndices) {
                         "of 32 bits reach"));
 }
 
-// Indices that a launch does not know are checked by debug mode, in plain and recorded launches alike.
+// Indices unknown at launch are checked by debug mode, in plain and recorded launches alike.
 TEST(Origins, DebugModeCountsFromThere) {
   const Pipeline p{"p",
                    {"out", "in", "at", "first"},

@@ -1,4 +1,4 @@
-// Threads of a block wait for each other only where one reads what another one stored.
+// Threads of a block wait for each other only if one reads another one's stores.
 #include "samite/jit/definition.h"
 #include "samite/samite.h"
 #include "tests/schedule/on_a_gpu.h"
@@ -51,7 +51,7 @@ void expect_right(const P &pipeline, int apart) {
       ASSERT_EQ(arrays[0].values[static_cast<std::size_t>(y * columns + x)], 2 * second(x) + second(x + apart))
           << y << ", " << x;
     }
-  // The emitted text, whose threads come in one order or another.
+  // The emitted text, with its threads in one order or another.
   constexpr ThreadOrder::Kind orders[] = {ThreadOrder::Kind::Alternating, ThreadOrder::Kind::FirstToLast,
                                           ThreadOrder::Kind::LastToFirst, ThreadOrder::Kind::Random};
   const auto program = cuda_program(*pipeline.definition(), "cuda");
@@ -76,7 +76,7 @@ TEST(OwnElements, OfNeighboursAreWaitedFor) {
   expect_right(pipeline, 1);
 }
 
-// Element by element in another order than threads: each thread's own four, and then what another thread has stored.
+// Elements in another order than threads: each thread's own four, and then stores of another thread.
 TEST(OwnElements, AreFoundInPiecesOfSeveral) {
   const auto pieces = [](bool transposed) {
     return Pipeline{"pieces", {"out", "in"}, [=](Array<float, 1> out, Array<const float, 1> in) {

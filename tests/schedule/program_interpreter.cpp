@@ -18,7 +18,7 @@ namespace {
 
 using namespace ir;
 
-// Who stored to an element last, and who read it, since the threads last met.
+// The last writer of an element, and its readers, since the threads last met.
 struct Touch {
   std::int64_t writer = none, reader = none;
   std::int64_t written = -1, read = -1;                  // the epoch
@@ -48,7 +48,7 @@ struct Local {
   std::vector<std::int64_t> values;
   std::vector<char> known;
   std::vector<Touch> touched;
-  // Of a buffer: the memory that has it, and where in that.
+  // For a buffer: its memory, and its place in that.
   LocalArrayId memory = 0;
   std::size_t first = 0;
 };
@@ -207,7 +207,7 @@ class Run {
 
   std::int64_t value(const Value &value) const {
     if (value.is_constant() && is_floating(value.type().element())) {
-      // Infinity is what the least and the greatest of nothing are.
+      // Infinity represents the least and the greatest of nothing.
       using Limits = std::numeric_limits<std::int64_t>;
       if (std::isinf(value.as_double())) return value.as_double() > 0 ? Limits::max() : Limits::min();
       return static_cast<std::int64_t>(value.as_double());
@@ -233,7 +233,7 @@ class Run {
       Array &array = arrays_[store->array];
       const std::size_t at = element(stmt, array, store->indices);
       if (counts_) ++(*counts_)[kernel_->parameters[store->array].name];
-      // What is computed twice may be stored twice.
+      // A value that is computed twice may be stored twice.
       if (!array.memory->known[at] || array.memory->values[at] != value(store->value) ||
           array.touched[at].writer == Touch::none)
         write(stmt, array.touched[at], instance());
@@ -320,7 +320,7 @@ class Run {
       Local &array = local_arrays_[copy.array];
       array.values[copy.at] = copy.value;
       array.known[copy.at] = 1;
-      // Others see it behind the next barrier.
+      // Others see it after the next barrier.
       array.touched[copy.at].writer = block_ * 4096 + copy.thread + 1;
       array.touched[copy.at].written = epoch_;
       return true;
@@ -399,7 +399,7 @@ class Run {
 
   // Blocks have different numbers, and so have their threads; the block as a whole is its thread -1.
   std::int64_t instance() const { return block_ * 4096 + thread_ + 1; }
-  // Threads of a block meet at its barriers, blocks never do.
+  // Threads of a block wait at its barriers, blocks never do.
   bool meets(std::int64_t other, std::int64_t epoch, std::int64_t self) const {
     if (other == Touch::none || other == self) return false;
     return other / 4096 != self / 4096 || epoch == epoch_;
@@ -435,7 +435,7 @@ class Run {
   std::vector<InterpretedArray> &arguments_;
   const bool gpu_;
   StoreCounts *const counts_;
-  std::map<LocalArrayId, std::string> kept_;  // the kernel's own memory: of which Func
+  std::map<LocalArrayId, std::string> kept_;  // the kernel's own memory: its Func
   std::map<LocalId, std::int64_t> host_;
   std::map<std::uint32_t, InterpretedArray> temporaries_;
   const Kernel *kernel_ = nullptr;

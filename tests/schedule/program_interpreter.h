@@ -1,9 +1,8 @@
-// Runs what a schedule is lowered to (schedule/program.h), statement by statement, and is strict about it: no element
-// outside of its array, none that nothing was stored to, and none that another block or thread stores to or reads at
-// the same time.
+// Runs a lowered schedule (schedule/program.h), statement by statement, with strict checks: no access outside of an
+// array, to an unwritten element, or to one that another block or thread concurrently stores to or reads.
 //
-// Numbers are integers, in f32 too. A block's threads run a loop over threads one after another; what stands outside of
-// such is done by each thread of a GPU's block.
+// Numbers are integers, in f32 too. A block's threads run a loop over threads one after another; each thread of a GPU's
+// block runs the code outside of such loops.
 #pragma once
 
 #include "samite/schedule/program.h"
@@ -23,7 +22,7 @@ struct InterpretedArray {
   std::int64_t updates = 0;  // how often an element was stored or added to
 };
 
-// What no program may do, with the statement that does it.
+// An action that no program may take, with its statement.
 struct ProgramFailure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -90,10 +90,10 @@ class Generator {
     made_.arguments.push_back({{}, {chance_.between(0, 9)}});
   }
   static constexpr std::uint32_t places = 0, bytes = 1, scalar = 5;
-  // Of the values of the arrays.
+  // The largest values of the arrays.
   static constexpr std::int64_t most_of[] = {60, 255, 9, 9, 9, 9};
 
-  // Where an expression stands.
+  // The place of an expression.
   struct Around {
     std::size_t function;
     std::vector<int> variables;
@@ -127,7 +127,7 @@ class Generator {
     return reduced(around.reductions[static_cast<std::size_t>(at) - around.variables.size()]);
   }
 
-  // A number that lies somewhere in the range if it is given.
+  // A number somewhere in the range if that is given.
   using Bounds = std::pair<std::int64_t, std::int64_t>;
   Node bounded(const Node &of, std::optional<Bounds> &within) {
     const std::int64_t low = chance_.between(-4, 3), high = low + chance_.between(0, 12);
@@ -135,7 +135,7 @@ class Generator {
     return clamp(of, number(low), number(high));
   }
 
-  // An index of a call, and where it lies if that is between constants.
+  // An index of a call, and its range if that is constant.
   Node index(const Around &around, std::optional<Bounds> &within) {
     const Node of = any_variable(around);
     if (of->kind == Kind::number) within = {of->number, of->number};
@@ -181,7 +181,7 @@ class Generator {
     }
   }
 
-  // A product, a quotient by what a launch is given, an absolute value or a complement.
+  // A product, a quotient by a launch argument, an absolute value or a complement.
   Node index_that_is_no_form(const Node &of, const Around &around, std::optional<Bounds> &within) {
     const Node shifted = plus(of, chance_.between(-5, 2)),
                n = make({.kind = Kind::scalar, .number = scalar, .most = 9});
@@ -237,7 +237,7 @@ class Generator {
     const int count = static_cast<int>(around.function);
     if (count == 0) return input(around);
     std::size_t function = static_cast<std::size_t>(chance_.percent(60) ? count - 1 : chance_.below(count));
-    // What nothing calls yet comes first.
+    // Funcs that nothing calls yet come first.
     for (std::size_t f = 0; f < around.function; ++f)
       if (!made_.functions[f].is_called && chance_.percent(70)) function = f;
     return call(function, chance_.below(static_cast<int>(made_.functions[function].types.size())), around);
@@ -284,7 +284,7 @@ class Generator {
   static Node masked(const Node &of, std::int64_t mask, ScalarType narrow) {
     return cast(operation(Op::And, Int32, {cast(of, Int32), number(mask)}, mask), narrow);
   }
-  // Arithmetic in a narrow type, whose vectors have more lanes. No number is more than 127.
+  // Arithmetic in a narrow type, which has more lanes per vector. All numbers are at most 127.
   Node narrow_value(ScalarType narrow, const Node &of, const Around &around) {
     constexpr std::int64_t mask = 15, most = 127;
     Node value = masked(of, mask, narrow);
@@ -301,7 +301,7 @@ class Generator {
 
   static constexpr std::int64_t most_value = 1 << 14;
 
-  // sum(r, value), as the front makes it.
+  // sum(r, value), as the front end makes it.
   Node inline_sum(ScalarType type, const Around &around) {
     RandomFunction function;
     function.name = "sum_" + std::to_string(around.function) + "_" + std::to_string(made_.reductions);
@@ -395,7 +395,7 @@ class Generator {
     RandomDefinition first;
     for (const int v : function.variables) first.indices.push_back(variable(v));
     const bool sums = chance_.percent(40);
-    // What is computed once, and read by others, may be small.
+    // A value that is computed once, and read by others, may be small.
     const bool small = !sums && !output && chance_.percent(30);
     for (int v = 0; v < values; ++v) {
       const ScalarType type = function.types[static_cast<std::size_t>(v)];
@@ -423,7 +423,7 @@ class Generator {
     made_.functions.push_back(std::move(function));
   }
 
-  // What was pending is in front of the function; own calls have the number 2000 until then.
+  // Pending parts are inserted before the function; until then its own calls have the number 2000.
   static constexpr std::int64_t own = 2000;
   Node renumbered(const Node &of, std::size_t number_now, std::size_t self) {
     Expression copy = *of;
@@ -498,7 +498,7 @@ class Generator {
         else if (chance_.percent(30))
           update.indices[d] = number(chance_.between(-1, 6));
         else
-          update.indices[d] = nullptr;  // below, when it is known what else is
+          update.indices[d] = nullptr;  // set below, when the others are known
       }
       for (Node &node : update.indices)
         if (!node) {
@@ -534,7 +534,7 @@ class Generator {
           case 0: result = greatest(itself, of); break;
           case 1: result = least(of, itself); break;
           case 2:
-            // Of what may be another element.
+            // An element that may be another one.
             if (rank > 0 && !update.reductions.empty()) {
               std::vector<Node> other = update.indices;
               for (std::size_t d = 0; d < rank; ++d)

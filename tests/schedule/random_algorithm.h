@@ -1,7 +1,7 @@
-// Algorithms of pipelines by chance, and what they mean: each element of each Func by itself, as its definitions say.
+// Random algorithms of pipelines, and their meaning: each element of each Func separately, as its definitions say.
 //
 // One seed is one algorithm. Its values are integers that are small enough to be exact, in f32 too and in sums of any
-// order. It reads arrays inside of them alone, wherever its Funcs are computed.
+// order. It reads only elements inside of arrays, wherever its Funcs are computed.
 #pragma once
 
 #include "samite/ir/func.h"
@@ -76,7 +76,7 @@ struct RandomFunction {
   std::optional<std::uint32_t> output{};
   std::vector<RandomDefinition> definitions{};
   bool inline_reduction = false;
-  // By dimension: where it is called, if all calls are between constants.
+  // By dimension: the range of its calls, if all are between constants.
   std::vector<std::optional<std::pair<std::int64_t, std::int64_t>>> called{};
   bool is_called = false;
 
@@ -102,7 +102,7 @@ struct RandomAlgorithm {
 
 RandomAlgorithm random_algorithm(Chance &chance);
 
-// Throws TooMuch where this takes too long.
+// Throws TooMuch if this takes too long.
 class Meaning {
  public:
   struct TooMuch {};
@@ -135,7 +135,7 @@ class Meaning {
   std::map<std::size_t, Elements> first_;  // by function
   // By function and definition, and by the indices that are variables.
   std::map<std::pair<std::size_t, std::size_t>, std::unordered_map<std::uint64_t, Elements>> slices_;
-  // The updates that are going on.
+  // The updates in progress.
   struct Open {
     std::size_t function, definition;
     Elements *elements;

@@ -20,7 +20,7 @@ using ir::Directive;
 using ir::Tail;
 using DirectiveKind = Directive::Kind;
 
-// What the schedules' own Funcs and specializations are called in directives, until they have their numbers.
+// The numbers of the schedules' own Funcs and specializations in directives, until they have their final numbers.
 constexpr std::uint32_t first_made = 1000;
 bool makes_func(DirectiveKind kind) {
   return kind == DirectiveKind::in || kind == DirectiveKind::clone_in || kind == DirectiveKind::rfactor;
@@ -34,7 +34,7 @@ struct Scheduled {
   std::uint32_t number;
   std::vector<std::string> dimensions;
   bool output = false;
-  std::vector<std::size_t> callers{};  // beside those that the algorithm has
+  std::vector<std::size_t> callers{};  // in addition to those in the algorithm
 };
 
 class Scheduler {
@@ -62,7 +62,7 @@ class Scheduler {
 
   std::vector<Directive> schedule() {
     for (int count = chance_.percent(40) ? chance_.between(1, 3) : 0; count > 0; --count) share();
-    // Those that call come first, so that others are computed at their loops.
+    // Callers come first, so that others are computed at their loops.
     for (std::size_t f = algorithm_.functions.size(); f-- > 0;) {
       if (!funcs_[f].output && chance_.percent(15)) stand_between(f);
       if (!funcs_[f].output) place(f);
@@ -87,7 +87,7 @@ class Scheduler {
     return directive;
   }
 
-  // Takes the directives that are open, if they are taken, and the loops as they leave them.
+  // Adds the open directives, if lowering accepts them, and keeps the loops that they leave.
   bool take() {
     if (open_.empty()) return true;
     tried_ = accepted_;
@@ -134,7 +134,7 @@ class Scheduler {
     } else if (kind < 3) {
       open_.push_back(about(DirectiveKind::compute_inline, f));
     } else if (kind < 9) {
-      // At a loop of one of those that call it, or of what calls them.
+      // At a loop of one of its callers, or of their callers.
       std::vector<std::size_t> callers;
       for (std::size_t g = f < algorithm_.functions.size() ? f + 1 : 0; g < algorithm_.functions.size(); ++g)
         if (calls(g, f) || chance_.percent(15)) callers.push_back(g);
@@ -261,10 +261,10 @@ class Scheduler {
     open_.push_back(std::move(directive));
     if (take_with_func()) schedule_made(made);
   }
-  // Whether a loop has been made of a variable alone: names of pieces begin as what they are of.
+  // Whether a loop consists of only a variable: names of pieces begin like their variables.
   static bool is_variable(const std::string &loop) { return loop[0] >= 'x' && loop[0] <= 'z'; }
 
-  // Loops of their own for where a condition holds.
+  // Separate loops for a condition.
   void specialize(std::size_t f, std::size_t d) {
     begin();
     Directive special = about(DirectiveKind::specialize, f, d);
@@ -295,7 +295,7 @@ class Scheduler {
     take();
   }
 
-  // Two definitions with loops alike, which they share.
+  // Two definitions with equal loops, which they share.
   void share() {
     using Of = std::pair<std::size_t, std::size_t>;
     std::vector<std::pair<Of, Of>> alike;
@@ -346,7 +346,7 @@ class Scheduler {
 
   void split(std::size_t f, std::size_t d, const std::string &loop, const std::string &outer, const std::string &inner,
              int by, Tail with) {
-    constexpr int most_rounded = 1000;  // else there would be no memory for what is computed
+    constexpr int most_rounded = 1000;  // otherwise the results would need too much memory
     if (by > most_rounded &&
         (with == Tail::round_up || with == Tail::predicate_loads || with == Tail::predicate_stores))
       with = Tail::guard;
@@ -559,7 +559,7 @@ const char *name_of(DirectiveKind kind) {
 }  // namespace
 
 std::string without_names(const std::string &message) {
-  // Of what stands between quotes, and of numbers.
+  // The quoted text and the numbers.
   std::string text;
   bool quoted = false;
   for (const char c : message) {
@@ -572,7 +572,7 @@ std::string without_names(const std::string &message) {
       text += c;
     }
   }
-  // Funcs whose names stand in what is to be written instead, and their dimensions.
+  // Funcs named in the replacement text, and their dimensions.
   static const std::regex called(R"(\b(sum_#_#|f#)\b)"), along(R"(bound\([xyz],)");
   text = std::regex_replace(text, called, "…");
   text = std::regex_replace(text, along, "bound(…,");
@@ -592,7 +592,7 @@ std::vector<ir::Directive> random_schedule(const RandomAlgorithm &algorithm, con
 
 namespace {
 
-// The condition of a specialization, as the front captures it.
+// The condition of a specialization, as the front end captures it.
 ir::Value condition_of(ir::CapturedPipeline &captured, const std::vector<std::int64_t> &numbers) {
   ir::Kernel &kernel = captured.algorithm;
   const auto let = [&](ir::Operation operation) {
@@ -635,7 +635,7 @@ std::uint32_t add_func(ir::CapturedPipeline &captured, const Directive &directiv
 }  // namespace
 
 ir::CapturedPipeline with_schedule(ir::CapturedPipeline captured, const std::vector<ir::Directive> &directives) {
-  std::map<std::uint32_t, std::uint32_t> funcs, specials;  // by what directives call them
+  std::map<std::uint32_t, std::uint32_t> funcs, specials;  // by their numbers in directives
   const auto known = [&](std::uint32_t func) { return func < first_made || funcs.contains(func); };
   const auto number = [&](std::uint32_t func) { return func < first_made ? func : funcs.at(func); };
   std::vector<Directive> numbered;

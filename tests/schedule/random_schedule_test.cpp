@@ -1,6 +1,6 @@
-// A schedule never changes the result: algorithms by chance under schedules by chance, compared with what the
-// definitions say of each element. SAMITE_TEST_RANDOM_SCHEDULES is how many, and SAMITE_TEST_RANDOM_SEED the first.
-// Some of those for a GPU are compiled, too: for the host, where they run, and by NVIDIA's compiler where it is found.
+// A schedule never changes the result: random algorithms under random schedules, compared with the definitions of each
+// element. SAMITE_TEST_RANDOM_SCHEDULES is their number, SAMITE_TEST_RANDOM_SEED the first seed. Some of those for a
+// GPU are also compiled: for the host, where they run, and by NVIDIA's compiler if it is installed.
 #include "tests/schedule/random_schedule.h"
 #include "samite/base/error.h"
 #include "samite/codegen/prelude.h"
@@ -34,7 +34,7 @@ struct Counts {
 
 using Expected = std::map<std::uint32_t, std::vector<std::int64_t>>;  // by parameter
 
-// What the arrays are to hold.
+// The expected contents of the arrays.
 Expected meaning(const RandomAlgorithm &algorithm) {
   Meaning meaning(algorithm);
   Expected expected;
@@ -71,7 +71,7 @@ std::string difference(const RandomAlgorithm &algorithm, const Expected &expecte
 // By parameter, how often elements of an output were stored or added to.
 using Updates = std::map<std::uint32_t, std::int64_t>;
 
-// What is wrong, or nothing.
+// The error; empty if there is none.
 std::string interpreted(const RandomAlgorithm &algorithm, const ir::CapturedPipeline &pipeline,
                         const schedules::Choice &choice, const Expected &expected, Updates *updates = nullptr) {
   std::vector<InterpretedArray> arguments;
@@ -104,7 +104,7 @@ std::string interpreted_rolled(const RandomAlgorithm &algorithm, const ir::Captu
   try {
     return interpreted(algorithm, pipeline, {.name = "random", .rolled = true, .partitioned = false}, expected);
   } catch (const UserError &) {
-    return {};  // it stays as it is written
+    return {};  // it is unchanged
   } catch (const RequirementFailure &failure) {
     return failure.what();
   }
@@ -171,12 +171,12 @@ bool nvidias_compiler_is_there() {
   return found;
 }
 
-// How a schedule is compiled and run: for the CPU, in debug mode or not; of a GPU's the text for CUDA.
+// How a schedule is compiled and run: for the CPU, in debug mode or not; for a GPU, as the text for CUDA.
 struct Compile {
   enum class How : std::uint8_t { plain, debug, cuda } how;
   std::uint32_t seed;
 
-  // The blocks of a GPU and their threads come in one order or another.
+  // The blocks of a GPU and their threads run in one order or another.
   HostBlocks blocks() const {
     constexpr ThreadOrder::Kind orders[] = {ThreadOrder::Kind::Alternating, ThreadOrder::Kind::FirstToLast,
                                             ThreadOrder::Kind::LastToFirst, ThreadOrder::Kind::Random};
@@ -218,7 +218,7 @@ struct Tried {
   std::string message = {};
 };
 
-// What becomes of the algorithm under the schedule; it is compiled, too, if `compile` says how.
+// The outcome of the algorithm under the schedule; it is compiled, too, if `compile` says how.
 Tried tried(const RandomAlgorithm &algorithm, const ir::CapturedPipeline &captured,
             const std::vector<ir::Directive> &directives, bool gpu, const Expected &expected,
             std::optional<Compile> compile) {
@@ -248,7 +248,7 @@ Tried tried(const RandomAlgorithm &algorithm, const ir::CapturedPipeline &captur
   }
 }
 
-// The schedule without directives that it is wrong without.
+// The schedule without the directives that its failure does not need.
 std::vector<ir::Directive> smallest(const RandomAlgorithm &algorithm, const ir::CapturedPipeline &captured,
                                     std::vector<ir::Directive> directives, bool gpu, const Expected &expected,
                                     std::optional<Compile> compile) {
@@ -265,7 +265,7 @@ std::vector<ir::Directive> smallest(const RandomAlgorithm &algorithm, const ir::
   return directives;
 }
 
-// Arrays by chance rarely have the extents that tails which go beyond them require.
+// Random arrays rarely have the extents that tails which go beyond them require.
 std::vector<ir::Directive> with_guards(std::vector<ir::Directive> directives) {
   for (ir::Directive &directive : directives) {
     if (directive.tail == ir::Tail::round_up) directive.tail = ir::Tail::guard;
@@ -334,7 +334,7 @@ void try_seed(std::uint32_t seed, bool gpu, int compiles, Counts &counts) {
   if (result.outcome == Outcome::required) {
     directives = with_guards(std::move(directives));
     result = tried(algorithm, captured, directives, gpu, expected, compile);
-    // What is legal under one tail may not be under the other.
+    // A schedule may be legal under one tail and not under the other.
     if (result.outcome == Outcome::refused) result.outcome = Outcome::required;
   }
   counts.directives += static_cast<int>(directives.size());
@@ -348,7 +348,7 @@ void try_seed(std::uint32_t seed, bool gpu, int compiles, Counts &counts) {
       ++counts.required;
       ++counts.refusals["at launch: " + without_names(result.message)];
       break;
-    case Outcome::refused:  // what was taken directive by directive
+    case Outcome::refused:  // was accepted directive by directive
     case Outcome::wrong:
       report(seed, gpu, result.message, algorithm,
              std::getenv("SAMITE_TEST_RANDOM_BRIEF")
@@ -366,8 +366,8 @@ void try_all(bool gpu, int count, int compiles) {
   for (std::uint32_t seed = first; seed < first + static_cast<std::uint32_t>(count); ++seed)
     try_seed(seed, gpu, compiles, counts);
   EXPECT_EQ(counts.failed, 0) << "some may not be shown above";
-  // A generator whose schedules are refused, or fail what they require of a launch, tests nothing: of 50 seeds, 48 to
-  // 50 are run to the end, with 29 to 33 directives each.
+  // A generator whose schedules are refused, or fail their requirements on a launch, tests nothing: of 50 seeds, 48 to
+  // 50 run to the end, with 29 to 33 directives each.
   if (count >= 50) {
     EXPECT_GE(counts.run + counts.failed, count * 4 / 5) << "of " << count;
     EXPECT_GE(counts.directives, 15 * count);

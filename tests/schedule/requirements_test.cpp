@@ -1,5 +1,5 @@
-// What a launch of a pipeline requires of its arrays, beside what any launch does: that they have the elements that are
-// read and written.
+// A pipeline launch's requirements on its arrays beyond those of any launch: they must have the elements that are read
+// and written.
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
 
@@ -167,7 +167,7 @@ TEST_F(PipelineRequirements, BoundsThatHoldLessThanIsNeeded) {
                 "needed; leave that out, or give the bounds that are needed"));
 }
 
-// Of these nothing is required, because what they need is not known.
+// No requirements for these, because their needs are unknown.
 
 TEST_F(PipelineRequirements, NothingOfWhatIsClamped) {
   const Pipeline edge{"edge", {"out", "in"}, [&](Array<float, 1> out, Array<const float, 1> in) {

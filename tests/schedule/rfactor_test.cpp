@@ -14,7 +14,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// Small whole numbers, of which sums are exact in any order.
+// Small whole numbers, whose sums are exact in any order.
 std::vector<float> numbers(int count) {
   std::vector<float> made;
   for (int i = 0; i < count; ++i) made.push_back(static_cast<float>(i * 7 % 13) - 5);
@@ -145,7 +145,7 @@ TEST_F(Rfactor, DirectivesBeforeItGoWhereTheirLoopsAre) {
 }
 
 TEST_F(Rfactor, WhatIsCalledIsComputedNoFurtherThanBefore) {
-  // `doubled` reads all of the array, and nothing behind it, though the last piece of eight goes beyond.
+  // `doubled` reads all of the array, and nothing beyond it, though the last piece of eight goes beyond.
   const Pipeline p{"p", {"out", "in"}, [](Array<float, 1> out, Array<const float, 1> in) {
                      Var x{"x"};
                      Reduction k{"k", 0, in.extent(0)};
@@ -217,7 +217,7 @@ TEST_F(Rfactor, AHistogram) {
 }
 
 TEST_F(Rfactor, AnIndexOfWhatIsLeftStaysOne) {
-  // output(r0) = the sum of row r0, whose partial results are added to row r0 alone.
+  // output(r0) = the sum of row r0, whose partial results are added only to row r0.
   const Pipeline p{"p", {"out", "in"}, [](Array<float, 1> out, Array<const float, 2> in) {
                      Var x{"x"};
                      Reduction r{"r", {{0, in.extent(0)}, {0, in.extent(1)}}};
@@ -328,7 +328,7 @@ TEST_F(Rfactor, ThreadsOfABlockHavePartialSums) {
               AllOf(HasSubstr("local shared $0: f32[128:i64]"), HasSubstr("barrier"), HasSubstr("0 .. 128")));
 }
 
-// What is refused.
+// Refused programs.
 
 TEST_F(Rfactor, LoopsThatAreNotThere) {
   EXPECT_THAT(refusal([](auto &output, const Var &, const Var &) { output.update().rfactor("z", "u"); }),
@@ -411,7 +411,7 @@ TEST_F(Rfactor, UpdatesThatReadOtherElements) {
               HasSubstr("reads 'output' elsewhere, too, so that its steps have an order"));
 }
 
-// The greatest number of each row and where it is, of equal ones the first: values(in, k) of 1, 7, 7, 3 is (7, 1).
+// The greatest number of each row and its place, the first of equal ones: values(in, k) of 1, 7, 7, 3 is (7, 1).
 template <class F>
 auto places_of_greatest(const F &directives) {
   return Pipeline{

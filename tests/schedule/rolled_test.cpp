@@ -1,5 +1,5 @@
-// Debug mode on the CPU compiles what a schedule unrolls as loops: copies of a body that is full of checks would take
-// long to compile. That such loops compute the same is tested by chance (random_schedule_test.cpp).
+// Debug mode on the CPU compiles unrolled loops of a schedule as loops: copies of a body full of checks would take long
+// to compile. Random schedules test that such loops compute the same (random_schedule_test.cpp).
 #include "samite/ir/visit.h"
 #include "samite/samite.h"
 #include "samite/schedule/lower.h"
@@ -77,7 +77,7 @@ TEST(Rolled, DebugModeRunsLoops) {
   EXPECT_LT(bytes[1], 40'000u);
 }
 
-// What is wrong with unrolling is said in debug mode too.
+// Errors of unrolling are reported in debug mode too.
 TEST(Rolled, ALoopThatCannotBeUnrolledIsRefused) {
   SAMITE_ON_THE_CPU();
   Pipeline pipeline{"endless", {"out"}, [](Array<float, 1> out) {

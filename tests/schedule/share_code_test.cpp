@@ -27,7 +27,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A Func of the one before it.
+// Defines a Func by the previous one.
 using StageOf = std::function<void(Func<int> &, const Func<int> &, const Var &y, const Var &x)>;
 
 ir::CapturedPipeline chain_of(const std::vector<StageOf> &stages) {
@@ -47,7 +47,7 @@ ir::CapturedPipeline chain_of(const std::vector<StageOf> &stages) {
   });
 }
 
-// What makes the text of each kernel of the launched pipeline, without its names.
+// The text of each kernel of the launched pipeline, without its names.
 std::vector<std::string> texts_of(const ir::CapturedPipeline &captured, bool debug = false) {
   const auto definition = std::make_shared<jit::PipelineDefinition>(captured);
   Buffer<int> out(Device::cpu(), {5, 7}), in(Device::cpu(), {5, 7});
@@ -84,7 +84,7 @@ TEST(ShareCode, AChainOfStencilsIsCompiledOnce) {
   }
 }
 
-// Between two pairs of equal Funcs, so that all read and are read alike.
+// Between two pairs of equal Funcs, so that all have the same readers and reads.
 TEST(ShareCode, WhatDiffersOtherwiseIsNotShared) {
   SAMITE_ON_THE_CPU();
   const std::map<std::string, StageOf> others = {
@@ -165,7 +165,7 @@ TEST(ShareCode, MessagesNameTheirOwnFunc) {
   }
 }
 
-// A chain of stages by chance, many of them repeated, and what they mean.
+// A random chain of stages, many of them repeated, and their meaning.
 struct RandomChain {
   enum class Kind : std::uint8_t { stencil, halve, twice, edges };
   struct Stage {

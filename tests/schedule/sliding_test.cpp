@@ -1,5 +1,5 @@
-// What is kept outside of a loop and computed inside of it: each value is computed once, and no more rows are kept than
-// are in use at a time. The interpreter counts, and finds a row that was overwritten too early.
+// Funcs kept outside of a loop and computed inside it: each value is computed once, and no more rows are kept than are
+// in use at the same time. The interpreter counts, and finds a row that was overwritten too early.
 #include "samite/schedule/lower.h"
 #include "tests/lang/captured_pipeline.h"
 #include "tests/schedule/program_interpreter.h"
@@ -47,7 +47,7 @@ Ran run(const ir::CapturedPipeline &pipeline, std::int64_t around_rows, std::int
   return ran;
 }
 
-// A chain of Funcs, each of which adds the rows above and below to its own. `schedule` is given the Funcs in between.
+// A chain of Funcs, each of which adds the rows above and below to its own. `schedule` gets the Funcs in between.
 using Schedule = std::function<void(Func<std::int32_t> &out, std::vector<Func<std::int32_t>> &between)>;
 ir::CapturedPipeline chain(int stages, const Schedule &schedule) {
   return captured_pipeline([&](Array<std::int32_t, 2> out, Array<const std::int32_t, 2> in) {
@@ -129,7 +129,7 @@ TEST(Sliding, ANineRowStencilComputesEachRowOnce) {
   }
 }
 
-// Each task begins with what it needs of the rows of another one.
+// Each task begins by computing the rows that it needs from another one.
 TEST(Sliding, InPiecesOfRows) {
   const auto pipeline = chain(3, [](auto &out, auto &between) {
     out.split(y, yo, yi, 8).parallel(yo);
@@ -145,7 +145,7 @@ TEST(Sliding, InPiecesOfRows) {
   }
 }
 
-// What the schedule says of a fold is taken, if there is room for what is in use.
+// The schedule's fold is used if it has room for the rows in use.
 TEST(Sliding, InAsManyRowsAsTheScheduleSays) {
   for (const int fold : {3, 5}) {
     const Ran ran = run(chain(4,
@@ -183,7 +183,7 @@ TEST(Sliding, AFuncInBetweenThatIsNotKept) {
   EXPECT_LE(ran.counts.at("f1"), 3 * (rows + 4) * columns) << ran.nest;
 }
 
-// Of an image whose edge is repeated no rows beyond it are there to be computed.
+// If an image's edge is repeated, no rows beyond it exist to be computed.
 TEST(Sliding, AtTheEdgesOfAnImage) {
   const auto pipeline = captured_pipeline([&](Array<std::int32_t, 2> out, Array<const std::int32_t, 2> in) {
     Func<std::int32_t> f{"f"}, g{"g"}, h{"h", out};
@@ -212,7 +212,7 @@ TEST(Sliding, AtTheEdgesOfAnImage) {
   }
 }
 
-// Twice as many rows of what is called, and half as many.
+// Twice as many rows of the called Func, and half as many.
 TEST(Sliding, OfOtherResolutions) {
   const auto pipeline = captured_pipeline([&](Array<std::int32_t, 2> out, Array<const std::int32_t, 2> in) {
     Func<std::int32_t> whole{"whole"}, half{"half"}, result{"result", out};
@@ -283,7 +283,7 @@ TEST(Sliding, InTwoLoopsOfPieces) {
   }
 }
 
-// Of a window whose rows are used in turn along the inner loop, nothing is left for the outer one.
+// A window whose rows are used cyclically along the inner loop leaves nothing for the outer one.
 TEST(Sliding, InTheInnerOfTwoLoopsAlone) {
   const Ran ran = run(window([](auto &out, auto &f) {
                         out.serial(y).serial(x);

@@ -1,4 +1,4 @@
-// Loops that are written twice, for where a condition holds and for where it does not: specialize.
+// Loops that are written twice, with and without a condition: specialize.
 #include "samite/samite.h"
 #include "tests/runtime/message_of.h"
 

@@ -1,5 +1,5 @@
-// What the last piece of a split does where the extent is no multiple of the factor: results are those of the whole
-// under each tail, on the CPU and on a GPU, and what a tail cannot do is refused.
+// The last piece of a split if the extent is not a multiple of the factor: results are those of the whole under each
+// tail, on the CPU and on a GPU, and impossible tails are refused.
 #include "samite/samite.h"
 #include "samite/schedule/lower.h"
 #include "tests/lang/captured_pipeline.h"
@@ -24,7 +24,7 @@ InterpretedArray array_of(Ints values) {
   return {{count}, std::move(values), std::vector<char>(static_cast<std::size_t>(count), 1)};
 }
 
-// What a pipeline of `out` and `in` leaves in an array of `count` elements.
+// The result of a pipeline of `out` and `in` in an array of `count` elements.
 Ints result(const ir::CapturedPipeline &captured, bool gpu, std::int64_t count, const Ints &in) {
   InterpretedArray out = array_of(Ints(static_cast<std::size_t>(count)));
   out.known.assign(static_cast<std::size_t>(count), 0);
@@ -97,7 +97,7 @@ TEST(Tails, OfVectorsAndThreads) {
   }
 }
 
-// Of what is computed before the loops and inside of them.
+// For Funcs computed before the loops and inside them.
 TEST(Tails, OfAFuncBetweenOthers) {
   for (const auto &[tail, name] : all)
     for (const bool inside : {false, true}) {
@@ -179,8 +179,8 @@ TEST(Tails, OfReductions) {
   }
 }
 
-// Where each value is made of what the update does not change, or of what an earlier iteration has stored, an element
-// that is computed twice is the same.
+// If each value is computed from values that the update does not change, or that an earlier iteration has stored, an
+// element that is computed twice is the same.
 TEST(Tails, ShiftedInUpdates) {
   const auto function = [](Array<std::int32_t, 2> out) {
     Func<std::int32_t> f{"f", out};
@@ -306,7 +306,7 @@ TEST_F(RefusedTails, MaskedLoadsBesideARoundedSplit) {
                         "it"));
 }
 
-// What is loaded beyond the extent has to be there.
+// Elements loaded beyond the extent must exist.
 TEST_F(RefusedTails, MaskedStoresOfAnInputThatIsTooShort) {
   const Pipeline p{"p", {"out", "in"}, [](Array<float, 1> out, Array<const float, 1> in) {
                      Func f{"f", out};

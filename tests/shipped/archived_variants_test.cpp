@@ -1,4 +1,4 @@
-// Which launches an archive serves that was recorded by others. Each side is a process of its own.
+// The launches that an archive serves, which others recorded. Each side is a process of its own.
 #include "samite/toolchain/image_archive.h"
 
 #include "samite/base/atomic_file.h"
@@ -47,7 +47,7 @@ class ArchivedVariants : public testing::Test {
   std::string archive_ = (folder_.path() / "kernels.samite").string();
 };
 
-// Where each thread sums for itself, the extents decide: few instances do not.
+// If each thread may sum privately, the extents decide: few instances do not.
 TEST_F(ArchivedVariants, OfASmallLaunchServeALargeOne) {
   record({"launch", "4", "1"});
   EXPECT_EQ(launch({"launch", "1000000", "1"}), "sum 4e+06\ngradient 12\ncompiles 0\n");

@@ -146,7 +146,7 @@ TEST_F(CInterface, RefusesWrittenArraysWhoseElementsAreShared) {
   expect_refused("argument 0 ('sums') is written, and has a stride of 0");
 }
 
-// Nothing of that size is touched: the launch is refused before.
+// No memory of that size is touched, because the launch is refused first.
 TEST_F(CInterface, RefusesExtentsBeyondTheKernelsIntegers) {
   extents_[0] = std::int64_t{1} << 31;
   expect_refused("it is launched over 2147483648 in dimension 0, and counts with Int: at most 2147483647");

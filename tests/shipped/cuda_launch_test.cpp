@@ -51,7 +51,7 @@ class CudaShipped : public CudaKernelTest {
     record("compute_" + capability);
   }
 
-  // In the place of what was recorded before.
+  // Replaces earlier recordings.
   void record(const std::string &targets, const char *what = "name", const char *assumptions = "") {
     const std::string path = (folder_.path() / "kernels.samite").string();
     std::filesystem::remove(path);

@@ -1,4 +1,4 @@
-// What is written of a launch form is read, and nothing else is: the runner trusts its offsets.
+// A written launch form is read back, and nothing else is accepted: the runner trusts its offsets.
 #include "samite/shipped/launch_form.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ TEST(LaunchForms, ThatAreCutShortAreRefused) {
   EXPECT_FALSE(form_from(""));
 }
 
-// Each would make the runner read or write beside the block of arguments, or a loop of a wrong length.
+// Each would make the runner read or write outside the block of arguments, or run a loop of a wrong length.
 TEST(LaunchForms, WithPlacesOutsideOfTheirBlockAreRefused) {
   const auto refused = [](const auto &change) {
     LaunchForm form = some_form();

@@ -1,4 +1,4 @@
-// Gradients through roots, fixed points and minimisers, against central differences of what finds them.
+// Gradients through roots, fixed points and minimisers, compared with central differences of their solvers.
 #include "tests/runtime/message_of.h"
 #include "tests/solve/systems.h"
 

@@ -1,4 +1,4 @@
-// Nonlinear least squares: steps, solvers, manifolds, losses, bounds, and what is refused.
+// Nonlinear least squares: steps, solvers, manifolds, losses, bounds, and refused problems.
 #include "tests/runtime/message_of.h"
 #include "tests/solve/systems.h"
 
@@ -23,7 +23,7 @@ Buffer<std::int32_t> indices(const std::vector<std::int32_t> &numbers) {
   return Buffer<std::int32_t>(device(), Extents{numbers.size()}, numbers);
 }
 
-// A line through points, of which the last one lies far off.
+// A line through points, the last of which is far off.
 struct Line {
   LeastSquares problem;
   Buffer<double> values = constants({0, 0}, {1, 2});
@@ -124,7 +124,8 @@ TEST(LeastSquares, TheSummaryHasSizesAndCosts) {
   EXPECT_THAT(report.history(), HasSubstr("iter"));
 }
 
-// The distance to a target on each manifold, whose minimum is the target; derivatives against differences of steps.
+// The distance to a target on each manifold, with its minimum at the target; derivatives compared with differences of
+// steps.
 TEST(LeastSquares, StepsStayOnManifolds) {
   const double s = std::sqrt(0.5);
   struct Case {
@@ -231,7 +232,7 @@ TEST(LeastSquares, EndsForTheReasonThatItStates) {
   EXPECT_EQ(ended({.progress = [](const LeastSquaresProgress &) { return false; }}), LeastSquaresEnd::stopped);
 }
 
-// A step into where the residual is not a number is taken back.
+// A step to a point with a NaN residual is taken back.
 TEST(LeastSquares, ComesBackFromNotANumber) {
   LeastSquares problem;
   const Buffer<double> x = constants({3}, {1});

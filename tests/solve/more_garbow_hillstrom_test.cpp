@@ -1,6 +1,6 @@
 // Least squares on the problems of Moré, Garbow and Hillstrom, Testing unconstrained optimization software, ACM TOMS 7,
-// 1981: from their starts to their published sums of squares. Numbers are theirs; where they list several minima, or
-// a value that a sum takes at infinity, each counts.
+// 1981: from their starts to their published sums of squares. The numbers are theirs; if they list several minima, or a
+// value that a sum takes at infinity, each counts.
 #include "tests/solve/systems.h"
 
 #include <gtest/gtest.h>

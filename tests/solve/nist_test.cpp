@@ -205,8 +205,8 @@ TEST(Nist, SixDigitsFromBothStarts) {
   }
 }
 
-// From far away the second parameter of BoxBOD runs off to where the model is flat, unless steps that are too long for
-// its curvature are refused.
+// From a distant start the second parameter of BoxBOD runs off to a flat region of the model, unless steps that are too
+// long for its curvature are refused.
 TEST(Nist, AccelerationStaysOffFlatGround) {
   const std::vector<Regression> all = regressions();
   const auto found = std::ranges::find(all, "BoxBOD", &Regression::name);

@@ -24,7 +24,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pointwise;
 
-// Of one parameter's numbers.
+// The state of one parameter's numbers.
 struct ReferenceState {
   Numbers x, first, second;
   int steps = 0;
@@ -255,7 +255,7 @@ TEST(Lbfgs, SaysWhyItEnds) {
 }
 
 TEST(Lbfgs, ComesBackFromWhereTheObjectiveIsNotDefined) {
-  // x - log(x), with the minimum at 1, from where a full step leads below zero.
+  // x - log(x), with the minimum at 1, from a point at which a full step leads below zero.
   Buffer<double> x(device(), {1}, {8}, Gradient::tracked);
   const MinimiseReport report = lbfgs({x}, [&] {
     const double now = x.at(0);

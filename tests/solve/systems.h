@@ -62,7 +62,7 @@ inline double uniform(std::mt19937 &random, double from = -1, double to = 1) {
   return from + (to - from) * (static_cast<double>(random()) / 4294967296.0);
 }
 
-// Random numbers at random places, some rows empty; where `diagonal` is not 0, that much is added to the diagonal.
+// Random numbers at random places, some rows empty; if `diagonal` is not 0, it is added to the diagonal.
 inline Dense random_dense(std::size_t rows, std::size_t columns, double density, double diagonal, unsigned seed) {
   std::mt19937 random(seed);
   Dense a(rows, columns);
@@ -89,7 +89,7 @@ inline Numbers random_numbers(std::size_t count, unsigned seed) {
   return numbers;
 }
 
-// What is not zero, as blocks where `block` is larger than one number.
+// The nonzero numbers, as blocks if `block` is larger than one number.
 template <class T = double>
 solvers::SparseMatrix sparse(const Dense &a, solvers::BlockExtents block = {}, Gradient gradient = Gradient::tracked) {
   const Device device = test::device();
@@ -120,7 +120,7 @@ inline Buffer<double> on_device(const Numbers &numbers, Gradient gradient = Grad
   return Buffer<double>(test::device(), {numbers.size()}, numbers, gradient);
 }
 
-// Tridiagonal: `diagonal` on the diagonal, -1 beside it.
+// Tridiagonal: `diagonal` on the diagonal, -1 next to it.
 inline Dense tridiagonal(std::size_t n, double diagonal) {
   Dense a(n, n);
   for (std::size_t i = 0; i < n; ++i) {

@@ -1,4 +1,4 @@
-// Cholesky factors and solutions of triangular systems, by what they are defined by.
+// Cholesky factors and solutions of triangular systems, checked by their definitions.
 #include "tests/tiles/tile_function.h"
 
 namespace samite::test {

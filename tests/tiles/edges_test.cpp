@@ -1,5 +1,5 @@
-// Tiles that are partly inside of their arrays, at every place where one can begin: what is outside is zero where it is
-// loaded, and stays as it is where it is stored.
+// Tiles that are partly inside their arrays, at every possible place: elements outside are zero in loads, and unchanged
+// by stores.
 #include "tests/tiles/reference.h"
 
 namespace samite::test {

@@ -14,7 +14,7 @@ class Float8Tiles : public testing::Test {};
 using Types = testing::Types<f8e4m3, f8e5m2>;
 TYPED_TEST_SUITE(Float8Tiles, Types);
 
-// Numbers around every place where rounding turns, and beyond the range.
+// Numbers around every point where rounding changes, and beyond the range.
 template <class T>
 std::vector<float> to_be_rounded() {
   std::vector<float> values{0, -0.0f, 1e-12f, 1e5f, -1e30f, HUGE_VALF, NAN};
@@ -137,7 +137,7 @@ TYPED_TEST(Float8Tiles, TangentsPassThroughCastsMovesAndProductsOfTiles) {
     }
 }
 
-// The gradient of the factors is that of float factors which are what they were rounded to.
+// The gradient of the factors is that of float factors with the rounded values.
 TYPED_TEST(Float8Tiles, ProductsAreAddedUpInFloat) {
   using T = TypeParam;
   constexpr std::int64_t rows = 19, inner = 37, columns = 21;
@@ -187,13 +187,13 @@ TYPED_TEST(Float8Tiles, GradientsGoThroughMovesAndLoops) {
   moves.launch({1}, y, x);
   y.gradient().fill(1);
   moves.launch({1}, {.direction = Direction::adjoint}, y, x);
-  // Where each element of the result comes from.
+  // The source of each element of the result.
   std::vector<std::size_t> from(15);
   for (std::size_t i = 0; i < 15; ++i) from[i] = i;
   for (std::size_t k = 0; k < 2; ++k) {
     const std::vector<std::size_t> before = from;
     for (std::size_t j = 0; j < 5; ++j) {
-      const std::size_t at = k * 5 + j;  // of the transposed one, whose rows are 3 long
+      const std::size_t at = k * 5 + j;  // in the transposed tile, with rows of 3
       from[at] = before[at % 3 * 5 + at / 3];
     }
   }

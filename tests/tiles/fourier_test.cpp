@@ -15,7 +15,7 @@ std::vector<double> signal(std::int64_t count) {
   return x;
 }
 
-// Of rows of n complex numbers.
+// The transform of rows of n complex numbers.
 std::vector<double> transformed(const std::vector<double> &x, std::int64_t n, bool inverse) {
   std::vector<double> y;
   for (std::size_t row = 0; row < x.size(); row += static_cast<std::size_t>(2 * n))

@@ -7,7 +7,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// 2 rows and 3 columns of blocks, of which the last reach beyond the arrays.
+// 2 rows and 3 columns of blocks, the last of which reach beyond the arrays.
 constexpr std::int64_t height = 7, width = 19, tile_height = 4, tile_width = 8;
 const Extents blocks_of_tiles{2, 3};
 
@@ -17,7 +17,7 @@ struct Arrays {
   Buffer<double> z = poisoned<double>({height, width}, Gradient::tracked);
 };
 
-// What lies beyond the array is lost: z of it would be one, not e.
+// Elements beyond the array are lost: z of them would be one, not e.
 const TileKernel stored_and_loaded{
     "stored_and_loaded", {"z", "y", "x"}, [](Array<double, 2> z, Array<double, 2> y, Array<const double, 2> x) {
       auto [i, j] = block_index<2>();
@@ -83,7 +83,7 @@ TEST(TileInPlace, UnderAConditionAndAdded) {
   EXPECT_TRUE(report.passed) << report;
 }
 
-// A block stores several tiles and loads each back: what it has stored, and zero beyond the array.
+// A block stores several tiles and loads each back: its own stores, and zero beyond the array.
 TEST(TileInPlace, SeveralTilesThatAreLoadedBack) {
   const TileKernel parts{
       "parts", {"z", "y", "x"}, [](Array<double, 2> z, Array<double, 2> y, Array<const double, 2> x) {
@@ -123,7 +123,8 @@ TEST(TileInPlace, SeveralTilesThatAreLoadedBack) {
   check(alone, {1});
 }
 
-// What lies between the store and the load has written to the tile: then the load is refused, or has what was written.
+// A statement between the store and the load has written to the tile: then the load is refused, or returns those
+// values.
 TEST(TileInPlace, WhatIsStoredBetweenIsLoadedBack) {
   const TileKernel twice{
       "twice", {"z", "y", "x"}, [](Array<double, 2> z, Array<double, 2> y, Array<const double, 2> x) {
@@ -151,7 +152,7 @@ TEST(TileInPlace, WhatIsStoredBetweenIsLoadedBack) {
   EXPECT_TRUE(of_both.passed) << of_both;
 }
 
-// A later loop loads what an earlier one has stored, in another order, and beyond the array.
+// A later loop loads an earlier one's stores, in another order, and beyond the array.
 TEST(TileInPlace, WhatAnEarlierLoopHasStored) {
   const TileKernel later{
       "later", {"z", "y", "x", "n"}, [](Array<double, 2> z, Array<double, 2> y, Array<const double, 2> x, Int n) {
@@ -175,7 +176,8 @@ TEST(TileInPlace, WhatAnEarlierLoopHasStored) {
   }
 }
 
-// Quarters, elements and rows of a stored tile, and a tile of several: what was not stored is what was there before.
+// Quarters, elements and rows of a stored tile, and a tile of several: elements that were not stored have their
+// previous values.
 TEST(TileInPlace, PartsOfWhatWasStored) {
   const TileKernel parts{
       "parts", {"z", "y", "x"}, [](Array<double, 2> z, Array<double, 2> y, Array<const double, 2> x) {
@@ -211,7 +213,7 @@ TEST(TileInPlace, PartsOfWhatWasStored) {
   }
 }
 
-// Whichever block has stored last, what each of them loads is what it has stored itself.
+// Whichever block has stored last, each block loads its own stores.
 TEST(TileInPlace, ATileThatAllBlocksStoreAlike) {
   const TileKernel alike{
       "alike", {"z", "y", "x"}, [](Array<double, 2> z, Array<double, 2> y, Array<const double, 2> x) {

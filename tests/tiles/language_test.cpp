@@ -1,5 +1,5 @@
-// What programs in other languages of tiles write by habit: functions of elements, rows, shapes and memory, many of
-// them in one kernel, against the same by hand, and their gradients against differences.
+// Programs in the style of other tile languages: functions of elements, rows, shapes and memory, many of them in one
+// kernel, compared with hand-written code, and their gradients with differences.
 #include "tests/tiles/tile_function.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::vector<double> of_each(const std::vector<double> &x, const F &function) {
   return y;
 }
 
-// 3 rows of 4, none of them where a derivative jumps.
+// 3 rows of 4, without points where a derivative jumps.
 const std::vector<double> twelve{0.3, -1.2, 2.5, 0.7, -0.4, 1.9, -2.2, 0.1, 3.1, -0.9, 0.6, -1.7};
 
 double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
@@ -403,7 +403,7 @@ TEST(TileLanguage, AtomicStepsThroughViews) {
   of_y[3] = 4, of_y[2 * 4 + 3] = 5, of_y[4 * 4 + 3] = 6;  // of row 1 of x, in column 1 + 2
   expect_near(y, of_y, 0);
   expect_near(old, std::vector<double>(6, 3.5), 0);
-  expect_near(sums, {1, 6, 8}, 0);  // what is outside is left out
+  expect_near(sums, {1, 6, 8}, 0);  // elements outside are skipped
   sums.gradient().fill(2);
   step.launch({1}, {.direction = Direction::adjoint}, y, sums, old, x);
   expect_near(x.gradient(), {2, 2, 0, 2, 2, 0}, 0);
@@ -488,7 +488,7 @@ TEST(TileLanguage, TilesInMessages) {
   std::iota(x.begin(), x.end(), 0.0);
   const Buffer<float> values = buffer<float>({2, 18}, x);
   show.launch({1}, values);
-  values.device().synchronize();  // which delivers what a GPU has printed
+  values.device().synchronize();  // delivers a GPU's printed lines
   set_print_sink({});
   ASSERT_EQ(lines.size(), 5u);
   EXPECT_THAT(lines[0], HasSubstr("x = [0, 0..15] 0, 1, 2, 3"));

@@ -43,8 +43,9 @@ TEST(TileMatMul, Types) {
   check_gemm<bfloat16, float>(8, 16, 8, 20, 19, 12);
 }
 
-// In many stages, where threads of a GPU copy some steps' factors between the products of others (f64): no step, fewer
-// than stages, more; extents that end in a tile, and in 16 bytes. And what takes two buffers or other types there.
+// In many stages, with threads of a GPU that copy some steps' factors between the products of others (f64): no step,
+// fewer than stages, more; extents that end within a tile, and within 16 bytes. Also with two buffers, or with other
+// types.
 TEST(TileMatMul, InStages) {
   const auto check = [](auto zero, std::array<std::int64_t, 3> tile, std::array<std::int64_t, 3> of, int stages,
                         int threads, bool a_transposed, bool b_transposed) {
@@ -156,7 +157,7 @@ TEST(TileMatMul, Transposes) {
     }
 }
 
-// Extents around those of vectors, of what registers hold, and of the pieces that caches hold.
+// Extents near those of vectors, registers, and the pieces that caches hold.
 template <class T, class C>
 void check_transposed(std::int64_t m, std::int64_t n, std::int64_t k, double tolerance) {
   const Matrix a(m, k, 1), b(k, n, 2), c(m, n, 3);
@@ -261,7 +262,7 @@ TEST(TileMatMul, GradientOfALoop) {
   EXPECT_TRUE(report.passed) << report;
 }
 
-// Only what has a gradient is multiplied for.
+// The adjoint multiplies only for factors with a gradient.
 TEST(TileMatMul, AdjointOfOneFactorHasOneProduct) {
   const auto kernel = gemm<double, double>(4, 4, 4);
   const auto products = [&](std::uint64_t active) {

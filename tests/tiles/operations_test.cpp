@@ -1,4 +1,4 @@
-// Each operation on tiles against the same by hand, and its gradient against differences.
+// Each operation on tiles compared with hand-written code, and its gradient with differences.
 #include "tests/tiles/reference.h"
 
 #include <numeric>
@@ -11,7 +11,7 @@ using testing::HasSubstr;
 constexpr std::int64_t rows = 5, columns = 19;  // of the arrays; no multiple of the tiles
 constexpr std::int64_t tile_rows = 3, tile_columns = 8;
 
-// A kernel that makes of each tile of x another one of as many elements, or fewer.
+// A kernel that computes from each tile of x another one with as many elements, or fewer.
 template <class F>
 auto each_tile(F function) {
   return TileKernel{"each_tile", {"y", "x"}, [=](Array<double, 2> y, Array<const double, 2> x) {
@@ -89,7 +89,7 @@ TEST(TileOperations, ProductAlsoOfZeros) {
 }
 
 TEST(TileOperations, LeastAndGreatest) {
-  // Different elements, so that there is a derivative.
+  // Distinct elements, so that there is a derivative.
   auto apart = [](auto x) {
     return x + 0.01 * tile::cast<double>(tile::coordinate({tile_rows, tile_columns}, 1)) +
            0.1 * tile::cast<double>(tile::coordinate({tile_rows, tile_columns}, 0));
@@ -187,7 +187,7 @@ TEST(TileOperations, GatherAndScatter) {
     if (i < 11)
       expected[static_cast<std::size_t>(i)] +=
           values[static_cast<std::size_t>(i)] * values[static_cast<std::size_t>(i)];
-  // What the last tile has beyond the indices is zero, and so adds the first element.
+  // Indices of the last tile beyond the array are zero, and so add the first element.
   expected[0] += 4 * values[0] * values[0];
   expect_near(y, expected, 1e-12);
   GradientReport report = gradcheck(exchange, {2}, y, x, picked);
@@ -226,7 +226,7 @@ TEST(TileOperations, BranchesAndLoopsCarryTiles) {
   EXPECT_TRUE(report.passed) << report;
 }
 
-// What is needed again of each iteration is kept.
+// Values of each iteration that are needed again are stored.
 TEST(TileOperations, LoopsKeepTiles) {
   TileKernel powers{"powers", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
                       Int i = block_index();
@@ -364,7 +364,7 @@ TEST(TileErrors, ProductThatIsNone) {
   EXPECT_THAT(message, HasSubstr("matmul of tiles of extents 4x8 and 4x8"));
 }
 
-// In their own type 1,000 numbers of 8 bits would wrap round.
+// In their own type 1,000 numbers of 8 bits would wrap around.
 template <class T, class Sum>
 void expect_wide_sum(T value) {
   const std::int64_t rows = 8, columns = 125;

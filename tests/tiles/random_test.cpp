@@ -5,7 +5,7 @@ namespace samite::test {
 namespace {
 
 constexpr std::int64_t drawn_rows = 3, drawn_columns = 7, count = drawn_rows * drawn_columns;
-constexpr std::uint64_t seed = 0x123456789abcull, first = 0xfffffffaull;  // whose streams go beyond 32 bits
+constexpr std::uint64_t seed = 0x123456789abcull, first = 0xfffffffaull;  // the streams exceed 32 bits
 
 template <class T>
 void check_numbers(double normal_tolerance) {

@@ -1,5 +1,5 @@
-// Whether a random tile kernel and its adjoint do what the interpreter does: in double, and as far off as what is
-// rounded may be. One that does not is cut down until nothing can be left out.
+// Whether a random tile kernel and its adjoint compute the same as the interpreter: in double, and within the rounding
+// error otherwise. A failing kernel is reduced until nothing can be left out.
 #pragma once
 
 #include "samite/ir/print.h"
@@ -20,11 +20,11 @@ namespace samite::test::tiles {
 struct Run {
   const RandomTileKernel &kernel;
   const Recipe &recipe;
-  const ir::Kernel &structured;          // what is to run: the forward kernel, or its adjoint
+  const ir::Kernel &structured;          // the kernel to run: forward, or its adjoint
   const std::vector<TileArray> &before;  // the kernel's arguments, before it runs forward
   bool adjoint;
 };
-// What a run leaves in the arrays, which are the parameters of `structured`, in order.
+// The contents of the arrays after a run; they are the parameters of `structured`, in order.
 using Executor = std::function<void(const Run &run, std::vector<TileArray> &arrays)>;
 
 struct Verdict {
@@ -39,7 +39,7 @@ struct Verdict {
     device_lost  // nothing runs there any more
   };
   Kind kind = Kind::right;
-  std::string message;                      // of a refusal, or what is wrong
+  std::string message;                      // of a refusal, or the error
   std::int64_t compared = 0, unsteady = 0;  // elements; those that rounding may change as much as their size
 
   bool gathered = false;
@@ -58,7 +58,7 @@ inline double nearest(ScalarType type, double value) {
   });
 }
 
-// Of parameters, or of their gradients, with a direction.
+// Values of parameters, or of their gradients, with a direction.
 inline TileArray random_array(const ParameterFacts &facts, const Recipe &recipe, std::mt19937 &random) {
   TileArray array{facts.type, facts.extents, {}};
   std::size_t count = 1;
@@ -70,7 +70,7 @@ inline TileArray random_array(const ParameterFacts &facts, const Recipe &recipe,
   for (std::size_t i = 0; i < count; ++i) {
     Element element{nearest(facts.type, numbers(random)), numbers(random), 0};
     if (!is_floating(facts.type)) element = {0, 0, static_cast<std::int64_t>(element.value)};
-    // Which tracks no gradient.
+    // Such arrays track no gradient.
     if (is_float8(facts.type)) element.derivative = 0;
     array.elements.push_back(element);
   }
@@ -86,7 +86,7 @@ inline std::uint64_t active_parameters() {
   return active;
 }
 
-// What an adjoint may keep of a loop: all of it, or little, so that it has checkpoints.
+// How much of a loop an adjoint may store: everything, or little, so that it has checkpoints.
 inline std::optional<std::int64_t> memory_limit(const Recipe &recipe) {
   if (recipe.seed % 3 == 0) return std::nullopt;
   return recipe.seed % 3 == 1 ? 0 : 40;
@@ -110,7 +110,7 @@ class RandomTileCheck {
     }
     return verdict_;
   }
-  // Of the kernel that was checked last.
+  // The IR of the last checked kernel.
   const std::string &ir() const { return ir_; }
 
  private:
@@ -145,7 +145,7 @@ class RandomTileCheck {
     ir_ = to_string(adjoint->kernel);
     Arrays read = after;
     for (const std::uint32_t parameter : adjoint->values_before) read[parameter] = before[parameter];
-    // What rounds is read as it was stored.
+    // Numbers of types that round are read as they were stored.
     for (TileArray &array : read)
       for (Element &element : array.elements)
         if (is_floating(array.type)) element = {nearest(array.type, element.value), 0, 0};
@@ -164,7 +164,7 @@ class RandomTileCheck {
     agrees({kernel, recipe_, adjoint->kernel, before, true}, read, interpreted(adjoint->kernel, read));
   }
 
-  // Of the sum of all that the kernel leaves, each times its weight, along the direction: forward and in reverse.
+  // The derivative of the sum of all results, each times its weight, along the direction: forward and in reverse.
   bool derivative_agrees(const ir::Kernel &forward, const autodiff::Adjoint &adjoint, const Arrays &before,
                          const Arrays &after, const Arrays &weights) {
     Arrays arguments = after;
@@ -187,7 +187,7 @@ class RandomTileCheck {
     return false;
   }
 
-  // The tangent kernel leaves in each array's tangent what the interpreter has carried along.
+  // The tangent kernel's tangent of each array is the interpreter's.
   bool tangent_agrees(const RandomTileKernel &kernel, const ir::Kernel &forward, const Arrays &before,
                       const Arrays &after) {
     const autodiff::Tangent &tangent = kernel.definition()->tangent(active_parameters());
@@ -215,7 +215,7 @@ class RandomTileCheck {
     return !std::isfinite(should) || std::fabs(is - should) <= digits * (1 + std::fabs(should));
   }
 
-  // The adjoint without atomics leaves what the other one does.
+  // The adjoint without atomics gives the same results as the other one.
   bool gather_agrees(const RandomTileKernel &kernel, const Arrays &arguments, const Arrays &weights) {
     return gather_agrees(kernel, arguments, weights, passes::Gathering::even_if_slower) &&
            gather_agrees(kernel, arguments, weights, passes::Gathering::wide);
@@ -285,7 +285,7 @@ class RandomTileCheck {
     unsigned runs = 0;
     while (runs < 2) spread.add(interpreted(structured, arguments, runs++));
     std::string difference = spread.difference(got, structured, verdict_);
-    // Where a comparison may have gone another way, few runs may not show it.
+    // If a comparison may have gone another way, few runs may not show it.
     for (; !difference.empty() && runs < 24; ++runs) {
       spread.add(interpreted(structured, arguments, runs));
       difference = spread.difference(got, structured, verdict_);
@@ -352,7 +352,7 @@ class RandomTileCheck {
   std::string ir_;
 };
 
-// Leaves out steps, threads, blocks and elements as long as what is left fails in the same way.
+// Leaves out steps, threads, blocks and elements as long as the rest fails in the same way.
 inline Recipe minimised(Recipe recipe, Verdict::Kind kind, const Executor &execute, bool derivatives,
                         int most_runs = 120) {
   int runs = 0;
@@ -395,9 +395,9 @@ inline Recipe minimised(Recipe recipe, Verdict::Kind kind, const Executor &execu
   return recipe;
 }
 
-// Checks kernels of the seeds from SAMITE_TEST_RANDOM_SEED on, as many as SAMITE_TEST_RANDOM_TILES says, or `usual`:
-// those whose seed leaves `part` when it is divided by `parts`. After SAMITE_TEST_RANDOM_FAILURES of them it stops; one
-// is cut down by this many runs as SAMITE_TEST_RANDOM_RUNS says.
+// Checks kernels with the seeds from SAMITE_TEST_RANDOM_SEED on, SAMITE_TEST_RANDOM_TILES of them, or `usual`: those
+// whose seed modulo `parts` is `part`. It stops after SAMITE_TEST_RANDOM_FAILURES failures; each is reduced with at
+// most SAMITE_TEST_RANDOM_RUNS runs.
 inline void expect_random_tiles(const Executor &execute, unsigned usual, unsigned part = 0, unsigned parts = 1,
                                 bool derivatives = true) {
   const auto number = [](const char *name, unsigned otherwise) {

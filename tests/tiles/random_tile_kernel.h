@@ -1,10 +1,10 @@
 // Random tile kernels: a recipe is a list of steps, made from a seed, from which a kernel is captured. Any part of the
 // list is a recipe, too, so that one that fails can be cut down.
 //
-// A step takes what steps before it have made, brings it to the type and extents that it needs, and makes one more
-// tile. Numbers stay of moderate size: what may have become large is divided by a power of two. What an in-place step
-// has loaded is stored at the same place in the end, changed. An own step stores into an array whose elements belong to
-// the block, adds to it, or loads from it: all or parts of what steps before have stored there, in loops or not.
+// A step takes results of earlier steps, converts them to the type and extents that it needs, and makes one more tile.
+// Numbers stay of moderate size: possibly large ones are divided by a power of two. An in-place step's loaded elements
+// are stored at the same place at the end, changed. An own step stores into an array whose elements belong to the
+// block, adds to it, or loads from it: all or parts of earlier steps' stores, in loops or not.
 #pragma once
 
 #include "samite/lang/trace.h"
@@ -43,7 +43,7 @@ inline constexpr std::string_view step_names[] = {
 
 struct Step {
   StepKind kind;
-  int number;  // in the recipe as it was first made
+  int number;  // in the original recipe
   int depth;   // those after a loop or a branch that are deeper are inside of it
   std::array<unsigned, 4> choice;
 };
@@ -80,7 +80,7 @@ inline Recipe random_recipe(unsigned seed) {
   recipe.sums_in_shared = below(6) == 0;
   constexpr int extents[] = {1, 2, 3, 5, 7, 8, 8, 12, 16, 16, 17, 24, 31, 32, 32, 33, 40, 48, 64};
   for (int &extent : recipe.extents) extent = extents[below(19)];
-  // Most kinds as often as each other, and those that others live on more often.
+  // Most kinds are equally frequent; those that others depend on are more frequent.
   constexpr int kinds = static_cast<int>(StepKind::branch) + 1;
   const int count = 5 + below(14);
   const bool loads_back = below(4) == 0;
@@ -132,7 +132,7 @@ inline const std::vector<ParameterFacts> &parameter_facts() {
   return facts;
 }
 
-// What a kernel is captured from: one block's code.
+// The captured code of a kernel: that of one block.
 class RandomTileBody {
  public:
   RandomTileBody(const Recipe &recipe, const Int &count) : recipe_(recipe), count_(count) {}
@@ -173,7 +173,7 @@ class RandomTileBody {
 
   void make(const ir::Value &value, double bound) { made_.push_back({value, number_, bound}); }
 
-  // Brought down to at most 4 or so.
+  // Scaled down to about 4 at most.
   Made tame(Made made, double limit = 8) const {
     if (made.bound <= limit) return made;
     const ir::Type type = made.value.type();
@@ -203,7 +203,7 @@ class RandomTileBody {
     if (type.element() == Bool || to == Bool) made.bound = 1;
     return made;
   }
-  // Of these extents: repeated, or a part of it, or with a margin of zeros.
+  // With these extents: repeated, or a part of it, or with a margin of zeros.
   Made shaped(Made made, const Extents &extents) const {
     const ScalarType element = made.value.type().element();
     const ir::Type type = type_of(element, extents);
@@ -235,7 +235,7 @@ class RandomTileBody {
     return shaped(cast(made, type.element()), {shape.begin(), shape.end()});
   }
 
-  // A choice that stays the same where other steps are left out.
+  // A choice that stays the same if other steps are left out.
   template <class Fits>
   std::optional<std::size_t> choose(unsigned choice, Fits &&fits) const {
     const int before = std::max(number_, 1);
@@ -291,7 +291,7 @@ class RandomTileBody {
     return lang::load_tile(array, std::move(indices), type, where());
   }
 
-  // Of an array of rank 2: a tile by its number, or from an element on, which may be outside of the array.
+  // For an array of rank 2: a tile by its number, or from an element on, which may be outside of the array.
   std::vector<ir::Value> origin(unsigned choice, const ir::Type &type) const {
     const Int &k = counter(choice >> 2);
     const unsigned which = (choice >> 4) % 5;
@@ -323,7 +323,7 @@ class RandomTileBody {
     return extents;
   }
 
-  // The steps from `next` on that are at this depth, and in what they open.
+  // The steps from `next` on at this depth, and inside the blocks that they open.
   void steps(std::size_t &next, int depth) {
     while (next < recipe_.steps.size() && recipe_.steps[next].depth >= depth) {
       const Step &step = recipe_.steps[next++];
@@ -331,7 +331,7 @@ class RandomTileBody {
       const std::size_t tiles = made_.size(), counters = counters_.size();
       const auto inside = [&] {
         steps(next, step.depth + 1);
-        // What nothing was made of changes a tile that stays.
+        // A tile that was not used for anything is changed in place.
         number_ = step.number;
         if (made_.size() > tiles && tiles > 0 && !used_.contains(made_.back().value.id()))
           change(made_[step.choice[3] % tiles], made_.back(), step.choice[3]);
@@ -377,7 +377,7 @@ class RandomTileBody {
         case 0: return counter(b) % 2 == static_cast<int>(c % 2);
         case 1: return counter(b) < count_;
         case 2: {
-          // Far from where rounding tells.
+          // Far from points where rounding matters.
           const Made made = cast(any_number(b), Float64);
           const Double sum = Double::adopt(lang::reduce_tile(Op::ReduceMax, Float64, made.value, {}, where()));
           return sum > 0.01;
@@ -397,7 +397,7 @@ class RandomTileBody {
 
   void single(const Step &step) {
     const auto [a, b, c, d] = step.choice;
-    // Some steps of any kind, so that the others stay as they were.
+    // Some steps of any kind, so that the others are unchanged.
     switch ((d >> 18) % 16) {
       case 3: return function(any_real(a), b, c);
       case 11: return places_of(any_real(a), b, c);
@@ -530,7 +530,7 @@ class RandomTileBody {
   void binary(Made left, Made right, unsigned choice) {
     left = tame(left);
     right = tame(right);
-    // A number beside a tile, from time to time; or along one dimension.
+    // Occasionally a number with a tile; or along one dimension.
     const ir::Type type = left.value.type();
     right = tame(fitted(right, type));
     const auto x = left.value, y = right.value;
@@ -538,7 +538,7 @@ class RandomTileBody {
     if (!is_floating(type.element())) {
       constexpr Op ops[] = {Op::Add, Op::Sub, Op::Mul, Op::Min, Op::Max, Op::And, Op::Or, Op::Xor, Op::Div, Op::Rem};
       const Op op = ops[choice % 10];
-      // What divides is not zero.
+      // Divisors are not zero.
       const auto divisor = op == Op::Div || op == Op::Rem ? record(Op::Or, type, {y, constant(type, 1)}) : y;
       return make(record(op, type, {x, divisor}), std::max(2.0, op == Op::Mul ? a * b : 2 * (a + b)));
     }
@@ -663,7 +663,7 @@ class RandomTileBody {
     const double count = static_cast<double>(made.value.type().count()) / static_cast<double>(type.count());
     make(record(op, type, {made.value}), op == Op::ReduceAdd ? count * made.bound : std::max(made.bound, 16.0));
   }
-  // What many of have a product that is not large; some of them may be zero.
+  // Tiles of such elements have products that are not large; some elements may be zero.
   Made near_one(Made made) const {
     const ir::Type type = made.value.type();
     if (!is_floating(type.element())) {
@@ -707,7 +707,7 @@ class RandomTileBody {
     tile::ScanOptions options;
     options.combine = static_cast<tile::Combine>(c % 4);
     options.backwards = c / 4 % 2 != 0;
-    // What an exclusive scan of the least and greatest begins with is no number to go on with.
+    // The initial value of an exclusive scan of the least and greatest is not usable in further computations.
     const bool exclusive = c / 8 % 2 != 0 && c % 4 < 2;
     const auto rank = static_cast<unsigned>(made.value.type().shape().rank());
     const int dimension = static_cast<int>(b % rank);
@@ -761,7 +761,7 @@ class RandomTileBody {
     lang::add_tile(zf, {places(b, extents_of(made.value), 47)}, made.value, where());
   }
 
-  // Of one of the types that products have, and the type that they are added up in.
+  // One of the types that products have, and the type in which they are added up.
   static std::pair<ScalarType, ScalarType> product_types(unsigned choice) {
     switch (choice % 10) {
       case 0:
@@ -780,7 +780,7 @@ class RandomTileBody {
     ir::Value value;
     double bound;
   };
-  // A and B as they are, or transposed; a factor of 8 bits is loaded.
+  // A and B directly, or transposed; an 8-bit factor is loaded.
   Product product(unsigned a, unsigned b, unsigned c, std::int64_t rows, std::int64_t columns, std::int64_t batch,
                   ScalarType factor, const ir::Value &sum) {
     const bool turned_a = c & 1, turned_b = c & 2, same = (c >> 2) % 8 == 0;
@@ -803,7 +803,7 @@ class RandomTileBody {
     };
     const Made left = factor_of(a, turned_a ? matrix(inner, rows) : matrix(rows, inner));
     const Made right = factor_of(b, turned_b ? matrix(columns, inner) : matrix(inner, columns));
-    // The factors' 11 digits would be the error of all else.
+    // The factors' 11 digits would dominate all other errors.
     return {lang::multiply_tiles(left.value, right.value, sum, turned_a, turned_b, false, where()),
             left.bound * right.bound * static_cast<double>(inner)};
   }
@@ -818,7 +818,7 @@ class RandomTileBody {
     make(made.value, made.bound);
   }
 
-  // Added to a tile that is there.
+  // Added to an existing tile.
   void accumulate(unsigned a, unsigned b, unsigned c, unsigned d) {
     const auto target = choose(d, [](const Made &made) {
       const ScalarType type = made.value.type().element();
@@ -894,7 +894,7 @@ class RandomTileBody {
     make(lang::record_on_tiles(c % 2 ? Op::Add : Op::Mul, type, {fits.value, number}, where()), 4 * fits.bound + 4);
   }
 
-  // A part of an array that is stored to elsewhere, now or later.
+  // A part of an array that is stored to elsewhere, earlier or later.
   void shift(unsigned a, unsigned b, unsigned c) {
     const ir::Type type = type_of(Int32, {extent(a), extent(a >> 2)});
     const auto from = [&](unsigned row, unsigned column) {
@@ -908,7 +908,7 @@ class RandomTileBody {
     if (c % 2 == 0) lang::store_tile(yi, from(c >> 2, c >> 7), loaded, where());
   }
 
-  // Of M Mᵀ + 1, which is positive definite.
+  // For M Mᵀ + 1, which is positive definite.
   void solve(Made made, const Made &right, unsigned c, unsigned d) {
     const std::int64_t n = std::min<std::int64_t>(extent(c), 17), columns = std::min<std::int64_t>(extent(c >> 2), 17);
     const ScalarType type = made.value.type().element();
@@ -1083,7 +1083,7 @@ class RandomTileBody {
     return 0;
   }
 
-  // Of two dimensions: what it has more are rows.
+  // With two dimensions: further ones become rows.
   Made as_matrix(const Made &made) const {
     Extents extents = extents_of(made.value);
     if (extents.size() == 1) extents.insert(extents.begin(), 1);
@@ -1129,7 +1129,7 @@ class RandomTileBody {
     to.bound = std::max(to.bound, 4.0);
   }
 
-  // What the block has at last is stored: the latest tiles of each type, and what is in place.
+  // The block's final values are stored: the latest tiles of each type, and the in-place ones.
   void finish() {
     number_ = 1 << 20;
     int column = 0, stored = 0;
@@ -1175,7 +1175,7 @@ using RandomTileKernel =
                     Array<double, 3>, Array<half, 3>, Array<bfloat16, 3>, Array<std::int32_t, 3>, Array<float, 3>,
                     Array<double, 3>, Array<float, 1>, Array<double, 2>, Int)>;
 
-// UserError where the library refuses the kernel.
+// UserError if the library refuses the kernel.
 inline RandomTileKernel random_tile_kernel(const Recipe &recipe) {
   const auto body = [&](const auto &...parameters) {
     const Int &count = std::get<sizeof...(parameters) - 1>(std::tie(parameters...));

@@ -70,7 +70,7 @@ void launch(const Run &run, std::vector<TileArray> &arrays) {
   const auto forward = [&] {
     std::apply([&](const auto &...buffer) { run.kernel.launch({run.recipe.blocks}, options, buffer..., 2); }, buffers);
   };
-  // Calls `function` for each parameter with a gradient, whose number and whose gradient's it is given.
+  // Calls `function` with the numbers of each parameter with a gradient, and of its gradient.
   const auto for_each_gradient = [&](const auto &function) {
     std::size_t parameter = 0, gradient = parameter_facts().size();
     std::apply(
@@ -105,7 +105,7 @@ void interpret(const Run &run, std::vector<TileArray> &arrays) {
   arrays = run_structured(run.structured, {run.recipe.blocks}, arrays);
 }
 
-// What is made of the first kernels reaches each operation on tiles.
+// The first recipes reach each operation on tiles.
 TEST(RandomTileKernel, RecipesReachEveryOperation) {
   std::set<ir::Op> reached;
   std::size_t longest = 0;
@@ -124,7 +124,7 @@ TEST(RandomTileKernel, RecipesReachEveryOperation) {
   EXPECT_GT(longest, 100u);
 }
 
-// Tangents and adjoints alone, which need no compiler, so that many kernels can be drawn.
+// Only tangents and adjoints, which need no compiler, so that many kernels can be drawn.
 TEST(RandomTileKernel, DerivativesAreThoseThatTheInterpreterCarriesAlong) { expect_random_tiles(interpret, 40); }
 
 // In parts, so that they run side by side.

@@ -1,4 +1,4 @@
-// What random tile kernels draw of the functions that consist of several operations (lang/tile_functions.h,
+// The functions consisting of several operations that random tile kernels use (lang/tile_functions.h,
 // lang/tile_shape.h, lang/tile_memory.h, lang/tile_reduce.h).
 #pragma once
 
@@ -16,7 +16,7 @@ struct LanguageResult {
   double bound;  // no element is larger
 };
 
-// A function of a tile of float or double whose elements are at most `bound`, which is at most 4. `number` is the
+// A function of a tile of float or double with elements of at most `bound`, which is at most 4. `number` is the
 // block's, and small.
 template <Scalar T>
 class RandomTileFunction {

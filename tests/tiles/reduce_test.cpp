@@ -34,7 +34,7 @@ TEST(TileReduce, AnyExtentAlongAnyDimension) {
   }
 }
 
-// Of whole vectors and of what is left.
+// Lengths of whole vectors and with remainders.
 TEST(TileReduce, RowsOfManyLengths) {
   for (const std::int64_t length : {1, 7, 15, 16, 17, 63, 64, 65, 255, 257, 2047}) {
     SCOPED_TRACE(length);
@@ -56,7 +56,7 @@ TEST(TileReduce, RowsOfManyLengths) {
     auto y = poisoned<float>({3, 3});
     reduce.launch({1}, y, buffer<float>(x.extents(), x.values));
     expect_near(y, expected, 1e-3);
-    // Wherever it is, a NaN makes a NaN of the sum, and is no largest number.
+    // Wherever it is, a NaN makes the sum NaN, and is not the largest number.
     for (const std::int64_t at : {std::int64_t{0}, length / 2, length - 1}) {
       Matrix with_nan(3, length, 2);
       with_nan.values[static_cast<std::size_t>(length + at)] = not_written;

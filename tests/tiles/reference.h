@@ -1,4 +1,4 @@
-// Arrays of the host and what tiles should make of them, in double.
+// Arrays of the host and the expected results of tiles, in double.
 #pragma once
 
 #include "samite/samite.h"
@@ -45,7 +45,7 @@ Buffer<T> buffer(const Extents &extents, const std::vector<double> &values, Grad
 }
 template <class T>
 Buffer<T> poisoned(const Extents &extents, Gradient gradient = Gradient::untracked) {
-  // Integers have no NaN: a number that nothing else here is.
+  // Integers have no NaN: a number that occurs nowhere else here.
   const double poison = FloatingScalar<T> ? not_written : 93;
   return buffer<T>(extents, std::vector<double>(static_cast<std::size_t>(extents.count()), poison), gradient);
 }

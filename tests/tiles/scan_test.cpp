@@ -1,4 +1,4 @@
-// Scans along each dimension against sums by hand.
+// Scans along each dimension compared with hand-written sums.
 #include "tests/tiles/tile_function.h"
 
 namespace samite::test {
@@ -84,7 +84,7 @@ TEST(TileScan, Derivatives) {
     for (const bool backwards : {false, true}) {
       SCOPED_TRACE(testing::Message() << static_cast<int>(combine) << backwards);
       expect_derivatives(scan_along_the_middle(e, {combine, backwards}, false), different(e.count()), e.count());
-      // What the first element is, is no number where there is none less or greater.
+      // The first element is not a number if there is no least or greatest number.
       const auto exclusive = [=](Tile<double> x) {
         Tile<double> y = scan_along_the_middle(e, {combine, backwards}, true)(x);
         return select(abs(y) < 1e9, y, 0.0);

@@ -1,4 +1,4 @@
-// Rows of numbers of 8 and 16 bits that are one longer than some vectors: the last element is stored alone.
+// Rows of 8- and 16-bit numbers that are one longer than some vectors: the last element is stored alone.
 #include "tests/tiles/reference.h"
 
 namespace samite::test {

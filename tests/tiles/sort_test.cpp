@@ -34,7 +34,7 @@ void check_types(std::int64_t rows, std::int64_t columns, bool descending) {
     sorted.push_back(x[from]);
     places.push_back(static_cast<double>(from % static_cast<std::size_t>(columns)));
   }
-  // The keys, and where each comes from: values of another type.
+  // The keys, and the source of each: values of another type.
   TileKernel kernel{"sort", [=](Array<T, 2> keys, Array<std::int32_t, 2> from, Array<const T, 2> x) {
                       auto [k, v] = tile::sort(tile::load(x, {0, 0}, {rows, columns}),
                                                tile::coordinate({rows, columns}, 1), {.descending = descending});
@@ -165,7 +165,7 @@ TEST(TileSortErrors, PlacesOfOtherRows) {
   EXPECT_THAT(message, HasSubstr("take of a tile of extents 4x8 by places of extents 3x8"));
 }
 
-// 600 elements are one element of 16 bits, whose gradient is added up in more: in 8 digits it would stay at 256.
+// 600 elements are one 16-bit element, whose gradient is added up with more digits: with 8 it would stay at 256.
 template <class T>
 void expect_gradient_of_one() {
   TileKernel kernel{"one", {"y", "x"}, [](Array<T, 2> y, Array<const T, 2> x) {

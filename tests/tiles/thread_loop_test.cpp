@@ -1,11 +1,11 @@
-// Loops over a tile's elements in which three tiles are read, one of them where a condition holds. With a loop for what
-// is left over when they were unrolled, NVVM has read the wrong one.
+// Loops over a tile's elements in which three tiles are read, one of them under a condition. When they were unrolled
+// with a remainder loop, NVVM has read the wrong one.
 #include "tests/tiles/reference.h"
 
 namespace samite::test {
 namespace {
 
-// y[row[e], column[e]] += x[e], where that is in the array.
+// y[row[e], column[e]] += x[e], if that is in the array.
 template <class T, class I>
 void expect_scattered(std::int64_t count, int threads) {
   SCOPED_TRACE(testing::Message() << count << " elements, " << threads << " threads");

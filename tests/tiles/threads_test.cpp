@@ -45,7 +45,7 @@ TEST(TileThreads, EachHasALoopOfItsOwn) {
   EXPECT_TRUE(report.passed) << report;
 }
 
-// Newton's method, which ends for each element when it is there.
+// Newton's method, which ends for each element when it has converged.
 TEST(TileThreads, EachLeavesALoopWhenItIsDone) {
   TileKernel roots{
       "roots", {"y", "steps", "x"}, [](Array<double, 1> y, Array<std::int32_t, 1> steps, Array<const double, 1> x) {
@@ -85,7 +85,7 @@ TEST(TileThreads, EachLeavesALoopWhenItIsDone) {
   for (std::size_t i = 1; i < 5; ++i) EXPECT_NEAR(gradient[i], 0.5 / std::sqrt(values[i]), 1e-3 / std::sqrt(values[i]));
 }
 
-// What a side is not for has no part in the gradient, even where its derivative is infinite.
+// Elements that do not take a side do not affect its gradient, even if its derivative is infinite.
 TEST(TileThreads, EachGoesToItsSideOfABranch) {
   TileKernel sides{"sides", {"y", "x"}, [](Array<double, 1> y, Array<const double, 1> x) {
                      auto made = tile::per_thread({6}, [&](Int i) {
@@ -168,7 +168,6 @@ TEST(TileThreads, UseWhatKernelsUse) {
   expect_near(y, expected, 1e-12);
 }
 
-// Outside of an array, and in a loop whose length all share.
 // A tuple of numbers of two types, and the derivatives through each.
 TEST(TileThreads, ReturnSeveralNumbers) {
   const std::vector<double> values = numbers(8);
@@ -199,6 +198,7 @@ TEST(TileThreads, ReturnSeveralNumbers) {
   EXPECT_TRUE(report.passed) << report;
 }
 
+// Outside of an array, and in a loop with a common length.
 TEST(TileThreads, ReadZeroOutside) {
   TileKernel sums{"sums",
                   {"y", "x"},
@@ -250,7 +250,7 @@ TEST(TileThreadsErrors, JumpsAndWhatElseOneThreadAloneMayDo) {
               HasSubstr("an operation on a tile in tile::per_thread"));
 }
 
-// Those whose result is used, and those that have no form for whole tiles.
+// Atomics whose result is used, and those without a form for whole tiles.
 TEST(TileThreadsErrors, AtomicsThatGiveTheElementBefore) {
   const auto expect = [](const std::string &message, int line) {
     EXPECT_THAT(message, HasSubstr("threads_test.cpp:" + std::to_string(line) + ":"));

@@ -1,4 +1,5 @@
-// Functions of one tile, against the same by hand: values, gradients, and second derivatives by the tangent's gradient.
+// Functions of one tile, compared with hand-written code: values, gradients, and second derivatives by the tangent's
+// gradient.
 #pragma once
 
 #include "tests/tiles/reference.h"
@@ -10,7 +11,7 @@ Tile<T> flat(const Tile<T> &x) {
   return tile::reshape(x, {x.type().count()});
 }
 
-// y = function(x), where x is a tile of `count` elements that the function gives extents.
+// y = function(x) for a tile x of `count` elements to which the function gives extents.
 template <class T, class F>
 auto tile_function(std::int64_t count, F function) {
   return TileKernel{"tile_function", {"y", "x"}, [=](Array<T, 1> y, Array<const T, 1> x) {
@@ -21,7 +22,7 @@ auto tile_function(std::int64_t count, F function) {
 template <class T = double, class F>
 void expect_values(F function, const std::vector<double> &x, const std::vector<double> &expected, double tolerance) {
   const auto count = static_cast<std::int64_t>(x.size()), results = static_cast<std::int64_t>(expected.size());
-  // What is not stored stays as it was, in an array of floating numbers a NaN.
+  // Elements that are not stored are unchanged, NaN in an array of floating numbers.
   auto y = poisoned<T>({results});
   tile_function<T>(count, function).launch({1}, y, buffer<T>({count}, x));
   expect_near(y, expected, tolerance);

@@ -29,7 +29,7 @@ TEST(WideTiles, ATileWhoseNumberTimesItsExtentIsBeyond32Bits) {
   EXPECT_EQ(out.to_vector(), (std::vector<float>{0, 32, 32}));
 }
 
-// The memory is there when it is touched.
+// Memory is allocated when it is touched.
 TEST(WideTiles, TilesNearTheEndOfMoreThan2GiB) {
   constexpr std::int64_t extent = (std::int64_t{1} << 31) + (1 << 20) + 5, tile_extent = 4096;
   Buffer<std::uint8_t> x(device(), {extent}), y(device(), {extent});

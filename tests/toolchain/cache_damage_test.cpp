@@ -1,5 +1,5 @@
-// Two processes use one cache. One is killed again and again, wherever it is just then, while entries are damaged under
-// their hands; whatever the other finds must be right. $SAMITE_CACHE_ROUNDS says how often, where it is set.
+// Two processes share one cache. One is killed repeatedly, at arbitrary points, while entries are damaged concurrently;
+// whatever the other finds must be right. $SAMITE_CACHE_ROUNDS is the number of rounds, if set.
 #include "samite/toolchain/object_cache.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/toolchain/child_process.h"
@@ -26,7 +26,7 @@ int round_count() {
   return rounds != nullptr ? std::atoi(rounds) : 40;
 }
 
-// Damages what is there. Another process may have taken it away meanwhile: whatever fails is left.
+// Damages existing files. Another process may have removed them meanwhile: failures are ignored.
 class Damage {
  public:
   explicit Damage(fs::path folder) : folder_(std::move(folder)) {}

@@ -1,5 +1,5 @@
-// A cache that others could have written to is neither read nor written. What belongs to another user can be made by
-// root alone, and is skipped elsewhere.
+// A cache that others could have written to is neither read nor written. Only root can create files of another user;
+// these tests are skipped otherwise.
 #include "samite/base/atomic_file.h"
 #include "samite/toolchain/object_cache.h"
 #include "tests/base/temporary_folder.h"
@@ -58,7 +58,7 @@ TEST_F(CacheOwnership, AFolderThatAnyoneMayWriteIsRefusedEvenWhereItIsSticky) {
   expect_refused_naming(folder_, "1777", "chmod go-w " + folder_.string());
 }
 
-// Advice to change a device's permissions would be harmful where the process is root.
+// Advice to change a device's permissions would be harmful if the process is root.
 TEST_F(CacheOwnership, WhatIsNotAFolderIsRefusedWithoutAdviceToChangeIt) {
   const fs::path file = above_.path() / "file";
   write_file(file, "text");
@@ -136,7 +136,7 @@ class CacheOfAnotherUser : public CacheOwnership {
   }
 };
 
-// What a process of that user says; the test itself is root.
+// The result in a process of that user; the test itself is root.
 template <class Check>
 bool as_another_user(const Check &check) {
   const pid_t child = ::fork();

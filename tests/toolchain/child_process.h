@@ -1,5 +1,5 @@
-// A test program in a process of its own: for what only another process can show, such as a cache that outlives its
-// writer. The programs are in programs/; any other is named with its whole path.
+// A test program in a separate process: for effects that only another process can show, such as a cache that outlives
+// its writer. The programs are in programs/; any other is named by its full path.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
-// Images on a real GPU; skipped where there is none. The driver's word on a kernel is compared with what was read from
-// the image.
+// Images on a real GPU; skipped without one. The driver's facts about a kernel are compared with those read from the
+// image.
 #include "samite/driver/copy.h"
 #include "samite/driver/device_info.h"
 #include "samite/driver/device_memory.h"
@@ -40,7 +40,7 @@ class CudaImageOnGpu : public test::CudaCompilerTest {
     return driver::Library::load(*context_, std::as_bytes(std::span(image.cubin())));
   }
 
-  // What the kernel makes of `values`, with the number of them as its second argument.
+  // The kernel's result for `values`, with their number as its second argument.
   std::vector<float> run(const driver::Kernel &kernel, std::vector<float> values) const {
     const driver::Stream stream = driver::Stream::create(*context_);
     const driver::MemoryPool pool = driver::MemoryPool::create(*context_);

@@ -1,5 +1,5 @@
-// What is read from an image, against what the assembler says of the same text: NVRTC is called here by hand, with the
-// report that Samite does not ask for.
+// Facts read from an image, compared with the assembler's report for the same text: NVRTC is called directly here, with
+// the report that Samite does not request.
 #include "samite/toolchain/cuda_image.h"
 
 #include "samite/toolchain/run_nvrtc.h"
@@ -84,7 +84,7 @@ TEST_F(CudaImages, SayWhatTheAssemblerSays) {
       EXPECT_EQ(kernel.local_bytes, assembled.stack) << where;
       EXPECT_EQ(kernel.spill_store_bytes, assembled.spill_stores) << where;
       EXPECT_EQ(kernel.spill_load_bytes, assembled.spill_loads) << where;
-      // For newer architectures the assembler does not tell of constant memory.
+      // For newer architectures the assembler does not report constant memory.
       if (assembled.constant != 0) {
         EXPECT_EQ(kernel.constant_bytes, assembled.constant) << where;
       }
@@ -109,7 +109,7 @@ TEST_F(CudaImages, ThatAreDamagedAreRefusedOrReadWithinTheirBytes) {
   std::mt19937 random(1);
   for (int i = 0; i < 3000; ++i) {
     std::string damaged = cubin.substr(0, i % 3 == 0 ? random() % cubin.size() : cubin.size());
-    // The headers are where it hurts: at the front, and the sections' at the back.
+    // Damage matters most in the headers: at the front, and the sections' at the back.
     for (int j = 0; j < 4 && !damaged.empty(); ++j) {
       const std::size_t from_front = random() % std::min<std::size_t>(64, damaged.size());
       const std::size_t anywhere = random() % damaged.size();

@@ -61,7 +61,7 @@ extern "C" __global__ void modest(double *x) { x[threadIdx.x] += 1e300; }
 )"};
 }
 
-// Of the architectures that Samite is tested for, those that the NVRTC here knows: the newest need CUDA 12.8.
+// The architectures, among those that Samite is tested for, that this NVRTC knows: the newest need CUDA 12.8.
 inline std::vector<std::string> cuda_architectures() {
   std::vector<std::string> known;
   for (const auto &[name, number] : {std::pair{"sm_80", 80}, {"sm_90a", 90}, {"sm_100a", 100}, {"sm_120", 120}})
@@ -69,7 +69,7 @@ inline std::vector<std::string> cuda_architectures() {
   return known;
 }
 
-// With a cache of its own. Skipped where there is no NVRTC.
+// With a cache of its own. Skipped without NVRTC.
 class CudaCompilerTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -27,8 +27,8 @@ class EnvironmentVariable {
   std::optional<std::string> before_;
 };
 
-// Most of the time of a test of random programs would go into optimising what runs once. What that does to code shows
-// in the test's first part, so the others do without.
+// Most of the time of a random-program test would go into optimising code that runs once. The effect of optimisation
+// shows in the test's first part, so the others do without.
 class LittleEffortAfterFirstPart {
  public:
   explicit LittleEffortAfterFirstPart(unsigned part) {

@@ -1,4 +1,4 @@
-// Collects what Samite warns of, instead of printing it, for the length of a test.
+// Collects Samite's warnings, instead of printing them, during a test.
 #pragma once
 
 #include "samite/base/warning.h"

@@ -233,7 +233,7 @@ extern "C" void f(float *values) { *(Four *)values = _ZGVbN4v_sinf(*(Four *)valu
   EXPECT_NEAR(values[2], std::sin(0.5f), 1e-6);
 }
 
-// The code of a function that adds two vectors of 16 floats, as bytes, for the width that the environment asks for.
+// The code of a function that adds two vectors of 16 floats, as bytes, for the width that the environment requests.
 std::string vector_code(const char *vector_bytes) {
   const test::EnvironmentVariable width("SAMITE_CPU_VECTOR_BYTES", vector_bytes);
   const HostSource source{.name = "wide", .text = R"(
@@ -246,7 +246,7 @@ extern "C" void end() {}
   return {begin, static_cast<const char *>(compiled.image->symbol("end"))};
 }
 
-// a * a - b, where a * a has more digits than a float: with a fused multiply-add they count.
+// a * a - b, with more digits in a * a than in a float: with a fused multiply-add they count.
 float product_and_difference() {
   const HostSource source{.name = "fused", .text = R"(
 extern "C" void f(float *values) { values[0] = values[0] * values[0] - values[1]; }

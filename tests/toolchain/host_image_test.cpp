@@ -51,7 +51,7 @@ TEST(HostImage, StaysInTheFolderThatTheEnvironmentNames) {
   const test::TemporaryFolder folder;
   const test::EnvironmentVariable cache("SAMITE_CACHE_DIR", folder.path() / "cache");
   const test::EnvironmentVariable images("SAMITE_IMAGES", folder.path() / "images");
-  // Of one text, and so one file.
+  // The same text, and so the same file.
   for (const char *amount : {"20.", "21.", "21."})
     EXPECT_GT(test::run_add(*compile_host(test::adding(amount), test::sample_prelude).image), 0);
   std::vector<std::string> names;
@@ -69,7 +69,7 @@ TEST(HostImage, AFolderThatCannotBeMadeIsNamed) {
               HasSubstr("/proc/nowhere"));
 }
 
-// The loader knows libraries by path, and every image is loaded through a descriptor whose number is used again.
+// The loader identifies libraries by path, and every image is loaded through a descriptor whose number is reused.
 TEST(HostImage, ManyImagesWithTheSameSymbolStayApart) {
   const test::TemporaryFolder folder;
   const test::EnvironmentVariable cache("SAMITE_CACHE_DIR", folder.path());

@@ -1,4 +1,4 @@
-// The format of archives: what is written is read, and what is damaged anywhere is refused before an image is used.
+// The format of archives: written archives are read back, and damage anywhere is refused before an image is used.
 #include "samite/toolchain/image_archive.h"
 
 #include "samite/base/error.h"
@@ -29,7 +29,7 @@ std::vector<ArchivedImage> some_images() {
           archived("scale", "x86-64-v4", std::string(5, '\0')), archived("", "", "")};
 }
 
-// What opening the bytes and reading every image says; empty where all is well.
+// The error from opening the bytes and reading every image; empty if there is none.
 std::string complaint(const std::string &bytes) {
   try {
     const ImageArchive archive("some.samite", bytes);
@@ -97,7 +97,7 @@ TEST(ImageArchives, OfOtherKindsAreRefused) {
               HasSubstr("is no archive of kernels: make one with"));
   EXPECT_THAT(complaint("samite archive 1\nimages 0\n"), HasSubstr("has version 1 of the format, and this library "
                                                                    "reads version 2"));
-  // A number of images that no file could hold asks for no memory.
+  // A number of images that no file could hold allocates no memory.
   EXPECT_THAT(complaint("samite archive 2\nimages 99999999999999\nindex " + hash_of({""}).hex() + "\n"),
               HasSubstr("is damaged"));
 }

@@ -1,4 +1,5 @@
-// Cache entries whose content follows from their number, so that any process can tell a right one from a wrong one.
+// Cache entries with contents that follow from their numbers, so that any process can tell a right one from a wrong
+// one.
 #pragma once
 
 #include "samite/base/hash.h"

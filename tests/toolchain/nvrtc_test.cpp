@@ -1,5 +1,5 @@
-// What a program is told of an NVRTC that is missing, too old or does not work, by a library that only says what
-// version it is. Each case is a process of its own, since an opened library stays.
+// The messages for an NVRTC that is missing, too old or broken, tested with a library that only reports a version. Each
+// case is a separate process, because an opened library stays.
 #include "tests/base/temporary_folder.h"
 #include "tests/toolchain/child_process.h"
 

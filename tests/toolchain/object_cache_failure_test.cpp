@@ -1,5 +1,5 @@
-// What the object cache does when the disk, another process or a crash is against it. Nothing here may throw, and
-// nothing wrong may be found.
+// The object cache when the disk fails, another process interferes, or one crashes. Nothing here may throw, and no
+// wrong entry may be found.
 #include "samite/base/atomic_file.h"
 #include "samite/toolchain/object_cache.h"
 #include "tests/base/temporary_folder.h"

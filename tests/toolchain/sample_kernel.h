@@ -42,7 +42,7 @@ inline HostSource halve() {
   return {.name = "halve", .text = "extern \"C\" float halve(float x) { return x * 0.5f; }\n"};
 }
 
-// What `adding(amount)` makes of {1, ..., 10}, as the sum.
+// The sum of the results of `adding(amount)` for {1, ..., 10}.
 inline float run_add(const HostImage &image) {
   float values[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   image.function<void(float *, long)>("add")(values, 10);

@@ -1,4 +1,4 @@
-// What samite-info says of machines that fakes of the CUDA driver and of NVIDIA's compilers make up.
+// samite-info's output for machines simulated by fakes of the CUDA driver and of NVIDIA's compilers.
 #include "tests/base/temporary_folder.h"
 #include "tests/toolchain/child_process.h"
 

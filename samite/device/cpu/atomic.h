@@ -5,7 +5,7 @@
 
 namespace samite {
 
-// The steps that return what was there before. A bool is a byte, 0 or 1.
+// Atomic operations that return the previous value. A bool is a byte, 0 or 1.
 template <class T>
 struct AtomicBits {
   using type = T;
@@ -19,7 +19,7 @@ SAMITE_INLINE auto *atomic_bits(T *p) {
   return reinterpret_cast<typename AtomicBits<T>::type *>(p);
 }
 
-// By compare and exchange. Nothing is written where nothing would change: a minimum that is already there costs each
+// By compare and exchange. Nothing is written if nothing would change: a minimum that is already there costs each
 // instance a load.
 template <class T, class Combine>
 SAMITE_INLINE T atomic_update(T *p, Combine combine) {

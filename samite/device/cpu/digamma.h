@@ -5,7 +5,7 @@
 
 namespace samite {
 
-// Where 1 <= x <= 2: the distance to the root there times a polynomial, so that no digits are lost beside the root.
+// For 1 <= x <= 2: the distance to the root times a polynomial, so that no digits are lost near the root.
 SAMITE_INLINE f64 digamma_near_root(f64 x) {
   const f64 t = 2 * x - 3;
   f64 p = -8.25512972008104e-11;
@@ -33,7 +33,7 @@ SAMITE_INLINE f64 digamma_near_root(f64 x) {
   return ((x - 1.4616321449683622) - 9.549995429965697e-17) * p;
 }
 
-// Where x >= 10: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.3.18.
+// For x >= 10: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.3.18.
 SAMITE_INLINE f64 digamma_of_large(f64 x) {
   const f64 r = 1 / x, q = r * r;
   f64 sum = 1.0 / 12;
@@ -46,7 +46,7 @@ SAMITE_INLINE f64 digamma_of_large(f64 x) {
   return log(x) - 0.5 * r - q * sum;
 }
 
-// Infinite at zero, NaN where x is a negative integer.
+// Infinite at zero, NaN if x is a negative integer.
 SAMITE_INLINE f64 digamma(f64 x) {
   if (x == 0) return -1 / x;
   f64 sum = 0;

@@ -1,4 +1,4 @@
-// What a kernel writes down when an instance does something wrong. The host's side of the same layout is
+// The record that a kernel writes when an instance fails. The host's side of the same layout is
 // samite/codegen/failure.h.
 #pragma once
 
@@ -19,15 +19,14 @@ SAMITE_INLINE Instance of_lane(Instance first, i32 lane) {
   return first;
 }
 
-// Where the program is that may fail.
+// A place in the program that may fail.
 struct Where {
   u32 file, line;
 };
 
 struct Failure;
 
-// An access of lanes of which some are outside of an array. Indices are those of all lanes, one dimension after
-// another.
+// An access by lanes, some of them outside of an array. Contains the indices of all lanes, one dimension after another.
 struct Outside {
   const i64 *indices, *extent;
   u64 active;  // bit k for lane k
@@ -38,16 +37,16 @@ struct Outside {
 
 // A step of active lanes on the words of their elements in the search for races (samite/passes/threads/check_races.h).
 struct LaneClaims {
-  const i64 *number, *instance;  // of the lanes' instances: their numbers, and their indices by dimension
+  const i64 *number, *instance;  // the lanes' instances: their numbers, and their indices by dimension
   i64 *shadow;
   const i64 *stride, *indices;  // of the shadow and its elements, by dimension
-  i64 *words;                   // for each lane, the word that it finds
+  i64 *words;                   // the word that each lane finds
   u64 active, looking;          // which lanes take the step, and which may report a race
   i64 access;
-  u32 lanes, instance_rank, rank, site, claims;  // `claims`: stores the instance's own word, unless there is one
+  u32 lanes, instance_rank, rank, site, claims;  // `claims`: stores the instance's own word if there is none
 };
 
-// The host's functions for debug mode: each kernel would have to compile them anew.
+// The host's functions for debug mode, which each kernel would otherwise compile again.
 struct DebugSteps {
   void (*outside)(Failure *failure, const Outside *outside);
   void (*claim)(Failure *failure, const LaneClaims *claims);
@@ -56,7 +55,7 @@ struct DebugSteps {
 struct Failure {
   u32 state;  // 0: none; 1: being written; 2: complete
   u32 kind;
-  u32 array;  // which parameter; of failure_memory: which place of the program
+  u32 array;  // the parameter; for failure_memory, the place in the program
   u32 dimension;
   i64 index, extent;
   u32 file, line;
@@ -95,8 +94,8 @@ static __attribute__((noinline, cold, unused)) void report(Failure *failure, u32
   __atomic_store_n(&failure->state, 2u, __ATOMIC_RELEASE);
 }
 
-// Debug checks are in most lines of a kernel. They are calls: inline, the kernel would take many times as long to
-// compile. `instance` is null if the instance is not known.
+// Debug checks are in most lines of a kernel. They are calls: inline checks would make a kernel take many times as long
+// to compile. `instance` is null if the instance is not known.
 static __attribute__((noinline, cold, unused)) bool index_outside(Failure *failure, i64 index, i64 extent, u32 array,
                                                                   u32 dimension, Where where,
                                                                   const Instance *instance) {
@@ -104,7 +103,7 @@ static __attribute__((noinline, cold, unused)) bool index_outside(Failure *failu
   return false;
 }
 
-// Whether indices are inside of an array.
+// Whether indices are inside an array.
 template <class... Index>
 static __attribute__((noinline, unused)) bool indices_inside(Failure *failure, const i64 *extent, u32 array,
                                                              const Instance *instance, Where where, Index... indices) {

@@ -1,5 +1,5 @@
-// The 8-bit floating types' bits, of scalars and of vectors, on every target: V is f32 or a vector of it, U the u32 as
-// wide. To nearest, ties to even; what is too large is the largest finite number.
+// The bits of 8-bit floating types, for scalars and vectors, on every target: V is f32 or a vector of it, U the u32 of
+// the same width. Rounds to nearest, ties to even; larger numbers become the largest finite one.
 #pragma once
 
 #include "samite/device/cpu/scalar.h"
@@ -17,7 +17,7 @@ struct Bits8 {
   // Takes the bits of f32s that are not negative.
   template <class V, class U>
   static SAMITE_INLINE_MEMBER U narrow(U magnitude) {
-    constexpr u32 magic = lowest_normal + (u32(shift) << 23);  // whose last bit counts as a subnormal's
+    constexpr u32 magic = lowest_normal + (u32(shift) << 23);  // its last bit has the value of a subnormal's
     const U subnormal =
         __builtin_bit_cast(U, __builtin_bit_cast(V, magnitude) + __builtin_bit_cast(V, U(magic))) - U(magic);
     const U normal = (magnitude - U(rebias) + U((1u << (shift - 1)) - 1) + (magnitude >> U(shift) & U(1))) >> U(shift);

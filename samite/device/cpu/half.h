@@ -2,7 +2,7 @@
 // exactly, and an operation rounds its f32 result once more. (For + - * / and sqrt that is the correctly rounded
 // result, since an f32 has more than twice the digits.)
 //
-// What is a template over V and U here works on scalars and on vectors: V is f32 or a vector of it, U the u32 as wide.
+// Templates over V and U work on scalars and on vectors: V is f32 or a vector of it, U the u32 of the same width.
 #pragma once
 
 #include "samite/device/cpu/float8.h"
@@ -15,7 +15,7 @@ struct BitsF16 {
   template <class V, class U>
   static SAMITE_INLINE_MEMBER U narrow(U magnitude) {
     constexpr u32 infinity = 255u << 23, too_large = (127u + 16u) << 23, lowest_normal = 113u << 23;
-    constexpr u32 magic = (113u + 23u - 10u) << 23;  // whose last bit counts as a subnormal's
+    constexpr u32 magic = (113u + 23u - 10u) << 23;  // its last bit has the value of a subnormal's
     const U subnormal =
         __builtin_bit_cast(U, __builtin_bit_cast(V, magnitude) + __builtin_bit_cast(V, U(magic))) - U(magic);
     const U normal = (magnitude + U((u32(15 - 127) << 23) + 0xfff) + (magnitude >> U(13) & U(1))) >> U(13);
@@ -85,7 +85,7 @@ using f8e4m3 = SmallFloat<BitsE4M3>;
 using f8e5m2 = SmallFloat<BitsE5M2>;
 static_assert(sizeof(f16) == 2 && sizeof(f8e4m3) == 1 && __is_trivially_copyable(f16));
 
-// What a value of memory's type T is in a register.
+// The register value of memory's type T.
 template <class T>
 struct RegisterOf {
   using type = T;
@@ -97,7 +97,7 @@ struct RegisterOf<SmallFloat<Bits>> {
 template <class T>
 using Register = typename RegisterOf<T>::type;
 
-// The f32 that rounds to a 16-bit number as `value` itself does: where it is not exact, its last bit is one.
+// The f32 that rounds to a 16-bit number as `value` itself does: if it is not exact, its last bit is one.
 SAMITE_INLINE f32 round_to_odd(f64 value) {
   const f32 nearest = f32(value);
   const f64 rest = value - f64(nearest);

@@ -1,5 +1,5 @@
-// The vector functions of the C library (libmvec of glibc 2.35 and newer), at most 4 units in the last place off.
-// The letter in a name is the instruction set (b: SSE, d: AVX2, e: AVX-512), N the number of lanes.
+// The vector functions of the C library (libmvec of glibc 2.35 and newer), with errors of at most 4 units in the last
+// place. The letter in a name is the instruction set (b: SSE, d: AVX2, e: AVX-512), N the number of lanes.
 #pragma once
 
 #include "samite/device/cpu/math.h"

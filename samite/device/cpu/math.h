@@ -1,4 +1,4 @@
-// Operations that C++ does not spell with an operator. What is a template here works on scalars and on vectors.
+// Operations that C++ does not spell with an operator. Templates here work on scalars and on vectors.
 #pragma once
 
 #include "samite/device/cpu/scalar.h"
@@ -63,7 +63,7 @@ SAMITE_INLINE V fma(V x, V y, V z) {
   return __builtin_elementwise_fma(x, y, z);
 }
 
-// The root of the sum of squares, scaled by a power of two where a square would overflow or lose digits.
+// The root of the sum of squares, scaled by a power of two if a square would overflow or lose digits.
 template <class V>
 inline constexpr bool is_wide = sizeof(V(0)[0]) == 8;
 template <>
@@ -84,13 +84,13 @@ SAMITE_INLINE V norm(V x, Vs... more) {
   return __builtin_elementwise_sqrt(sum) * back;
 }
 
-// exp of vectors of f32, where there is a fused multiply-add: at most 1.3 units in the last place off, at a third of
-// the time that the C library's takes. It is 2^n times a polynomial of what is left of x, at most log(2) / 2 (Moshier,
-// Cephes Mathematical Library, expf). I is the i32 as wide as V.
+// exp of vectors of f32, on machines with fused multiply-add: the error is at most 1.3 units in the last place, in a
+// third of the C library's time. It is 2^n times a polynomial of the remainder of x, at most log(2) / 2 (Moshier,
+// Cephes Mathematical Library, expf). I is the i32 of V's width. I is the i32 as wide as V.
 //
-// An integer is in the last bits of a sum with this: 1.5 * 2^23.
+// Adding this, 1.5 * 2^23, puts an integer into the last bits of the sum.
 inline constexpr f32 integer_in_sum = 12582912.0f;
-// e^rest 2^n, where `sum` is n + 1.5 * 2^23.
+// e^rest 2^n; `sum` is n + 1.5 * 2^23.
 template <class I, class V>
 SAMITE_INLINE V power_of_vector(V rest, V sum) {
   const V magic = V(integer_in_sum);
@@ -108,7 +108,7 @@ SAMITE_INLINE V power_of_vector(V rest, V sum) {
   } else
 #endif
   {
-    // In two steps, since 2^n itself may be no normal number. Only the last one rounds.
+    // In two steps, because 2^n itself may be subnormal or infinite. Only the last one rounds.
     const I whole = __builtin_bit_cast(I, sum) - __builtin_bit_cast(I, magic), half = whole >> I(1);
     p *= __builtin_bit_cast(V, (half + I(127)) << I(23));
     return p * __builtin_bit_cast(V, (whole - half + I(127)) << I(23));
@@ -167,8 +167,8 @@ SAMITE_INLINE T ctz(T x) {
   return __builtin_elementwise_ctzg(x, T(8 * sizeof(T)));
 }
 
-// Integer division is defined for every operand, as on ARM: x / 0 is 0 and x % 0 is x; the most negative number
-// divided by -1 is itself. A trap would take the process with it.
+// Integer division is defined for every operand, as on ARM: x / 0 is 0 and x % 0 is x; the most negative number divided
+// by -1 is itself. A trap would kill the process.
 template <class T>
 SAMITE_INLINE T divide(T a, T b) {
   if (b == 0) return 0;

@@ -6,12 +6,12 @@
 namespace samite {
 
 struct Workspace {
-  u8 *next, *end;  // what is left of the current chunk
+  u8 *next, *end;  // the rest of the current chunk
   bool (*grow)(Workspace *workspace, i64 bytes);
 };
 static_assert(sizeof(Workspace) == 24 && __builtin_offsetof(Workspace, grow) == 16);
 
-// Releases in its destructor what was allocated while it lived.
+// Its destructor releases the memory that was allocated during its lifetime.
 struct WorkspaceScope {
   Workspace *workspace;
   u8 *next, *end;
@@ -25,13 +25,13 @@ struct WorkspaceScope {
 };
 
 // `count` vectors or scalars for each lane or instance, fewer than 2^31 scalars in all, so that offsets are i32. Null
-// where there is no memory; then the failure is reported with the size that was wanted.
+// if there is no memory; then the failure is reported with the requested size.
 template <class T>
 SAMITE_INLINE T *allocate(Workspace *workspace, Failure *failure, i64 count, i64 lanes, u32 site) {
   constexpr i64 alignment = 64, most_scalars = (i64(1) << 31) - 1, unknown = ~(i64(1) << 63);
   i64 bytes;
   if (__builtin_mul_overflow(count, i64(sizeof(T)), &bytes)) bytes = unknown;
-  if (count <= 0) bytes = alignment;  // a place, though nothing is there
+  if (count <= 0) bytes = alignment;  // an address, although it holds nothing
   if (__builtin_expect(count <= most_scalars / lanes, 1)) {
     bytes = (bytes + alignment - 1) & -alignment;
     if (__builtin_expect(workspace->end - workspace->next >= bytes, 1) || workspace->grow(workspace, bytes)) {

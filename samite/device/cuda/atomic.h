@@ -1,7 +1,7 @@
 // Atomic steps on one element, of every type. Relaxed: the end of a launch orders everything after it.
 //
-// A step without an instruction of its own is a loop of compare and exchange; for elements of one byte, of the 32-bit
-// word around them. Sums of 16-bit types use the 32-bit word, too. So the runtime allocates whole words.
+// An operation without an instruction of its own is a loop of compare and exchange; for elements of one byte, on the
+// 32-bit word around them. Sums of 16-bit types use the 32-bit word, too. So the runtime allocates whole words.
 #pragma once
 
 #include "samite/device/cuda/half.h"
@@ -12,7 +12,7 @@ namespace samite {
 template <class T>
 inline constexpr bool is_whole = !is_float<T> && sizeof(T) >= 4;  // an integer that the machine can step
 
-// The bits of an element as an integer that compare and exchange knows, and back.
+// The bits of an element as an integer type that compare and exchange supports, and back.
 template <class T>
 SAMITE_INLINE auto to_bits(T value) {
   if constexpr (is_float<T>)
@@ -76,7 +76,7 @@ SAMITE_INLINE T load_element(const T *p) {
     return load_current(p);
 }
 
-// Nothing is written where nothing would change: a minimum that is already there costs each thread a load.
+// Nothing is written if nothing would change: a minimum that is already there costs each thread a load.
 template <class T, class Combine>
 SAMITE_INLINE T atomic_update(T *p, Combine combine) {
   T old = load_element(p);
@@ -108,7 +108,7 @@ SAMITE_INLINE T add_in_pair(T *p, f32 value) {
   const u32 pair = (pair_of_minus_zeros & ~(u32(0xffff) << shift)) | u32(to_bits(T(value))) << shift;
   return from_bits<T>(u16(fetch_add_pair<T>(reinterpret_cast<u32 *>(address & ~u64(3)), pair) >> shift));
 }
-// An element that may as well be in the memory of a block.
+// An element that may also be in a block's memory.
 template <class T>
 SAMITE_INLINE T add_anywhere(T *p, Register<T> value) {
   if constexpr (is_float<T> || is_whole<T>)
@@ -232,7 +232,7 @@ template <class T>
 SAMITE_INLINE T atomic_take(T *p) {
   return AtomicExchange::apply(p, T(0));
 }
-// Where no other thread touches the element.
+// If no other thread touches the element.
 template <class T>
 SAMITE_INLINE T take(T *p) {
   const T old = *p;

@@ -1,12 +1,12 @@
-// What a kernel tells the host: the first failure of a launch, and what its prints and checks say. The host's side of
-// the same layout is samite/codegen/cuda_channel.h.
+// A kernel's reports to the host: the first failure of a launch, and its prints and checks. The host's side of the same
+// layout is samite/codegen/cuda_channel.h.
 #pragma once
 
 #include "samite/device/cuda/intrinsics.h"
 
 namespace samite {
 
-// The index of the instance that a check belongs to, or of the block. `rank` is 0 where it is not known.
+// The index of the instance that a check belongs to, or of the block. `rank` is 0 if the index is not known.
 struct Instance {
   i64 index[4];
   u32 rank, reserved;
@@ -15,7 +15,7 @@ struct Instance {
 struct Failure {
   u32 state;  // 0: none; 1: being written; 2: complete
   u32 kind;
-  u32 array;  // which parameter; of failure_memory: which place of the program
+  u32 array;  // the parameter; for failure_memory, the place in the program
   u32 dimension;
   i64 index, extent;
   u32 file, line;
@@ -26,13 +26,13 @@ static_assert(sizeof(Failure) == 80, "as codegen/cuda_channel.h lays it out");
 struct Channel {
   Failure failure;
   u32 lost_prints, lost_checks;  // records that had no room
-  u64 used, capacity;            // 8-byte words after this: asked for, and there
+  u64 used, capacity;            // 8-byte words after this: requested, and available
   SAMITE_INLINE_MEMBER u64 *words() { return reinterpret_cast<u64 *>(this + 1); }
 };
 static_assert(sizeof(Channel) == 104, "as codegen/cuda_channel.h lays it out");
 
 enum : u32 { failure_index = 1, failure_division = 2, failure_local_index = 3, failure_memory = 4 };
-// The dimension of a failure_memory: whose memory it is.
+// The dimension of a failure_memory: the owner of the memory.
 enum : u32 { failure_of_thread = 0, failure_of_block = 1 };
 
 // Keeps the first failure of a launch. Later ones, and those of other threads, are dropped.
@@ -51,20 +51,20 @@ static __device__ __noinline__ void report(Failure *failure, u32 kind, u32 array
   exchange(&failure->state, 2u);
 }
 
-// Where the program is that may fail.
+// A place in the program that may fail.
 struct Where {
   u32 file, line;
 };
 
-// Debug checks are in most lines of a kernel. They are calls: inline, the kernel would take many times as long to
-// compile. `instance` is null if the instance is not known.
+// Debug checks are in most lines of a kernel. They are calls: inline checks would make a kernel take many times as long
+// to compile. `instance` is null if the instance is not known.
 static __device__ __noinline__ bool index_outside(Failure *failure, i64 index, i64 extent, u32 array, u32 dimension,
                                                   Where where, const Instance *instance) {
   report(failure, failure_index, array, dimension, index, extent, where.file, where.line, instance);
   return false;
 }
 
-// Whether indices are inside of an array.
+// Whether indices are inside an array.
 template <class... Index>
 static __device__ __noinline__ bool indices_inside(Failure *failure, const i64 *extent, u32 array,
                                                    const Instance *instance, Where where, Index... indices) {

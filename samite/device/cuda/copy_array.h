@@ -8,7 +8,7 @@
 
 namespace samite {
 
-// Four dimensions, of which the first may be 1. Strides and the distance between rows of the copy count bytes.
+// Four dimensions; the first may be 1. Strides and the distance between rows of the copy count bytes.
 struct ArrayCopy {
   const u8 *from;
   u8 *to;
@@ -39,8 +39,8 @@ struct ElementBits<4> {
   using Type = u32;
 };
 
-// The 16 bytes from `at` on of a row that ends at `end`, and zeros behind it. Where the two units of 16 bytes around
-// them are inside of the row, from these, and else element by element: what lies outside is not the array's.
+// The 16 bytes from `at` on of a row that ends at `end`, padded with zeros. If the two units of 16 bytes around them
+// are inside the row, they come from these, otherwise element by element: bytes outside may not belong to the array.
 template <int bytes>
 SAMITE_INLINE Bits128 row_unit(const u8 *begin, const u8 *at, const u8 *end) {
   using Element = typename ElementBits<bytes>::Type;

@@ -25,7 +25,7 @@ struct BitsBF16 {
 SAMITE_INLINE u8 float8_bits(BitsE4M3, f32 value) { return e4m3_bits(value); }
 SAMITE_INLINE u8 float8_bits(BitsE5M2, f32 value) { return e5m2_bits(value); }
 #endif
-// By an instruction, where there is one.
+// By an instruction, if there is one.
 template <class Bits>
 struct Float8Bits {
   using Word = u8;
@@ -64,7 +64,7 @@ using f8e4m3 = SmallFloat<Float8Bits<BitsE4M3>>;
 using f8e5m2 = SmallFloat<Float8Bits<BitsE5M2>>;
 static_assert(sizeof(f16) == 2 && sizeof(f8e4m3) == 1, "elements of memory");
 
-// What a value of memory's type T is in a register.
+// The register value of memory's type T.
 template <class T>
 struct RegisterOf {
   using type = T;
@@ -76,7 +76,7 @@ struct RegisterOf<SmallFloat<Bits>> {
 template <class T>
 using Register = typename RegisterOf<T>::type;
 
-// The f32 that rounds to a 16-bit number as `value` itself does: where it is not exact, its last bit is one.
+// The f32 that rounds to a 16-bit number as `value` itself does: if it is not exact, its last bit is one.
 SAMITE_INLINE f32 round_to_odd(f64 value) {
   const f32 nearest = f32(value);
   const f64 rest = value - f64(nearest);

@@ -1,5 +1,5 @@
-// What C++ does not have and CUDA does. All other headers reach the machine through this one, so that emitted code can
-// be run, and tested, by whatever gives these functions another meaning.
+// Features of CUDA that C++ lacks. All other headers access the machine through this one, so that emitted code can be
+// run, and tested, with other definitions of these functions.
 #pragma once
 
 #include "samite/device/cuda/scalar.h"
@@ -53,7 +53,7 @@ SAMITE_INLINE f32 f16_value(u16 bits) {
 // The instruction for two is many times faster than that for one.
 SAMITE_INLINE u16 bf16_bits(f32 value) { return u16(bf16_bits(value, 0.0f)); }
 #if __CUDA_ARCH__ >= 890
-// To nearest, ties to even; what is too large is the largest finite number.
+// Rounds to nearest, ties to even; larger numbers become the largest finite one.
 SAMITE_INLINE u8 e4m3_bits(f32 value) {
   u16 two;
   asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(two) : "f"(0.0f), "f"(value));
@@ -74,7 +74,7 @@ SAMITE_INLINE T load_constant_bits(const T *p) {
 
 using Bits64 = uint2;
 using Bits128 = uint4;
-// The same; memory sends all of the 256 bytes around to the cache that multiprocessors share.
+// The same; memory sends all of the surrounding 256 bytes to the cache that multiprocessors share.
 SAMITE_INLINE Bits128 load_row_bits(const Bits128 *p) {
 #if __CUDA_ARCH__ >= 800
   Bits128 bits;
@@ -86,17 +86,17 @@ SAMITE_INLINE Bits128 load_row_bits(const Bits128 *p) {
   return __ldg(p);
 #endif
 }
-// One store to device memory, where the compiler may make several of what it has in several registers.
+// One store to device memory; the compiler might otherwise split it into several of single registers.
 SAMITE_INLINE void store_whole(Bits64 *p, Bits64 value) { __stwb(p, value); }
 SAMITE_INLINE void store_whole(Bits128 *p, Bits128 value) {
   asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(value.x), "r"(value.y), "r"(value.z),
                "r"(value.w)
                : "memory");
 }
-// What is not soon read again.
+// Stores data that is not read again soon.
 SAMITE_INLINE void store_streaming(Bits128 *p, Bits128 value) { __stcs(p, value); }
 
-// For kernels that are launched programmatically: what the launch ahead has written is there when this returns.
+// For kernels that are launched programmatically: when this returns, the writes of the previous launch are visible.
 SAMITE_INLINE void wait_for_earlier_launch() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -109,7 +109,7 @@ SAMITE_INLINE T fetch_add(T *p, T value) {
   return ::atomicAdd(p, value);
 }
 SAMITE_INLINE i64 fetch_add(i64 *p, i64 value) { return i64(::atomicAdd(reinterpret_cast<u64 *>(p), u64(value))); }
-// Adds to neighbours, in an atomic step for each. Their address is a multiple of their size together.
+// Adds to neighbours, atomically for each. Their address is a multiple of their total size.
 SAMITE_INLINE void add_to_neighbours(f32 *p, const f32 (&values)[4]) {
 #if __CUDA_ARCH__ >= 900
   ::atomicAdd(reinterpret_cast<float4 *>(p), make_float4(values[0], values[1], values[2], values[3]));
@@ -185,7 +185,7 @@ SAMITE_INLINE T load_current(const T *p) {
   return *static_cast<const volatile T *>(p);
 }
 
-// What a block asks for when it is launched.
+// The shared memory that a block requests at launch.
 SAMITE_INLINE u8 *shared_memory() {
   extern __shared__ __align__(1024) u8 memory_of_block[];
   return memory_of_block;
@@ -223,11 +223,11 @@ SAMITE_INLINE T shuffle(T value, u32 lane) {
 }
 // A bit for each thread of the warp for which the condition holds.
 SAMITE_INLINE u32 lanes_where(bool holds) { return __ballot_sync(~0u, holds); }
-// Waits for all threads of the warp, whose writes to shared memory are then seen.
+// Waits for all threads of the warp; their writes to shared memory are then visible.
 SAMITE_INLINE void sync_warp() { __syncwarp(); }
 
 // Matrices in the registers of a warp's threads. All threads of the warp call these together. NVIDIA defines which
-// elements each thread has (PTX ISA, mma.sync); samite/device/tile/fragments.h says it.
+// elements each thread has (PTX ISA, mma.sync); samite/device/tile/fragments.h has the formulas.
 
 // Loads four matrices of 8 rows of 16 bytes from shared memory: thread 8 m + r gives the address of row r of matrix m.
 // Thread 4 r + c gets word c of row r of each. `transposed`, for 16-bit elements: of each matrix's transpose.
@@ -279,7 +279,7 @@ SAMITE_MATRIX_PRODUCT(MatrixE4M3E5M2, f32, "f", "m16n8k32.row.col.f32.e4m3.e5m2.
 SAMITE_MATRIX_PRODUCT(MatrixE5M2E4M3, f32, "f", "m16n8k32.row.col.f32.e5m2.e4m3.f32")
 #else
 // Two of the four elements of a word as f16, which represents each of them exactly. An f16 has one exponent bit more
-// than an e4m3, and another bias: so the moved bits are multiplied with 256.
+// than an e4m3, and another bias: so the moved bits are multiplied by 256.
 SAMITE_INLINE u32 two_halves(MatrixE5M2, u32 word, u32 bytes) { return __byte_perm(word, 0, bytes); }
 SAMITE_INLINE u32 two_halves(MatrixE4M3, u32 word, u32 bytes) {
   const u32 moved = __byte_perm(word, 0, bytes), magnitude = moved & 0x7f007f00;
@@ -347,13 +347,13 @@ SAMITE_INLINE u32 tf32_bits(f32 value) {
   return bits;
 }
 
-// Starts the copy of 16 bytes from device memory to shared memory, both at multiples of 16. It is done when it has been
-// waited for. The target is the address of `to`, exclusive-or `swizzled`, plus `on` bytes.
+// Starts the copy of 16 bytes from device memory to shared memory, both at multiples of 16. It is complete when it has
+// been waited for. The target is the address of `to`, exclusive-or `swizzled`, plus `on` bytes.
 SAMITE_INLINE void copy_ahead(void *to, int swizzled, int on, const void *from) {
   const u32 at = (u32(__cvta_generic_to_shared(to)) ^ u32(swizzled)) + u32(on);
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
 }
-// The same where `there`, without a branch: what is computed meanwhile can go between several of these.
+// The same if `there`, without a branch, so that other computations can be scheduled between several of these.
 SAMITE_INLINE void copy_ahead_if(bool there, void *to, int swizzled, int on, const void *from) {
   const u32 at = (u32(__cvta_generic_to_shared(to)) ^ u32(swizzled)) + u32(on);
   asm volatile(
@@ -375,7 +375,7 @@ SAMITE_INLINE void copy_element_ahead(T *to, const T *from, bool zero) {
                "n"(sizeof(T)), "r"(zero ? 0 : int(sizeof(T)))
                : "memory");
 }
-// Elements, 4, 8 or 16 bytes together, both sides at a multiple of as many.
+// Copies elements, 4, 8 or 16 bytes together, both sides at a multiple of that size.
 template <int count, class T>
 SAMITE_INLINE void copy_neighbours_ahead(T *to, const T *from) {
   constexpr int bytes = count * int(sizeof(T));
@@ -393,12 +393,12 @@ SAMITE_INLINE void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
 }
 
-// All threads, and the host, see what this thread has written before they see what it writes next.
+// All threads, and the host, see this thread's earlier writes before its later ones.
 SAMITE_INLINE void publish() { __threadfence_system(); }
 
 // sums[j] += left[t] * right[j][t], for t = 0, 1, 2 and 3 in turn; each step rounds once. As one statement it takes
-// NVIDIA's compiler a fraction of the time that 16 take. `&`: no sum shares a register with what is read after it is
-// written.
+// NVIDIA's compiler a fraction of the time that 16 take. `&`: no sum shares a register with an operand that is read
+// after the sum is written.
 SAMITE_INLINE void add_products(f32 *sums, const f32 (&left)[4], const f32 (&right)[4][4]) {
   asm("fma.rn.f32 %0, %4, %8, %0; fma.rn.f32 %1, %4, %12, %1; fma.rn.f32 %2, %4, %16, %2; fma.rn.f32 %3, %4, %20, %3;\n"
       "fma.rn.f32 %0, %5, %9, %0; fma.rn.f32 %1, %5, %13, %1; fma.rn.f32 %2, %5, %17, %2; fma.rn.f32 %3, %5, %21, %3;\n"
@@ -412,19 +412,19 @@ SAMITE_INLINE void add_products(f32 *sums, const f32 (&left)[4], const f32 (&rig
         "f"(right[3][3]));
 }
 
-// Where the thread is in its block and its grid.
+// The position of the thread in its block and its grid.
 SAMITE_INLINE u32 threads_of_block() { return blockDim.x * blockDim.y * blockDim.z; }
 SAMITE_INLINE u32 thread_of_block() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
-// For blocks of one dimension, as those of tile kernels: the compiler knows the range of this number.
+// For one-dimensional blocks, like those of tile kernels: the compiler knows the range of this number.
 SAMITE_INLINE u32 flat_thread() { return threadIdx.x; }
-// Where a block is on an axis, as a number that the compiler knows nothing of. Otherwise it adds what differs between
-// threads first, and needs a register of each thread for every sum.
+// The position of a block on an axis, opaque to the compiler. Otherwise the compiler first adds the terms that differ
+// between threads, and needs a register of each thread for every sum.
 SAMITE_INLINE u32 block_on_axis(u32 place) {
   asm("" : "+r"(place));
   return place;
 }
-// The same, for places where it is seldom needed: the compiler does not hoist what is computed from it out of loops, so
-// it takes no registers there.
+// The same, for code that rarely needs it: the compiler does not hoist computations with it out of loops, so that it
+// takes no registers there.
 SAMITE_INLINE u32 flat_thread_again() {
   u32 thread;
   asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));

@@ -69,7 +69,7 @@ SAMITE_FUNCTION_1(cbrt, cbrtf)
 SAMITE_FUNCTION_1(exp, expf)
 SAMITE_FUNCTION_1(exp2, exp2f)
 SAMITE_FUNCTION_1(expm1, expm1f)
-// By one instruction, whose results are zero instead of numbers below the normal ones.
+// By one instruction, which gives zero instead of subnormal numbers.
 SAMITE_INLINE f32 fast_exp2(f32 x) { return exp2_or_zero(x); }
 SAMITE_INLINE f64 fast_exp2(f64 x) { return ::exp2(x); }
 SAMITE_FUNCTION_1(log, logf)
@@ -100,7 +100,7 @@ SAMITE_FUNCTION_2(pow, powf)
 SAMITE_FUNCTION_2(fmod, fmodf)
 SAMITE_FUNCTION_2(copysign, copysignf)
 
-// Scaled by a power of two, so that no square overflows or loses digits. Infinite where either is, as in C.
+// Scaled by a power of two, so that no square overflows or loses digits. Infinite if either operand is, as in C.
 template <class T>
 SAMITE_INLINE T scaled_hypot(T x, T y, T large, T small, T power, T infinity) {
   x = x < 0 ? -x : x;
@@ -117,12 +117,12 @@ SAMITE_INLINE f64 hypot(f64 x, f64 y) { return scaled_hypot(x, y, 0x1p500, 0x1p-
 SAMITE_INLINE f32 fma(f32 x, f32 y, f32 z) { return ::fmaf(x, y, z); }
 SAMITE_INLINE f64 fma(f64 x, f64 y, f64 z) { return ::fma(x, y, z); }
 
-// The root of the sum of squares, scaled by a power of two where a square would overflow or lose digits.
+// The root of the sum of squares, scaled by a power of two if a square would overflow or lose digits.
 template <class T, class... Ts>
 SAMITE_INLINE T norm(T x, Ts... more) {
   constexpr bool wide = same_type<T, f64>;
-  // Most vectors need no scale: no square has overflowed, and what squares below the normal numbers lose is less than
-  // the rounding of the sum. A branch of its own takes fewer registers.
+  // Most vectors need no scale: no square has overflowed, and underflowing squares lose less than the rounding of the
+  // sum. A separate branch takes fewer registers.
   T plain = x * x;
   ((plain += more * more), ...);
   if (plain > T(wide ? 0x1p-960 : 0x1p-96) && plain < T(wide ? 0x1p1000 : 0x1p120)) return sqrt(plain);

@@ -1,5 +1,5 @@
-// Loads of what nothing writes while the kernel runs: the compiler may keep and move them, and they go through the
-// read-only cache. And loads and stores of several elements at once.
+// Loads of data that is constant while the kernel runs: the compiler may keep and move them, and they go through the
+// read-only cache. Also loads and stores of several elements together.
 #pragma once
 
 #include "samite/device/cuda/math.h"
@@ -19,8 +19,7 @@ SAMITE_INLINE Register<T> load_constant(const T *p) {
   }
 }
 
-// Elements that lie next to each other, at a multiple of their size or of 16 bytes: one load or store instruction for
-// each 16 bytes.
+// Neighbouring elements, at a multiple of their size or of 16 bytes: one load or store instruction for each 16 bytes.
 template <class T, int n>
 struct alignas(n * sizeof(T) < 16 ? n * sizeof(T) : 16) Pack {
   T at[n];
@@ -72,7 +71,7 @@ SAMITE_INLINE void store_pack(T *p, const Pack<T, n> &pack) {
   else
     *reinterpret_cast<Pack<T, n> *>(p) = pack;
 }
-// Each unit of 16 bytes by itself; less than one as above.
+// Each unit of 16 bytes separately; less than a unit as above.
 template <class T, int n, class Store>
 SAMITE_INLINE void store_units(T *p, const Pack<T, n> &pack, const Store &store) {
   if constexpr (n * sizeof(T) < 16) {
@@ -91,7 +90,7 @@ template <class T, int n>
 SAMITE_INLINE void store_pack_at_once(T *p, const Pack<T, n> &pack) {
   store_units(p, pack, [](Bits128 *at, const Bits128 &unit) { store_whole(at, unit); });
 }
-// For what is not soon read again.
+// For data that is not read again soon.
 template <class T, int n>
 SAMITE_INLINE void store_pack_streaming(T *p, const Pack<T, n> &pack) {
   store_units(p, pack, [](Bits128 *at, const Bits128 &unit) { store_streaming(at, unit); });

@@ -1,12 +1,12 @@
-// Sums over the threads of a block or a warp, for what all of them add to one element: one atomic step for all.
+// Sums over the threads of a block or a warp, if all of them add to one element: one atomic operation for all.
 #pragma once
 
 #include "samite/device/cuda/atomic.h"
 
 namespace samite {
 
-// Every thread of the block calls this, with zero where it has nothing to add. The steps of the sum are the same on
-// every run; the order of the blocks' additions is not.
+// Every thread of the block calls this, with zero if it has nothing to add. The steps of the sum are the same on every
+// run; the order of the blocks' additions is not.
 template <class T>
 SAMITE_INLINE void add_sum_of_block(T *p, Register<T> value) {
   constexpr u32 all = ~0u;

@@ -1,4 +1,4 @@
-// The scalar types of emitted code, named as the IR prints them, and what a kernel is launched with.
+// The scalar types of emitted code, named as the IR prints them, and the parameters of a kernel.
 #pragma once
 
 #define SAMITE_INLINE static __device__ __forceinline__
@@ -17,8 +17,8 @@ using u64 = unsigned long long;
 using f32 = float;
 using f64 = double;
 
-// An array argument: element [i, j, ..] lies at data[i * stride[0] + j * stride[1] + ..]. Part of the entry's ABI,
-// with samite/codegen/argument_layout.h on the host's side.
+// An array argument: element [i, j, ..] is at data[i * stride[0] + j * stride[1] + ..]. Part of the entry's ABI, with
+// samite/codegen/argument_layout.h on the host's side.
 template <class T, int rank>
 struct Array {
   T *data;

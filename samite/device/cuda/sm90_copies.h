@@ -6,21 +6,21 @@
 
 namespace samite {
 
-// What the copy engine knows of an array: its address, extents and strides, and the box of a copy. A parameter of the
-// kernel; the driver makes it (samite/driver/tensor_map.h).
+// The copy engine's description of an array: its address, extents and strides, and the box of a copy. A parameter of
+// the kernel; the driver makes it (samite/driver/tensor_map.h).
 struct alignas(64) TensorMap {
   u64 words[16];
 };
 
 SAMITE_INLINE void fetch_map(const TensorMap *map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
 
-// Brings a multiple of 16 bytes, from a multiple of 16 on, to level 2 of the cache.
+// Prefetches a multiple of 16 bytes, at a multiple of 16, into the level-2 cache.
 SAMITE_INLINE void fetch_to_l2(const void *from, u32 bytes) {
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
 }
 
-// The box whose first element is at these indices, the outermost dimension first; what is outside of the array becomes
-// zeros. The bytes of the whole box arrive at `barrier`.
+// Loads the box whose first element is at these indices, the outermost dimension first; elements outside of the array
+// become zeros. The bytes of the whole box arrive at `barrier`.
 template <int rank>
 SAMITE_INLINE void copy_box(void *to, const TensorMap *map, const i32 (&at)[rank], u64 *barrier) {
   if constexpr (rank == 1)
@@ -54,8 +54,8 @@ SAMITE_INLINE void copy_box(void *to, const TensorMap *map, const i32 (&at)[rank
         "l"(map), "r"(at[4]), "r"(at[3]), "r"(at[2]), "r"(at[1]), "r"(at[0]), "r"(shared_address(barrier))
         : "memory");
 }
-// To the same place in the memory of each block of the cluster whose bit in `blocks` is set. The bytes arrive at the
-// barrier of each.
+// Loads to the same place in the memory of each block of the cluster whose bit in `blocks` is set. The bytes arrive at
+// each block's barrier.
 template <int rank>
 SAMITE_INLINE void copy_box_to_blocks(void *to, const TensorMap *map, const i32 (&at)[rank], u64 *barrier, u32 blocks) {
   if constexpr (rank == 1)
@@ -91,8 +91,8 @@ SAMITE_INLINE void copy_box_to_blocks(void *to, const TensorMap *map, const i32 
         : "memory");
 }
 
-// To device memory. What lies outside of the array is not written. The copies since the last call of
-// `end_group_of_stores` are a group.
+// Stores to device memory. Elements outside of the array are not written. The copies since the last call of
+// `end_group_of_stores` form a group.
 template <int rank>
 SAMITE_INLINE void store_box(const TensorMap *map, const i32 (&at)[rank], const void *from) {
   if constexpr (rank == 1)
@@ -117,14 +117,14 @@ SAMITE_INLINE void store_box(const TensorMap *map, const i32 (&at)[rank], const 
                  : "memory");
 }
 SAMITE_INLINE void end_group_of_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-// Until all but the last `groups` groups have read what they store, so that it may be overwritten.
+// Waits until all but the last `groups` groups have read their data, which may then be overwritten.
 template <int groups>
 SAMITE_INLINE void wait_for_stores_to_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(groups) : "memory");
 }
 
-// What this thread has written to shared memory, or read there, comes before what the copy engine and products of warp
-// groups do there later.
+// Orders this thread's writes to shared memory, and its reads there, before later accesses by the copy engine and by
+// products of warp groups.
 SAMITE_INLINE void fence_for_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 }  // namespace samite

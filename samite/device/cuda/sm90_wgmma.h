@@ -1,8 +1,8 @@
-// Products of matrices by warp groups: `wgmma`, of compute capability 9.0 alone.
+// Products of matrices by warp groups: `wgmma`, which only compute capability 9.0 has.
 //
 // The four warps of a group multiply together: sums of 64 rows and up to 256 columns, in their registers, of factors in
-// shared memory. The multiplication is asynchronous. It begins after `begin_products`, goes into a group with
-// `end_group_of_products`, and is done when that group was waited for; until then nothing may touch the sums.
+// shared memory. The multiplication is asynchronous. It begins after `begin_products`, joins a group at
+// `end_group_of_products`, and is complete when that group has been waited for; until then nothing may touch the sums.
 #pragma once
 
 #include "samite/device/cuda/scalar.h"
@@ -51,7 +51,7 @@ struct WgmmaU8 {
 
 SAMITE_INLINE void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 SAMITE_INLINE void end_group_of_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// Until all but the last `groups` groups are done.
+// Waits until all but the last `groups` groups are complete.
 template <int groups>
 SAMITE_INLINE void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
@@ -127,8 +127,8 @@ SAMITE_INLINE void changed_by_products(i32 (&sums)[count]) {
 #define SAMITE_WGMMA_WAYS(turned_a, turned_b) ", 1, 1, %" #turned_a ", %" #turned_b
 #define SAMITE_WGMMA_SIGNS(turned_a, turned_b) ", 1, 1"
 #define SAMITE_WGMMA_NOTHING(turned_a, turned_b)
-// `X` for each number of columns: with the sums' names, the sums, and the numbers of the operands behind them. In full,
-// since a kernel has the macros alone that its text names.
+// `X` for each number of columns: with the sums' names, the sums, and the numbers of the operands after them. Written
+// out, because a kernel includes only the macros that its text names.
 #define SAMITE_WGMMA_WIDTHS(X, ...)                                                                     \
   X(8, SAMITE_WGMMA_NAMES_8, SAMITE_WGMMA_SUMS_8, 4, 5, 6, 7, 8, 9, 10, __VA_ARGS__)                    \
   X(16, SAMITE_WGMMA_NAMES_16, SAMITE_WGMMA_SUMS_16, 8, 9, 10, 11, 12, 13, 14, __VA_ARGS__)             \
@@ -147,9 +147,9 @@ SAMITE_INLINE void changed_by_products(i32 (&sums)[count]) {
   X(224, SAMITE_WGMMA_NAMES_224, SAMITE_WGMMA_SUMS_224, 112, 113, 114, 115, 116, 117, 118, __VA_ARGS__) \
   X(256, SAMITE_WGMMA_NAMES_256, SAMITE_WGMMA_SUMS_256, 128, 129, 130, 131, 132, 133, 134, __VA_ARGS__)
 // c += a b, or c = a b. The factors are given by descriptors (samite/device/tile/sm90_panels.h). Each row of a, and
-// each column of b, has its terms one after another in memory; or `transposed` the other way, for 16-bit factors. The
-// thread's sums are `columns / 2` from c[first] on: of each 8 columns four, those of a piece of 16 by 8 that its warp
-// has (device/tile/place.h). `rows`: how many of the 64 mean anything.
+// each column of b, has contiguous terms in memory; `transposed`, for 16-bit factors, is the other way round. The
+// thread has `columns / 2` sums, from c[first] on: four of each 8 columns, those of its warp's piece of 16 by 8
+// (device/tile/place.h). `rows`: how many of the 64 are valid.
 #define SAMITE_WGMMA(Kind, S, types, rest)                                                              \
   template <int columns, bool transposed_a, bool transposed_b, int first, int rows, class C, int count> \
   SAMITE_INLINE void multiply_by_group(Kind, C(&c)[count], u64 left, u64 right, bool adding) {          \
@@ -165,8 +165,8 @@ SAMITE_WGMMA(WgmmaE5M2E4M3, SAMITE_WGMMA_SUM, "k32.f32.e5m2.e4m3", SAMITE_WGMMA_
 SAMITE_WGMMA(WgmmaI8, SAMITE_WGMMA_INTEGER_SUM, "k32.s32.s8.s8", SAMITE_WGMMA_NOTHING)
 SAMITE_WGMMA(WgmmaU8, SAMITE_WGMMA_INTEGER_SUM, "k32.s32.u8.u8", SAMITE_WGMMA_NOTHING)
 
-// The same with a in registers: 64 rows of 32 bytes of terms, of which each thread has the four words that a warp's
-// tensor cores take.
+// The same with a in registers: 64 rows of 32 bytes of terms; each thread has the four words that a warp's tensor cores
+// take.
 #define SAMITE_WGMMA_REGISTERS_OF(n, names, sums, a0, a1, a2, a3, b, adds, turned_b, S, types, rest)                 \
   if constexpr (columns == n)                                                                                        \
     asm volatile("{\n.reg .pred adds;\nsetp.ne.b32 adds, %" #adds ", 0;\nwgmma.mma_async.sync.aligned.m64n" #n types \

@@ -7,10 +7,10 @@
 //
 //   base + (b / 8 * threads + t) * 8 + b % 8
 //
-// Words have one size for all arrays: so the stacks never overlap, also where they are not equally deep.
+// Words have one size for all arrays, so that the stacks never overlap, even if their depths differ.
 //
-// In a tile kernel the stacks of each block lie together, interleaved among themselves, and are all equally deep. A row
-// of words, one for each thread, is then contiguous, and so is a tile, which takes as many rows as it needs.
+// In a tile kernel the stacks of each block are contiguous and interleaved among themselves, and all have equal depth.
+// A row of words, one for each thread, is then contiguous, and so is a tile, which takes as many rows as it needs.
 #pragma once
 
 #include "samite/device/cuda/channel.h"
@@ -25,7 +25,7 @@ static_assert(sizeof(Workspace) == 16, "as codegen/cuda_launch.h lays it out");
 
 struct ThreadStack {
   Workspace memory;
-  i64 next;  // bytes that are taken, a multiple of 8
+  i64 next;  // bytes in use, a multiple of 8
   i64 threads, thread;
 };
 
@@ -36,7 +36,7 @@ SAMITE_INLINE ThreadStack stack_in_block(const Workspace &all) {
   return {{all.base + first * all.bytes_per_thread, all.bytes_per_thread}, 0, threads_of_block(), thread_of_block()};
 }
 
-// Releases in its destructor what was allocated while it lived.
+// Its destructor releases the memory that was allocated during its lifetime.
 struct WorkspaceScope {
   ThreadStack &stack;
   i64 next;
@@ -48,7 +48,7 @@ struct WorkspaceScope {
 
 template <class T>
 struct InterleavedArray {
-  u8 *first;  // the word of element 0; null where there is no memory
+  u8 *first;  // the word of element 0; null if there is no memory
   i64 word_step;
 
   SAMITE_INLINE_MEMBER T &operator[](i64 k) const {
@@ -57,7 +57,7 @@ struct InterleavedArray {
   }
 };
 
-// `count` elements. Where there is no memory, the failure is reported with the size that was wanted.
+// `count` elements. If there is no memory, the failure is reported with the requested size.
 template <class T>
 SAMITE_INLINE InterleavedArray<T> allocate(ThreadStack &stack, Failure *failure, i64 count, u32 site) {
   constexpr i64 unknown = ~(i64(1) << 63), most = unknown / 16;
@@ -76,7 +76,7 @@ SAMITE_INLINE InterleavedArray<T> allocate(ThreadStack &stack, Failure *failure,
   return {nullptr, 0};
 }
 
-// The same for a block; all its threads call this. A failure reports how much each thread would need in all.
+// The same for a block; all its threads call this. A failure reports the total that each thread would need.
 template <class T>
 SAMITE_INLINE T *allocate_in_block(ThreadStack &stack, Failure *failure, i64 count, u32 site) {
   constexpr i64 unknown = ~(i64(1) << 63), most = unknown / 16;

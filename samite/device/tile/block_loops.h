@@ -5,8 +5,8 @@
 
 namespace samite {
 
-// Calls `body` with each number below `count`. The number of turns is a constant: NVVM, which unrolls loops from thread
-// to thread with a loop for the rest, has read from the wrong one of three tiles (codegen/element_loops.cpp).
+// Calls `body` with each number below `count`. The number of turns is a constant: NVVM unrolls loops from thread to
+// thread with a remainder loop, and then has read from the wrong one of three tiles (codegen/element_loops.cpp).
 template <int count, int threads, class Body>
 SAMITE_INLINE void for_each_in_block(Body body) {
   for (int turn = 0; turn < (count + threads - 1) / threads; ++turn) {
@@ -14,7 +14,7 @@ SAMITE_INLINE void for_each_in_block(Body body) {
     if (count % threads == 0 || e < count) body(e);
   }
 }
-// The same where the count is known at run time, for the same reason not unrolled.
+// The same for a count known at run time, not unrolled for the same reason.
 template <int threads, class Body>
 SAMITE_INLINE void for_each_in_block(int count, Body body) {
 #pragma unroll 1

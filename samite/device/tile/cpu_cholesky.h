@@ -1,4 +1,4 @@
-// The Cholesky factor of matrices that lie row by row in a block's memory, row by row (Golub, Van Loan, Matrix
+// The Cholesky factor of matrices stored row by row in a block's memory, computed row by row (Golub, Van Loan, Matrix
 // Computations, 4.2).
 #pragma once
 

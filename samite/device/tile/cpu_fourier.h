@@ -1,6 +1,6 @@
-// Fourier transforms of rows of complex numbers in a block's memory; the two parts of a number lie side by side. They
-// take Stockham's steps of radix 4, 2, 3, 5 and 7 from one memory to another, and sums for other primes (Govindaraju et
-// al., High performance discrete Fourier transforms on graphics processors, 2008).
+// Fourier transforms of rows of complex numbers in a block's memory; the two parts of a number are adjacent. They take
+// Stockham's steps of radix 4, 2, 3, 5 and 7 from one memory to another, and sums for other primes (Govindaraju et al.,
+// High performance discrete Fourier transforms on graphics processors, 2008).
 #pragma once
 
 #include "samite/device/cpu/math.h"

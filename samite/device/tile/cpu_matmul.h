@@ -1,9 +1,9 @@
-// Products of matrices that lie row by row in a block's memory: C += A B.
+// Products of matrices stored row by row in a block's memory: C += A B.
 //
 // Each piece of C stays in registers for a chunk of the inner dimension. The columns of B are packed into panels of two
-// registers, but where they lie well as they are: transposed B is transposed in registers on the way. A is read as it
-// lies, transposed or not; where it has another type than the sums, it is converted before. One row by a transposed B
-// is a sum for each column.
+// registers, unless their layout is already suitable: transposed B is transposed in registers on the way. A is read in
+// its own layout, transposed or not; if its type differs from the sums', it is converted first. One row times a
+// transposed B is a sum for each column.
 #pragma once
 
 #include "samite/device/cpu/half.h"
@@ -13,13 +13,13 @@ namespace samite {
 template <class T>
 struct TileRegisters {
   static constexpr int lanes = SAMITE_VECTOR_BYTES / int(sizeof(T));
-  static constexpr int rows = SAMITE_VECTOR_BYTES == 64 ? 8 : 6;  // of C in registers, two wide
+  static constexpr int rows = SAMITE_VECTOR_BYTES == 64 ? 8 : 6;  // rows of C in registers, two registers wide
   static constexpr int width = 2 * lanes;
   typedef T Vector __attribute__((ext_vector_type(lanes)));
   typedef T Unaligned __attribute__((ext_vector_type(lanes), aligned(sizeof(T))));
 };
 
-// Elements of a factor that lie one after another, as numbers of the sums' type.
+// Contiguous elements of a factor, as numbers of the sums' type.
 template <class T, class F>
 SAMITE_INLINE typename TileRegisters<T>::Vector load_factors(const F *p) {
   using R = TileRegisters<T>;
@@ -48,8 +48,8 @@ SAMITE_INLINE void convert_factors(T *to, const F *from, int count) {
   for (; i < count; ++i) to[i] = T(Register<F>(from[i]));
 }
 
-// A matrix of as many vectors as they have lanes: in each step two rows at a distance of `half` exchange the lanes that
-// are to be in the other.
+// Transposes a matrix of as many vectors as they have lanes: in each step, two rows `half` apart exchange the lanes
+// that belong to the other.
 template <class, int... lane>
 struct TransposedLanes {
   template <int half, class V>
@@ -71,7 +71,7 @@ SAMITE_INLINE void transpose_lanes(V (&rows)[lanes]) {
   }
 }
 
-// panel[k][j] = B[k, j] of `columns` columns, and zero behind them. `stride` is from row to row of what lies in memory.
+// panel[k][j] = B[k, j] for `columns` columns, then zeros. `stride` is the distance between rows in memory.
 template <bool transposed, int stride, class T, class F>
 SAMITE_INLINE void pack_columns(T *panel, const F *b, int columns, int inner) {
   using R = TileRegisters<T>;
@@ -134,7 +134,7 @@ SAMITE_INLINE void tile_multiply_add(T *c, int c_stride, const T *a, int a_row, 
     for (int j = 0; j < 2; ++j) *reinterpret_cast<Unaligned *>(c + i * c_stride + j * R::lanes) = sum[i][j];
 }
 
-// The same where C may have fewer than `width` columns, or another type.
+// The same for C with possibly fewer than `width` columns, or another type.
 template <int rows, bool whole, class T, class C>
 SAMITE_INLINE void tile_multiply_rows(C *c, int c_stride, int columns, const T *a, int a_row, int a_step, const T *b,
                                       int b_step, int inner) {
@@ -166,14 +166,14 @@ SAMITE_INLINE V sums_of_lanes(V (&rows)[lanes]) {
   }
 }
 
-// C += A B for one row and a transposed B, whose columns are not worth packing: each sum's terms lie together.
+// C += A B for one row and a transposed B, whose columns are not worth packing: each sum's terms are contiguous.
 template <int N, int K, class C, class F>
 SAMITE_INLINE void tile_multiply_row(C *c, const F *a, const F *b) {
 #pragma clang fp contract(fast)
   using T = Register<C>;
   constexpr int lanes = TileRegisters<T>::lanes, whole = K / lanes * lanes;
   for (int j0 = 0; j0 < N; j0 += lanes) {
-    // // Columns behind the last one read the last one again; their sums are not stored.
+    // // Columns beyond the last one read the last one again; their sums are not stored.
     const auto column = [&](int j) { return b + (j0 + j < N ? j0 + j : N - 1) * K; };
     typename TileRegisters<T>::Vector sum[lanes] = {};
 #pragma unroll 1
@@ -198,7 +198,8 @@ static __attribute__((noinline)) void tile_multiply(C *c, const F *a, const F *b
   using R = TileRegisters<T>;
   if constexpr (M == 1 && transposed_b && R::lanes <= 16) return tile_multiply_row<N, K>(c, a, b);
   constexpr bool same = __is_same(F, T), whole = N % R::width == 0;
-  // What few rows of A are multiplied by is read once, and rows that are no longer than this meet in no set of a cache.
+  // Packing does not pay for few rows of A, which read B only once, nor for short rows, which do not collide in a cache
+  // set.
   constexpr bool packed_b = transposed_b || !same || !whole || (M > 2 * R::rows && N * int(sizeof(T)) > 512);
   constexpr int most_rows = 128 / R::rows * R::rows;
   constexpr int chunk = K < 256 ? K : 256, row_chunk = M < most_rows ? M : most_rows;
@@ -236,7 +237,7 @@ static __attribute__((noinline)) void tile_multiply(C *c, const F *a, const F *b
         int i = 0;
 #pragma unroll 1
         for (; i + R::rows <= rows; i += R::rows) multiply.template operator()<R::rows>(i);
-        // Less than that are left only where they are left of all.
+        // Only the last rows of the matrix can be fewer than R::rows.
         constexpr int rest = M % R::rows;
         if constexpr (rest >= 4)
           if (i + 4 <= rows) multiply.template operator()<4>(i), i += 4;

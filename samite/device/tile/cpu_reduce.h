@@ -1,7 +1,6 @@
-// Reductions of a tile that lies row by row in a block's memory, along any of its dimensions.
+// Reductions of a tile stored row by row in a block's memory, along any of its dimensions.
 //
-// A tile has four extents here; the first ones are 1 where it has fewer. Bit d of `along` says that dimension d is
-// reduced.
+// A tile has four extents here; missing leading ones are 1. Bit d of `along` says that dimension d is reduced.
 #pragma once
 
 #include "samite/device/cpu/math.h"
@@ -9,7 +8,7 @@
 
 namespace samite {
 
-// Reduces all lanes by halves: one after another, each would wait for the previous one.
+// Reduces all lanes by halves: one after another, each addition would wait for the previous one.
 template <class Step, int lanes, class V>
 SAMITE_INLINE auto reduce_lanes(V value) {
   if constexpr (lanes == 2)
@@ -40,7 +39,7 @@ SAMITE_INLINE T tile_reduce_row(const T *row, int count) {
 }
 
 // For types whose arithmetic is that of another type: the sums stay in that type. A 16-bit sum that is rounded in each
-// step stops growing after some hundreds of terms. Computes a row of results at a time.
+// step stops growing after some hundreds of terms. Computes one row of results after another.
 template <class Step, int e0, int e1, int e2, int e3, int along, class R, class T>
 SAMITE_INLINE void tile_reduce_in_register(R *out, const T *in) {
   constexpr bool r0 = along & 1, r1 = along & 2, r2 = along & 4, r3 = along & 8;
@@ -79,7 +78,7 @@ static __attribute__((noinline)) void tile_reduce(R *out, const T *in) {
       }
 }
 
-// The first position that has the least or greatest element, counted along the dimensions that are reduced.
+// The first position of the least or greatest element, counted along the reduced dimensions.
 template <class Order, int e0, int e1, int e2, int e3, int along, class T>
 static __attribute__((noinline)) void tile_position(i32 *out, const T *in) {
   constexpr bool r0 = along & 1, r1 = along & 2, r2 = along & 4, r3 = along & 8;

@@ -1,4 +1,4 @@
-// Scans along one dimension of a tile in a block's memory. Lines that lie side by side are scanned together.
+// Scans along one dimension of a tile in a block's memory. Adjacent lines are scanned together.
 #pragma once
 
 #include "samite/device/cpu/half.h"

@@ -39,7 +39,7 @@ static __attribute__((noinline)) void tile_sort_order(i32 *out, const T *in) {
   }
 }
 
-// Keys are from 0 to 2^bits - 1: each goes behind all smaller ones, and equal ones before it.
+// Keys are from 0 to 2^bits - 1: each is placed after all smaller keys, and after equal keys that precede it.
 template <int rows, int n, int bits, class T>
 static __attribute__((noinline)) void tile_counted_order(i32 *out, const T *in) {
   constexpr u32 last = (1u << bits) - 1;
@@ -57,8 +57,8 @@ static __attribute__((noinline)) void tile_counted_order(i32 *out, const T *in) 
   }
 }
 
-// Adds element [r, i] of `in` to element [r, places[r, i]] of the result, which begins as zeros. Elements whose place
-// is outside are left out.
+// Adds element [r, i] of `in` to element [r, places[r, i]] of the result, which begins as zeros. Elements with a place
+// outside are skipped.
 template <int rows, int n, int from, class T>
 static __attribute__((noinline)) void tile_put_add(T *out, const T *in, const i32 *places) {
   for (int r = 0; r < rows; ++r) {

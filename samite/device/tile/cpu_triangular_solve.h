@@ -1,4 +1,4 @@
-// A X = B and Aᵀ X = B for triangular matrices A that lie row by row in a block's memory: a row of X at a time, by
+// A X = B and Aᵀ X = B for triangular matrices A stored row by row in a block's memory: computes X row by row, by
 // substitution (Golub, Van Loan, Matrix Computations, 3.1).
 #pragma once
 

@@ -1,13 +1,13 @@
-// Additions of a thread's elements to those of an array that no other thread touches, several at a time: all of a batch
-// are loaded before the first is stored. The compiler does not know that they are different elements, and would wait
-// for each before it loads the next.
+// Adds a thread's elements to those of an array that no other thread touches, in batches: all of a batch are loaded
+// before the first is stored. The compiler does not know that the elements are different, and would wait for each store
+// before the next load.
 #pragma once
 
 #include "samite/device/cuda/memory.h"
 
 namespace samite {
 
-// `packs` of `count` elements, in turn. What a batch has takes registers until it is stored.
+// `packs` of `count` elements, in turn. The elements of a batch take registers until they are stored.
 template <class T, int count, int packs>
 struct Additions {
   static constexpr int bytes = int(sizeof(T)) * count, most = 128 / bytes < 16 ? 128 / bytes : 16;
@@ -15,7 +15,7 @@ struct Additions {
   Pack<T, count> more[batch];
   T *at[batch];
 
-  // The pack with number `n` is added to what lies at `p`.
+  // Adds pack number `n` to the elements at `p`.
   SAMITE_INLINE_MEMBER void put(int n, T *p, const Pack<T, count> &pack) {
     more[n % batch] = pack;
     at[n % batch] = p;
@@ -34,7 +34,7 @@ struct Additions {
   }
 };
 
-// A loop over a thread's elements adds `count` elements of a row of an array at a time: together, or one by one.
+// A loop over a thread's elements adds `count` elements of a row of an array: together, or one by one.
 template <class T, int count, int registers, bool together>
 struct AddTogether {
   Pack<T, count> pack;

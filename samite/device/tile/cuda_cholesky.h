@@ -1,4 +1,4 @@
-// The Cholesky factor of matrices that lie row by row in a block's shared memory, by all threads of the block. It is
+// The Cholesky factor of matrices stored row by row in a block's shared memory, by all threads of the block. It is
 // computed column by column; each column is then subtracted from all columns to its right (Golub, Van Loan, Matrix
 // Computations, 4.2).
 #pragma once

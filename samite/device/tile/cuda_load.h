@@ -1,8 +1,8 @@
 // Tiles from device memory into a block's shared memory.
 //
-// Where the rows of a window are whole units of 16 bytes, at multiples of 16 bytes, asynchronous copies bring it to
-// shared memory without registers. The window is there when the copies have been waited for. Any other window is loaded
-// element by element. Where a window reaches beyond the array, it is zero.
+// If the rows of a window are whole units of 16 bytes, at multiples of 16 bytes, asynchronous copies load it to shared
+// memory without registers. The window has arrived when the copies have been waited for. Any other window is loaded
+// element by element. Elements beyond the array are zero.
 #pragma once
 
 #include "samite/device/cuda/memory.h"
@@ -10,13 +10,13 @@
 
 namespace samite {
 
-// An array of two dimensions, and the element where the tile begins.
+// An array of two dimensions, and the first element of the tile.
 template <class T>
 struct TileWindow {
   T *data;
   i64 row, column, rows, columns, row_stride, column_stride;
 
-  // The address of element (i, j) of the tile, and whether it is inside of the array.
+  // The address of element (i, j) of the tile, and whether it is inside the array.
   SAMITE_INLINE_MEMBER T *at(int i, int j) const {
     return data + (row + i) * row_stride + (column + j) * column_stride;
   }
@@ -31,7 +31,7 @@ SAMITE_INLINE TileWindow<T> tile_window(T *data, i64 row, i64 column, i64 rows, 
   return {data, row, column, rows, columns, row_stride, column_stride};
 }
 
-// The part of a tile that is inside of the array: `has` as above, in 32 bits, for many elements of one tile.
+// The part of a tile that is inside the array: `has` as above, in 32 bits, for many elements of one tile.
 template <int height, int width>
 struct TileInside {
   int top, left;
@@ -60,7 +60,7 @@ struct TileUnits {
   static constexpr int each = 16 / bytes;
   static constexpr bool whole = width % each == 0 && (bytes < 4 || height * width > threads);
   static constexpr int of_row = width / each, all = height * of_row;
-  // `below`: each unit of a thread lies `down` rows below its unit before. `by_bits`: also, the number of those rows
+  // `below`: each unit of a thread is `down` rows below its previous unit. `by_bits`: also, the number of those rows
   // has no bit in common with the row of the thread's first unit, so that the offsets of its units are constants.
   static constexpr bool below = whole && threads % (of_row > 0 ? of_row : 1) == 0;
   static constexpr int down = below ? threads / of_row : 1;
@@ -91,7 +91,7 @@ struct TileUnits {
     }
   }
 
-  // The `n`-th of those that each thread has, where `there`.
+  // Copies the `n`-th unit of each thread, if `there`.
   static constexpr int of_thread = (all + threads - 1) / threads;
   template <class T, class From>
   static SAMITE_INLINE_MEMBER void copy_one(int n, T *to, const From *own, i64 row_stride, bool there) {
@@ -105,7 +105,7 @@ struct TileUnits {
       copy_ahead_if(there, to + Rows::place(unit / of_row, unit % of_row * each), 0, 0, from);
   }
 
-  // Those that lie in the array, or begin in it; the others are zeros.
+  // Units that are in the array, or begin in it; the others are zeros.
   template <class T, class From>
   static SAMITE_INLINE_MEMBER void copy_part(T *to, const From *first, i64 row_stride,
                                              const TileInside<height, width> &inside) {
@@ -179,8 +179,8 @@ SAMITE_INLINE void tile_load(T *to, const TileWindow<From> &window) {
   if constexpr (!in_units || !Units::whole) tile_load_elements<Rows, height, width, threads>(to, window);
 }
 
-// The windows of a loop, each at the same distance from the one before. For those that are inside of the array and in
-// whole units, addresses and checks are computed once, for the first.
+// The windows of a loop, at constant distances. For windows that are inside the array and in whole units, addresses and
+// checks are computed once, for the first.
 template <class Rows, int height, int width, int threads, bool in_units, class From>
 class TileLoads {
   using Units = TileUnits<Rows, height, width, threads, int(sizeof(From))>;
@@ -200,7 +200,7 @@ class TileLoads {
     }
   }
 
-  // How many windows, from the first on, are inside of the array.
+  // The number of windows, from the first on, that are inside the array.
   SAMITE_INLINE_MEMBER i32 inside() const { return inside_; }
 
   // Loads the next of these windows.
@@ -211,7 +211,7 @@ class TileLoads {
       own_ += advance_;
     }
   }
-  // The same in parts, of which there are `parts`, where `there`; `advance` goes on to the next window.
+  // The same in parts, `parts` of them, if `there`; `advance` moves on to the next window.
   static constexpr int parts = Units::whole ? Units::of_thread : 0;
   template <class T>
   SAMITE_INLINE_MEMBER void part(int n, T *to, bool there) const {
@@ -220,7 +220,7 @@ class TileLoads {
   SAMITE_INLINE_MEMBER void advance() { own_ += advance_; }
 
  private:
-  // How many windows, from the first on, are inside of the array in one dimension.
+  // The number of windows, from the first on, that are inside the array in one dimension.
   static SAMITE_INLINE_MEMBER i64 number_inside(i64 first, i64 size, i64 extent, i64 step) {
     const i64 last = extent - size;
     if (first < 0 || first > last) return 0;
@@ -238,7 +238,7 @@ SAMITE_INLINE TileLoads<Rows, height, width, threads, in_units, From> tile_loads
   return {first, row_step, column_step};
 }
 
-// How many iterations a loop has. No loop over tiles has 2^31.
+// The number of iterations of a loop. No loop over tiles has 2^31.
 template <i64 step>
 SAMITE_INLINE i32 turns_of_loop(i64 begin, i64 end) {
   const i64 turns = step > 0 ? (end - begin + step - 1) / step : (begin - end - step - 1) / -step;

@@ -1,4 +1,4 @@
-// Products of matrices that lie row by row in a block's shared memory, C += A B, by all threads of the block: each has
+// Products of matrices stored row by row in a block's shared memory, C += A B, by all threads of the block: each has
 // pieces of 4 x 4 elements of C.
 #pragma once
 
@@ -16,8 +16,8 @@ SAMITE_INLINE void tile_matmul(C *c, const F *a, const G *b) {
     const F *left = a + n * (M * K);
     const G *right = b + n * (K * N);
     C *to = c + n * (M * N);
-    // Beyond the edge of the matrix a piece repeats its last row and column. A condition would not do: the read may be
-    // made before the condition is known, and would read another thread's elements.
+    // Beyond the edge of the matrix a piece repeats its last row and column. A condition would not suffice: the read
+    // may happen before the condition is known, and would read another thread's elements.
     const auto row = [=](int i) { return i0 + i < M ? i0 + i : M - 1; };
     const auto column = [=](int j) { return j0 + j < N ? j0 + j : N - 1; };
     T sum[side][side];

@@ -18,7 +18,7 @@ SAMITE_INLINE void tile_multiply_add(C (&sums)[Product::registers], const F *a, 
     tile_multiply_by_threads<Product, K, transposed_a, transposed_b, RowsOfA, RowsOfB>(sums, a, b);
 }
 
-// The same where the sums are in shared memory, row by row.
+// The same for sums in shared memory, row by row.
 template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class C, class F,
           class G>
 SAMITE_INLINE void tile_multiply_add_in_memory(C *c, const F *a, const G *b) {

@@ -1,10 +1,10 @@
 // The main loop of a product whose factors threads copy ahead of time, step by step, and multiply on tensor cores.
 //
-// A warp's tensor cores take a product of f64 only every 39 cycles, of which they need 32. So two warps keep them busy,
-// while both multiply; a warp that loads all that it multiplies in a step, and then multiplies it, leaves them to the
-// other meanwhile. Here everything else goes between products: the loads of some terms among the products of the terms
-// before them, those of the next step's first terms too, behind the barrier after which that step is there, and the
-// copies of a later step.
+// A warp can issue a product of f64 only every 39 cycles; the tensor cores need 32 for one. So two warps keep them busy
+// while both multiply; but a warp that loads all operands of a step, and then multiplies them, leaves the tensor cores
+// to the other warp meanwhile. Here everything else is interleaved with products: the loads of some terms with the
+// products of the previous terms, also those of the next step's first terms, after the barrier at which that step has
+// arrived, and the copies of a later step.
 #pragma once
 
 #include "samite/device/tile/cuda_load.h"
@@ -12,8 +12,8 @@
 
 namespace samite {
 
-// Windows of `height` by `width` elements, each so many rows and columns from the one before, that `threads` threads
-// copy into stages of a ring, `stage_bytes` each, which have them as `Rows_` says. `in_units`: see tile_load.
+// Windows of `height` by `width` elements at constant distances of rows and columns, which `threads` threads copy into
+// stages of a ring, `stage_bytes` each, in the layout `Rows_`. `in_units`: see tile_load.
 template <class Rows_, int height, int width, int threads, bool in_units, int rows, int columns, int stage_bytes>
 struct StepLoads {
   using Rows = Rows_;
@@ -35,8 +35,8 @@ struct StepLoads {
   }
 };
 
-// sums += A B, of `steps` windows of each, by all threads of the block. The rings have `stages` stages; they may hold
-// anything before, and be used for anything afterwards.
+// sums += A B, of `steps` windows of each, by all threads of the block. The rings have `stages` stages; their contents
+// are arbitrary before, and unneeded afterwards.
 template <class Product, int K, int stages, bool transposed_a, bool transposed_b, class LoadsA, class LoadsB, class C,
           class F, class G, class FromA, class FromB>
 SAMITE_INLINE void tile_multiply_ahead(C (&sums)[Product::registers], F *ring_a, G *ring_b, const TileWindow<FromA> &a,
@@ -67,15 +67,16 @@ SAMITE_INLINE void tile_multiply_ahead(C (&sums)[Product::registers], F *ring_a,
   Factors factors[2];
   factors[0].load(ring_a, ring_b, 0);
 
-  // Where copies are started: behind the products of all turns but the last, or of the only one. Where the next step is
-  // waited for: a quarter into the last, so that its first terms are there when they are multiplied.
+  // `copying`: copies are started after the products of all turns but the last, or of the only one. `waits_behind`: the
+  // next step is waited for a quarter into the last turn, so that its first terms have arrived when they are
+  // multiplied.
   constexpr int products = Factors::products, copying = (turns > 1 ? turns - 1 : 1) * products,
                 waits_behind = turns > 1 ? products / 4 : products - 1;
   constexpr int parts_of_a = decltype(loads_a)::parts, parts = parts_of_a + decltype(loads_b)::parts;
   int stage = 0, filled = lead;
 #pragma unroll 1
   for (i32 step = 0; step < steps; ++step) {
-    // After the barrier of the step before, all have read the stage that is filled now.
+    // After the barrier of the previous step, all threads have read the stage that is filled now.
     const bool copies = inside - step > lead;
     if (!copies && steps - step > lead) load_at_edge(step + lead, filled);
     const int next = stage + 1 == stages ? 0 : stage + 1;
@@ -103,7 +104,7 @@ SAMITE_INLINE void tile_multiply_ahead(C (&sums)[Product::registers], F *ring_a,
           wait_for_copies<lead - 1>();
           __syncthreads();
         }
-        // One load behind each product, and the rest behind the last.
+        // One load after each product, and the rest after the last.
 #pragma unroll
         for (int load = n - first; load >= 0 && load < Factors::loads; ++load) {
           following.load(load, last ? next_a : own_a, last ? next_b : own_b, last ? 0 : (turn + 1) * terms);

@@ -1,5 +1,5 @@
-// Products whose sums are in registers, on tensor cores: `mma.sync`, with the factors by `ldmatrix` where that can read
-// them. Terms beyond the last are zeros.
+// Products with sums in registers, on tensor cores: `mma.sync`, with the factors loaded by `ldmatrix` if possible.
+// Terms beyond the last are zeros.
 #pragma once
 
 #include "samite/device/cuda/half.h"
@@ -69,7 +69,7 @@ struct MatrixFactors<f8e5m2, f8e4m3> {
 
 // A factor as a matrix of `extent` lines, rows or columns of the product, with K terms each. `along_terms`: a row in
 // memory has all terms of one line; else one term of all lines. `whole`: all lines that are read are in the matrix.
-// `apart`: the offsets `on` have no bit in common with the line where the warp begins.
+// `apart`: the offsets `on` have no bit in common with the line at which the warp begins.
 template <class F, class Rows, int extent, bool whole, bool apart, int K, bool along_terms>
 struct FactorInMemory {
   static constexpr bool by_bits = whole && (apart || Rows::linear);
@@ -78,7 +78,7 @@ struct FactorInMemory {
   static constexpr int half = 4 * each;                       // terms that 4 threads have in a word each
   static constexpr bool loads_matrices = Rows::aligned && (along_terms ? sizeof(F) <= 4 : sizeof(F) == 2);
 
-  // Term `k` + `terms_on` of line `of` + `on`, or of line `last` where that is beyond it.
+  // Term `k` + `terms_on` of line `of` + `on`, or of line `last` if that comes first.
   static SAMITE_INLINE_MEMBER const F *place(const F *factor, int of, int on, int last, int k, int terms_on) {
     if constexpr (by_bits)
       return factor +
@@ -133,7 +133,7 @@ struct FactorInMemory {
   // pieces of B: word 1 has the other half of the terms, word 2 is 8 lines after word 0.
   template <bool rows_first>
   static SAMITE_INLINE_MEMBER void load(Word (&words)[4], const F *factor, int begin, int on, int k) {
-    // By constants where that is possible: else the compiler works on the words of every load before it drops them.
+    // Uses constants if possible: otherwise the compiler works on the words of every load before it drops them.
     if constexpr (!loads_matrices)
       load_words<rows_first>(words, factor, begin, on, k);
     else if constexpr (K % (2 * half) == 0)
@@ -144,7 +144,7 @@ struct FactorInMemory {
       load_words<rows_first>(words, factor, begin, on, k);
   }
 
-  // The same where lines 2 n and 2 n + 1 of the 16 are lines n and n + 8 for the tensor cores.
+  // The same with lines 2 n and 2 n + 1 of the 16 as lines n and n + 8 for the tensor cores.
   static SAMITE_INLINE_MEMBER void load_pairs(Word (&words)[4], const F *factor, int begin, int on, int k) {
     const int lane = int(flat_thread()) % 32;
 #pragma unroll
@@ -158,12 +158,12 @@ struct FactorInMemory {
   }
 };
 
-// What a warp multiplies of one step of the tensor cores: `terms` terms of all its rows and columns.
+// A warp's operands for one step of the tensor cores: `terms` terms of all its rows and columns.
 template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class F, class G>
 struct MatrixFactorsOfWarp {
   static constexpr bool transposed = same_type<typename Product::Unit, TransposedMatrixPieces>;
   static constexpr int down = Product::pieces_down, across = Product::pieces_across;
-  // The factor that the tensor cores take 16 lines at a time, and the one that they take 8 at a time, loaded in pairs.
+  // The factor that the tensor cores take 16 lines at once, and the one that they take 8 at once, loaded in pairs.
   static constexpr int lefts = transposed ? across : down, rights = transposed ? down : across,
                        pairs = (rights + 1) / 2;
   static constexpr bool in_pairs = rights % 2 == 0;
@@ -198,7 +198,7 @@ struct MatrixFactorsOfWarp {
     for (int n = 0; n < loads; ++n) load(n, a, b, k);
   }
 
-  // sums += the product; `behind(n)` comes behind the `n`-th instruction of it.
+  // sums += the product; `behind(n)` runs after its `n`-th instruction.
   template <class C, class Behind>
   SAMITE_INLINE_MEMBER void multiply(C (&c)[Product::registers], const Behind &behind) const {
     using Kind = typename MatrixFactors<F, G>::Kind;
@@ -226,7 +226,7 @@ template <class Product, int K, bool transposed_a, bool transposed_b, class Rows
 SAMITE_INLINE void tile_multiply_by_matrices(C (&c)[Product::registers], const F *a, const G *b) {
   using Factors = MatrixFactorsOfWarp<Product, K, transposed_a, transposed_b, RowsOfA, RowsOfB, F, G>;
   constexpr int terms = Factors::terms;
-  // What puts words together takes many registers meanwhile: unroll two steps at a time.
+  // Packing words takes many temporary registers: unroll two steps at a time.
 #pragma unroll(Factors::puts_together ? 2 : (K + terms - 1) / terms)
   for (int k = 0; k < K; k += terms) {
     Factors factors;

@@ -1,5 +1,5 @@
-// Products whose sums are in registers, computed by the threads' own multiplications and additions: of elements of 4
-// bytes. Four terms at a time; every load from shared memory is of 16 bytes, or of as many elements as lie together.
+// Products with sums in registers, computed by the threads' own multiplications and additions, for elements of 4 bytes.
+// Processes four terms together; every load from shared memory is 16 bytes, or as many elements as are contiguous.
 #pragma once
 
 #include "samite/device/cuda/memory.h"
@@ -7,8 +7,8 @@
 
 namespace samite {
 
-// Written out: loops, which NVIDIA's compiler unrolls, take it longer, and such products are most of what it compiles
-// of a kernel.
+// Written out: loops, which NVIDIA's compiler unrolls, take it longer, and such products are most of a kernel's compile
+// time.
 template <class T>
 SAMITE_INLINE void put_row(T (&to)[4], const Pack<T, 4> &pack) {
   to[0] = pack.at[0], to[1] = pack.at[1], to[2] = pack.at[2], to[3] = pack.at[3];
@@ -23,8 +23,8 @@ SAMITE_INLINE void put_column(T (*to)[4], int t, const Pack<T, 1> &pack) {
 }
 
 // Four terms of a factor, for all pieces of a thread. `along_terms`: a row in memory has the terms of one row or column
-// of the product; else one term of all rows or columns. `whole`: all that is read is in the matrix. `apart`: the
-// offsets of the pieces have no bit in common with where the thread begins.
+// of the product; else one term of all rows or columns. `whole`: all elements that are read are in the matrix. `apart`:
+// the offsets of the pieces have no bit in common with the thread's first place.
 template <class Rows, int extent, bool whole, bool apart, bool along_terms, int pieces, int side, int step, class T>
 SAMITE_INLINE void load_terms(T (&part)[pieces * side][4], const T *factor, int first, int k, int terms) {
 #pragma unroll
@@ -60,7 +60,7 @@ SAMITE_INLINE void load_terms(T (&part)[pieces * side][4], const T *factor, int 
   }
 }
 
-// Adds to all pieces of a thread what four terms of f32 give.
+// Adds the contributions of four terms of f32 to all pieces of a thread.
 template <class Product>
 SAMITE_INLINE void add_four_terms(f32 (&c)[Product::registers], const f32 (*left)[4], const f32 (*right)[4]) {
   constexpr int down = Product::pieces_down, across = Product::pieces_across, registers = Product::Unit::registers;
@@ -102,7 +102,7 @@ SAMITE_INLINE void add_terms(T (&c)[Product::registers], const T *a, const T *b,
 
 template <class Product, int K, bool transposed_a, bool transposed_b, class RowsOfA, class RowsOfB, class T>
 SAMITE_INLINE void tile_multiply_by_threads(T (&c)[Product::registers], const T *a, const T *b) {
-  // Unrolled, all offsets are constants, except where the thread begins. More terms are no faster, and take longer to
+  // Unrolled, all offsets are constants, except the thread's first place. More terms are no faster, and take longer to
   // compile.
   constexpr int written_out = K <= 32 ? K : 8;
 #pragma unroll 1

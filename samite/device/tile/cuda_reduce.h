@@ -1,5 +1,5 @@
 // Reductions of a tile in a block's shared memory, by all threads of the block. A thread computes each element of the
-// result; where the result has fewer elements than there are threads, a warp does. The steps are the same on every run.
+// result; if the result has fewer elements than there are threads, a warp does. The steps are the same on every run.
 #pragma once
 
 #include "samite/device/cuda/reduce.h"
@@ -8,7 +8,7 @@
 
 namespace samite {
 
-// Hands a value that one thread computes to all threads of the block.
+// Passes a value that one thread computes to all threads of the block.
 template <class T, class Compute>
 SAMITE_INLINE T of_one_thread(Compute compute) {
   __shared__ T value;
@@ -18,7 +18,7 @@ SAMITE_INLINE T of_one_thread(Compute compute) {
   return value;
 }
 
-// Which elements of the tile become which of the result. There are four extents; bit d of `along` says that dimension d
+// Maps the elements of the tile to those of the result. There are four extents; bit d of `along` says that dimension d
 // is reduced.
 template <int e0, int e1, int e2, int e3, int along>
 struct TileReduction {
@@ -70,7 +70,7 @@ SAMITE_INLINE void tile_reduce(R *out, const T *in) {
   }
 }
 
-// Several warps compute parts of each sum, where there are more warps than sums.
+// If there are more warps than sums, several warps compute parts of each sum.
 template <class Step, int e0, int e1, int e2, int e3, int along, int threads, class R, class T, class Part>
 SAMITE_INLINE void tile_reduce(R *out, const T *in, Part *scratch) {
   using Reduction = TileReduction<e0, e1, e2, e3, along>;

@@ -1,6 +1,6 @@
-// Scans along one dimension of a tile in a block's shared memory, by all threads of the block. Where neighbours in
-// memory are in different lines, each thread scans a line. Otherwise a warp scans a line, or several warps do where
-// there are few lines.
+// Scans along one dimension of a tile in a block's shared memory, by all threads of the block. If neighbours in memory
+// are in different lines, each thread scans a line. Otherwise a warp scans a line, or several warps do if there are few
+// lines.
 #pragma once
 
 #include "samite/device/cuda/half.h"
@@ -18,8 +18,8 @@ SAMITE_INLINE LinearState<V> shuffle_state(LinearState<V> state, u32 lane) {
   return {shuffle(state.factor, lane), shuffle(state.value, lane)};
 }
 
-// A long line, by all warps together: a thread has four neighbours at a time in registers, so that few values go from
-// thread to thread. Each warp scans its part, and then adds the totals of the parts before.
+// A long line, by all warps together: a thread has four neighbours in registers, so that few values are exchanged
+// between threads. Each warp scans its part, and then adds the totals of the parts before.
 constexpr int scan_neighbours = 4;
 constexpr int scan_chunks(int extent, int threads) {
   return (extent + scan_neighbours * threads - 1) / (scan_neighbours * threads);
@@ -31,7 +31,7 @@ SAMITE_INLINE void scan_long_line(Read read, Write write) {
   constexpr int n = scan_neighbours, chunks = scan_chunks(extent, threads);
   __shared__ State ends[32];
   const int thread = int(flat_thread()), lane = thread % 32, warp = thread / 32;
-  State states[chunks][n], first[chunks];  // `first`: what comes before the first of the neighbours, in the warp's part
+  State states[chunks][n], first[chunks];  // `first`: the state before the first of the neighbours, in the warp's part
   State carry;
 #pragma unroll
   for (int c = 0; c < chunks; ++c) {

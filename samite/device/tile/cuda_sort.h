@@ -41,11 +41,11 @@ SAMITE_INLINE void tile_sort_order(i32 *out, const T *in) {
   }
 }
 
-// Keys are from 0 to 2^bits - 1. Each warp goes through a part of the row, 32 neighbours at a time: a key's place among
-// the equal ones in its part is the warp's counter of this key, and the number of lower lanes that have it, too. The
-// counters of all warps, key by key, then say where each part's keys begin. (The ranking of a block in D. Merrill and
-// A. Grimshaw, High performance and scalable radix sorting, 2011.) `counts` has 2^bits counters for each warp, and as
-// many for all.
+// Keys are from 0 to 2^bits - 1. Each warp processes a part of the row, 32 neighbours at once: a key's place among the
+// equal ones in its part is the warp's counter of this key plus the number of lower lanes with the same key. The
+// counters of all warps, key by key, then give the first place of each part's keys. (The ranking of a block in D.
+// Merrill and A. Grimshaw, High performance and scalable radix sorting, 2011.) `counts` has 2^bits counters for each
+// warp, and 2^bits for all.
 template <int rows, int n, int bits, int threads, class T>
 SAMITE_INLINE void tile_counted_order(i32 *out, const T *in, i32 *counts) {
   constexpr int keys = 1 << bits, warps = threads / 32, chunks = (n + 32 * warps - 1) / (32 * warps);
@@ -75,7 +75,7 @@ SAMITE_INLINE void tile_counted_order(i32 *out, const T *in, i32 *counts) {
       places[c] = before + lower, digits[c] = key;
     }
     __syncthreads();
-    // Where the keys of each warp begin among the equal ones, and how many there are.
+    // The first place of each warp's keys among the equal ones, and the number of these.
     for_each_in_block<keys, threads>([&](int key) {
       i32 sum = 0;
       for (int w = 0; w < warps; ++w) {
@@ -114,8 +114,8 @@ SAMITE_INLINE void tile_counted_order(i32 *out, const T *in, i32 *counts) {
   }
 }
 
-// Adds element [r, i] of `in` to element [r, places[r, i]] of the result, which begins as zeros. Elements whose place
-// is outside are left out. Several elements of one place are added in no particular order.
+// Adds element [r, i] of `in` to element [r, places[r, i]] of the result, which begins as zeros. Elements with a place
+// outside are skipped. Several elements of one place are added in no particular order.
 template <int rows, int n, int from, int threads, class T>
 SAMITE_INLINE void tile_put_add(T *out, const T *in, const i32 *places) {
   for_each_in_block<rows * n, threads>([&](int e) { out[e] = T(Register<T>(0)); });

@@ -1,6 +1,6 @@
-// Tiles in the registers of a block's threads, of which each thread has groups of 4 neighbours of a row. This header
-// loads them from device memory and reduces them, and the rows of products' sums as well. Loops over their elements
-// read and write arrays by its functions, up to 16 bytes at once where the array's elements lie next to each other.
+// Tiles in the registers of a block's threads; each thread has groups of 4 neighbours of a row. This header loads them
+// from device memory and reduces them, and reduces the rows of products' sums as well. Loops over their elements read
+// and write arrays by its functions, up to 16 bytes at once if the array's elements are contiguous.
 #pragma once
 
 #include "samite/device/tile/cuda_load.h"
@@ -38,8 +38,8 @@ SAMITE_INLINE Register<T> load_one(const T *p) {
     return Register<T>(*p);
 }
 
-// `constant`: nothing writes to the array while the kernel runs. `in_units`: elements lie one after another, and each
-// row of the window begins with a unit of 16 bytes.
+// `constant`: nothing writes to the array while the kernel runs. `in_units`: elements are contiguous, and each row of
+// the window begins with a unit of 16 bytes.
 template <class Layout, bool constant, bool in_units, class V, class From>
 SAMITE_INLINE void tile_load_spread(V *to, const TileWindow<From> &window) {
   const bool inside = window.row >= 0 && window.column >= 0 && window.row + Layout::rows <= window.rows &&
@@ -59,7 +59,7 @@ SAMITE_INLINE void tile_load_spread(V *to, const TileWindow<From> &window) {
       return;
     }
   }
-  // A loop that is not unrolled: else the addresses of all elements would take more registers than they do.
+  // A loop that is not unrolled: otherwise the addresses of all elements would take more registers than the elements.
 #pragma unroll 1
   for (int first = 0; first < Layout::registers; first += 4) {
     V four[4];
@@ -82,7 +82,7 @@ struct Whether {
   static constexpr bool value = known;
 };
 
-// A loop over elements reads and writes `count` elements of a row of an array at a time: together, or one by one.
+// A loop over elements reads and writes `count` elements of a row of an array: together, or one by one.
 template <class T, int count, bool together>
 struct StoreTogether {
   Pack<T, count> values;
@@ -97,7 +97,7 @@ struct StoreTogether {
   }
 };
 
-// The same of a tile in the block's memory, in which such elements lie together.
+// The same for a tile in the block's memory, in which such elements are contiguous.
 template <class T, int count>
 struct StoreInBlock {
   Pack<T, count> values;
@@ -121,7 +121,7 @@ template <class T, int count, bool constant, bool together>
 struct LoadTogether {
   Pack<T, count> values;
 
-  // All at once, where they are there. Nothing but the load is under that condition: the next load need not wait.
+  // All together, if they are there. Only the load is under that condition, so that the next load need not wait.
   SAMITE_INLINE_MEMBER void load_if(bool there, const T *p) {
     values = {};
     if (there) values = load_together<constant, count>(p);
@@ -139,7 +139,7 @@ struct LoadTogether {
 };
 
 // For a loop over a thread's elements that is not unrolled: each iteration uses the elements at the front and then
-// rotates. After all iterations each element is in its place again.
+// rotates. After all iterations each element is back in its place.
 template <int by, int count, class T>
 SAMITE_INLINE void rotate(T (&elements)[count]) {
   T front[by];
@@ -151,7 +151,7 @@ SAMITE_INLINE void rotate(T (&elements)[count]) {
   for (int r = 0; r < by; ++r) elements[count - by + r] = front[r];
 }
 
-// Reduces what several warps have found of each row, by all threads of the block.
+// Reduces the partial results of several warps for each row, by all threads of the block.
 template <class Step, class V, int rows, int parts, int threads, class R, class Part>
 SAMITE_INLINE void reduce_parts(R *out, const Part *scratch) {
   __syncthreads();
@@ -182,11 +182,11 @@ struct RowsOfThread {
   using Pieces = typename Layout::Unit;
   static constexpr int of_piece = Pieces::registers / Pieces::together, count = Layout::pieces_down * of_piece;
 
-  // The first of its registers that are of such a row.
+  // The first of its registers that belong to such a row.
   static SAMITE_INLINE_MEMBER constexpr int first(int row) {
     return row / of_piece * Layout::pieces_across * Pieces::registers + row % of_piece * Pieces::together;
   }
-  // What the threads of its warp have of it, in each of them.
+  // The partial result of the threads of its warp, in each of them.
   template <class Step, class V>
   static SAMITE_INLINE_MEMBER V reduce(const V *in, int row) {
     V sum = Step::template first<V>();
@@ -204,7 +204,7 @@ struct RowsOfThread {
   }
 };
 
-// Reduces each row of what the threads have of a product. `scratch` has one element for each row and warp.
+// Reduces each row of a product that the threads hold. `scratch` has one element for each row and warp.
 template <class Step, class Layout, class R, class V, class Part>
 SAMITE_INLINE void tile_reduce_sums(R *out, const V *in, Part *scratch) {
   using Pieces = typename Layout::Unit;
@@ -231,8 +231,8 @@ SAMITE_INLINE void tile_reduce_sums(R *out, const V *in) {
 }
 
 // Distributes columns among the lanes that share them, whose numbers differ in the bits from `distance` on. As long as
-// the number of columns is even, each lane keeps half of them and gives its values of the others away. If it is odd,
-// one of two lanes `keeps` all. Returns the first column that is kept; afterwards there are `columns_kept`.
+// the number of columns is even, each lane keeps half of them and passes on its values of the others. If it is odd, one
+// of two lanes `keeps` all. Returns the first column that is kept; afterwards there are `columns_kept`.
 SAMITE_INLINE constexpr int columns_kept(int columns, int distance) {
   return distance >= 32 ? columns : columns_kept(columns % 2 == 0 ? columns / 2 : columns, distance * 2);
 }
@@ -251,8 +251,8 @@ SAMITE_INLINE int share_columns(V (&values)[count], int first, bool &keeps) {
   return share_columns<Step, (distance < 32 ? distance * 2 : 32), kept>(values, first + (upper ? apart : 0), keeps);
 }
 
-// Reduces each column of what the threads have of a product. Warps that have parts of the same columns take turns, in
-// order, with `sync` between these, which all threads that have sums call.
+// Reduces each column of a product that the threads hold. Warps with parts of the same columns take turns, in order,
+// with `sync` in between, which all threads with sums call.
 template <class Step, class Layout, class R, class V, class Sync>
 SAMITE_INLINE void tile_reduce_columns(R *out, const V *in, const Sync &sync) {
   using Pieces = typename Layout::Unit;
@@ -288,7 +288,7 @@ SAMITE_INLINE void tile_reduce_columns(R *out, const V *in, const Sync &sync) {
   }
 }
 
-// Reduces each row, as tile_reduce_sums, into the registers of the threads that have the rows.
+// Reduces each row, like tile_reduce_sums, into the registers of the threads that have the rows.
 template <class Step, class Layout, int count, class R, class V>
 SAMITE_INLINE void tile_reduce_rows(R (&out)[count], const V *in) {
   static_assert(Layout::across_warps == 1 && RowsOfThread<Layout>::count == count, "a warp has whole rows");
@@ -296,7 +296,7 @@ SAMITE_INLINE void tile_reduce_rows(R (&out)[count], const V *in) {
   for (int row = 0; row < count; ++row) out[row] = R(RowsOfThread<Layout>::template reduce<Step>(in, row));
 }
 
-// Reduces what a thread has of all elements, with the others of its warp.
+// Reduces a thread's elements, with those of the others in its warp.
 template <class Step, class V>
 SAMITE_INLINE V reduce_in_warp(V value) {
 #pragma unroll
@@ -304,8 +304,8 @@ SAMITE_INLINE V reduce_in_warp(V value) {
   return value;
 }
 
-// Reduces all elements, for each thread: what the warps have found each of them reduces by itself. `scratch` has one
-// element for each warp, and is read until the threads meet again.
+// Reduces all elements, for each thread: each thread reduces the warps' results on its own. `scratch` has one element
+// for each warp, and is read until the threads' next barrier.
 template <class Step, class Layout, class R, class V, class Part>
 SAMITE_INLINE void tile_reduce_everywhere(R (&out)[1], const V *in, Part *scratch) {
   V sum = Step::template first<V>();

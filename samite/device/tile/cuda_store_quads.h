@@ -1,4 +1,4 @@
-// Stores of 16-bit elements from the sums of tensor cores, and additions of these, 16 bytes at a time.
+// Stores of 16-bit elements from the sums of tensor cores, and additions of these, 16 bytes at once.
 //
 // In each piece of 8 columns, four neighbouring threads hold a row, two elements each. They exchange the rows of four
 // pieces, so that each thread has a whole row of one piece. They use shuffles: through shared memory (`stmatrix`, then
@@ -9,8 +9,7 @@
 
 namespace samite {
 
-// The words of four threads, the first of which has a number that is a multiple of 4, as a matrix of four rows:
-// transposed.
+// Transposes the words of four threads as a matrix of four rows; the first thread's number is a multiple of 4.
 SAMITE_INLINE void transpose_in_four(u32 (&words)[4], int thread) {
   const bool odd = thread % 2 != 0, high = thread / 2 % 2 != 0;
 #pragma unroll
@@ -27,8 +26,8 @@ SAMITE_INLINE void transpose_in_four(u32 (&words)[4], int thread) {
   }
 }
 
-// A loop over a thread's elements, from the first on, stores each of them in an array, where the columns of a row lie
-// one after another. `together`: all of them, and rows begin at multiples of 16 bytes; the warp's threads come here
+// A loop over a thread's elements, from the first on, stores each of them in an array whose columns are contiguous
+// within a row. `together`: all of them, and rows begin at multiples of 16 bytes; the warp's threads call this
 // together. Otherwise one by one.
 template <class T, bool together>
 struct StoreQuads {
@@ -36,7 +35,7 @@ struct StoreQuads {
   Register<T> left;
   Pack<u32, 4> words[2];
 
-  // Element `r`, which lies at `p`: two of a row, two of the row 8 below, and then those of the next piece.
+  // Element `r`, at `p`: two of a row, two of the row 8 below, and then those of the next piece.
   SAMITE_INLINE_MEMBER void put(int r, T *p, Register<T> value) {
     if constexpr (together) {
       if (gathers(r, value)) store_pack(of_row(p), row(r));
@@ -45,7 +44,7 @@ struct StoreQuads {
     }
   }
 
-  // Whether the thread has a piece's row then, from `of_row(p)` on.
+  // Whether the thread then has a piece's row, from `of_row(p)` on.
   SAMITE_INLINE_MEMBER bool gathers(int r, Register<T> value) {
     const int piece = r / 4 % 4;
     if (r % 2 == 0) {
@@ -66,7 +65,7 @@ struct StoreQuads {
   }
 };
 
-// A loop over a thread's elements adds each of them to one of an array. As StoreQuads, and as AddTogether.
+// A loop over a thread's elements adds each of them to one of an array. Combines StoreQuads and AddTogether.
 template <class T, int registers, bool together>
 struct AddQuads {
   static constexpr int of_quad = 16;  // elements of four pieces
@@ -75,7 +74,7 @@ struct AddQuads {
 
   SAMITE_INLINE_MEMBER void put(int r, T *p, Register<T> value) {
     if constexpr (together) {
-      // Each quad has two rows, which are whole one after the other.
+      // Each quad has two rows, which become complete one after the other.
       if (quads.gathers(r, value)) additions.put(r / of_quad * 2 + r / 2 % 2, quads.of_row(p), quads.row(r));
     } else {
       *p += value;

@@ -1,4 +1,4 @@
-// Roots of unity and the small transforms that larger ones are made of, on every target.
+// Roots of unity and the small transforms that larger ones consist of, on every target.
 #pragma once
 
 namespace samite {
@@ -20,8 +20,8 @@ SAMITE_INLINE ComplexNumber<T> operator*(ComplexNumber<T> a, ComplexNumber<T> b)
   return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 
-// exp(-2πi k / n), or its conjugate, for 0 ≤ k < n: by the Taylor series of sine and cosine up to π/4. The first term
-// that is left out is less than half a unit in the last place.
+// exp(-2πi k / n), or its conjugate, for 0 ≤ k < n: by the Taylor series of sine and cosine up to π/4. The first
+// omitted term is less than half a unit in the last place.
 template <bool conjugate, class T>
 SAMITE_INLINE ComplexNumber<T> root_of_unity(int k, int n) {
   const u32 eighths = u32(k) * 8;

@@ -1,7 +1,7 @@
-// Which elements of a product the threads of a block have in their registers; device/tile/place.h has the formulas.
+// The elements of a product that a block's threads have in their registers; device/tile/place.h has the formulas.
 //
-// The warps, or the groups of four warps where a piece is that of a group, are arranged `down` by `across` over the
-// rows and columns. Each has whole pieces. Elements of a piece beyond the matrix exist, and their values mean nothing.
+// The warps, or the warp groups if a piece belongs to a group, are arranged `down` by `across` over the rows and
+// columns. Each has whole pieces. Elements of a piece beyond the matrix exist, but their values are meaningless.
 #pragma once
 
 #include "samite/device/tile/rows.h"
@@ -9,7 +9,7 @@
 namespace samite {
 
 SAMITE_INLINE u32 flat_thread();
-// Unsigned: by a signed remainder, products of 16-bit tiles take 7 % more instructions. Numbers of warps are signed,
+// Unsigned: with a signed remainder, products of 16-bit tiles take 7 % more instructions. Numbers of warps are signed,
 // and so are the lanes of cuda_multiply_matrices.h: otherwise products of tf32 tiles take 5 % more, or 13 registers
 // more.
 SAMITE_INLINE int lane_of_warp() { return int(flat_thread() % 32); }
@@ -24,7 +24,7 @@ struct Fragments {
   static constexpr bool whole_rows = M == pieces_down * Pieces::rows * down;
   static constexpr bool whole_columns = N == pieces_across * Pieces::columns * across;
 
-  // Whether the row (column) where a warp begins has no bit in common with the offsets of its pieces.
+  // Whether the row (column) at which a warp begins has no bit in common with the offsets of its pieces.
   static constexpr bool rows_apart = down == 1 || (pieces_down & (pieces_down - 1)) == 0;
   static constexpr bool columns_apart = across == 1 || (pieces_across & (pieces_across - 1)) == 0;
 
@@ -34,10 +34,10 @@ struct Fragments {
   // The row and the column of register `r`. Registers go piece by piece, row by row.
   static SAMITE_INLINE_MEMBER int row(int r) { return row(warp(), Pieces::thread(), r); }
   static SAMITE_INLINE_MEMBER int column(int r) { return column(warp(), Pieces::thread(), r); }
-  // By how much they are further than those of register 0, in every thread.
+  // The distances from the row and the column of register 0, equal in every thread.
   static SAMITE_INLINE_MEMBER constexpr int rows_on(int r) { return row(0, 0, r); }
   static SAMITE_INLINE_MEMBER constexpr int columns_on(int r) { return column(0, 0, r); }
-  // The number of its element, of all of the matrix row by row.
+  // The number of its element, counted over the whole matrix row by row.
   static SAMITE_INLINE_MEMBER int index(int r) {
     return (row(0) * columns + column(0)) + (rows_on(r) * columns + columns_on(r));
   }
@@ -56,8 +56,8 @@ struct Fragments {
   }
 };
 
-// Where the element of register `r` lies in a tile of those extents in memory. Where it can be, that is one place of
-// the thread and a constant: of 32 registers, the compiler would have 32 places in registers otherwise.
+// The place of register `r`'s element in a tile of those extents in memory. If possible it is the sum of one place of
+// the thread and a constant: for 32 registers, the compiler would otherwise keep 32 places in registers.
 template <class Rows, class Layout>
 SAMITE_INLINE int place_of_register(int r) {
   if constexpr (Rows::linear || (Layout::rows_apart && Layout::columns_apart)) {
@@ -72,7 +72,7 @@ SAMITE_INLINE int place_of_register(int r) {
 // A thread holds `together` consecutive registers of each row of a piece. Only lanes whose numbers differ in the bits
 // from `first_lane` to below `end_lane` hold parts of the same rows.
 
-// Pieces of 16 by 8, as tensor cores have them.
+// Pieces of 16 by 8, in the layout of tensor cores' sums.
 struct MatrixPieces {
   static constexpr int rows = 16, columns = 8, registers = 4, threads = 32;
   static constexpr int together = 2, first_lane = 1, end_lane = 4;
@@ -81,7 +81,7 @@ struct MatrixPieces {
   static SAMITE_INLINE_MEMBER constexpr int column(int thread, int r) { return matrix_column(thread, r); }
 };
 
-// Pieces of 64 by 8 of the four warps of a group, as their tensor cores have them.
+// Pieces of 64 by 8 of the four warps of a group, in the layout of their tensor cores' sums.
 struct GroupMatrixPieces {
   static constexpr int rows = 64, columns = 8, registers = 4, threads = 128;
   static constexpr int together = 2, first_lane = 1, end_lane = 4;
@@ -119,7 +119,7 @@ struct TransposedGroupMatrixPieces {
   }
 };
 
-// Each thread has `side` by `side` elements, and a warp is 4 by 8 threads: 16 by 32 elements where each has 4 by 4.
+// Each thread has `side` by `side` elements, and a warp is 4 by 8 threads: 16 by 32 elements if each has 4 by 4.
 template <int side>
 struct ThreadPieces {
   static constexpr int rows = 4 * side, columns = 8 * side, registers = side * side, of_thread = side, threads = 32;

@@ -1,11 +1,11 @@
-// The index in the launch of a block of a tile kernel.
+// The index of a tile kernel's block in the launch.
 #pragma once
 
 #include "samite/device/cuda/scalar.h"
 
 namespace samite {
 
-// Divides the number of a block by how many there are along a dimension; neither is negative. For launches that may
+// Divides the number of a block by the number of blocks along a dimension; neither is negative. For launches that may
 // have 2^31 blocks or more: few do, so a division that compiles quickly is worth more than one that runs quickly.
 SAMITE_INLINE i64 quotient(i64 number, i64 of) {
   if ((u64(number) | u64(of)) >> 32 == 0) return i64(u32(number) / u32(of));

@@ -9,7 +9,7 @@
 
 namespace samite {
 
-// `Product` says how warp groups share the sums: Fragments<GroupMatrixPieces, M, N, down, across>. K terms of each.
+// `Product` says how warp groups share the sums: Fragments<GroupMatrixPieces, M, N, down, across>. With K terms each.
 template <class Product, class Kind, int K, bool transposed_a, bool transposed_b>
 struct GroupProduct {
   static constexpr bool turned = false;                       // see below
@@ -18,7 +18,7 @@ struct GroupProduct {
   static constexpr int rows_of_group = Product::pieces_down * 64;
   using RowsOfA = Panels<Kind::bytes, transposed_a ? K : Product::rows, transposed_a ? Product::rows : K>;
   using RowsOfB = Panels<Kind::bytes, transposed_b ? Product::columns : K, transposed_b ? K : Product::columns>;
-  // Fewer rows than the 64 of one product: those beyond are what lies behind the tile in the block's memory.
+  // Fewer rows than the 64 of one product: the others are read from the memory after the tile.
   static constexpr bool few_rows = Product::rows < 64;
   static_assert(Product::whole_columns &&
                     (Product::whole_rows || (few_rows && Product::warps == Product::across_warps && !transposed_a)),
@@ -52,7 +52,7 @@ struct GroupProduct {
   static SAMITE_INLINE_MEMBER u64 first_factor(const F *a, int warp_group) {
     return left(shared_address(a), warp_group);
   }
-  // In the registers of the group's threads, as they would have sums of the same rows.
+  // In the registers of the group's threads, in the layout of sums of the same rows.
   struct InRegisters {
     u32 words[Product::pieces_down][K / 16][4];
   };
@@ -72,7 +72,7 @@ struct GroupProduct {
     return factor;
   }
 
-  // sums += A B, or sums = A B. Only begins: see sm90_wgmma.h. `left`: A in panels, or in registers.
+  // sums += A B, or sums = A B. Only begins: see sm90_wgmma.h. Only starts them: see sm90_wgmma.h.
   template <class C, class Left>
   static SAMITE_INLINE_MEMBER void begin(C (&sums)[Product::registers], const Left &left, u64 right,
                                          bool adding = true) {
@@ -103,7 +103,7 @@ struct GroupProduct {
 };
 
 // B of a stage of its ring, of 32 bits, in the registers of a warp's threads: `pieces` times 64 columns, 16 of which
-// are the warp's. Lines n and n + 8 of what its tensor cores take are columns 2 n and 2 n + 1.
+// are the warp's. Lines n and n + 8 of the tensor cores' operand are columns 2 n and 2 n + 1.
 template <int pieces, int K>
 struct LinesInRegisters {
   static constexpr int terms = 8;  // of one product
@@ -134,7 +134,7 @@ struct LinesOfRing {
   }
   SAMITE_INLINE_MEMBER Lines load(u32 stage) const {
     return Lines::loaded([&](int piece, int k, u32(&words)[4]) {
-      // 8 rows, or two panels, further on, places are swizzled alike.
+      // 8 rows, or two panels, further on, the swizzle is the same.
       const u32 on = stage * u32(Rows::size / 4) + u32(Rows::place(k, piece * 64));
       const auto one = load_pack<2>(first + on), other = load_pack<2>(second + on);
 #pragma unroll
@@ -159,7 +159,7 @@ struct LinesOfRing<Rows, pieces, K, true> {
   }
   SAMITE_INLINE_MEMBER Lines load(u32 stage) const {
     return Lines::loaded([&](int piece, int k, u32(&words)[4]) {
-      // A row's units are exclusive-ored with its number: so are their distances.
+      // A row's units are exclusive-ored with its number, and so are their distances.
       const u32 on = u32(k / Rows::of_panel * (Rows::panel_bytes / 4) + piece * 64 * Rows::of_panel);
       u32 own[4];
       load_matrices<false>(own, ring + (stage * u32(Rows::size / 4) + on + (first ^ u32(k % Rows::of_panel))));

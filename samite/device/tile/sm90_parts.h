@@ -27,9 +27,9 @@ SAMITE_INLINE BulkWindows<rank> windows_from(BulkWindows<rank> windows, i32 firs
   return windows;
 }
 
-// Called by all threads that multiply, when their own products are done. Adds up the sums of all blocks in the first
-// block, where this returns true. Each block adds up a slice of them, in the order of the blocks. `memory` has room for
-// all sums of a block, and holds nothing else any more.
+// Called by all multiplying threads when their own products are done. Adds up the sums of all blocks in the first
+// block; returns true there. Each block adds up a slice of them, in the order of the blocks. `memory` has room for all
+// sums of a block, and its contents are no longer needed.
 template <int parts, int threads, class C, int count, class Memory>
 SAMITE_INLINE bool add_sums_of_parts(C (&sums)[count], Memory *memory) {
   static_assert(sizeof(C) == 4 && count % 4 == 0);
@@ -51,7 +51,7 @@ SAMITE_INLINE bool add_sums_of_parts(C (&sums)[count], Memory *memory) {
     own[unit * threads] = mine;
   }
   sync_cluster();
-  // All loads are on their way at one time: those of another block take long.
+  // All loads are in flight together, because those of another block take long.
   constexpr int each = (units + parts - 1) / parts;
   Words of[each][parts];
 #pragma unroll
@@ -86,7 +86,7 @@ SAMITE_INLINE bool add_sums_of_parts(C (&sums)[count], Memory *memory) {
   }
   return true;
 }
-// By the others of the block: they wait with those for the other blocks.
+// For the other threads of the block: they join the barriers with the other blocks.
 SAMITE_INLINE void pass_sums_of_parts() {
   sync_cluster();
   sync_cluster();

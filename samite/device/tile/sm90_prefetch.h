@@ -1,4 +1,4 @@
-// Windows of arrays that are brought to level 2 of the cache (ir::Prefetch).
+// Prefetches of windows into the level-2 cache (ir::Prefetch).
 #pragma once
 
 #include "samite/device/cuda/sm90_copies.h"
@@ -6,8 +6,8 @@
 
 namespace samite {
 
-// Asks for the rows of a window that are inside of the array, up to where they end, in whole units of 16 bytes. They
-// are as many as the block has threads at most; each begins with a unit, and its elements lie one after another.
+// Prefetches the rows of a window that are inside the array, up to their ends, in whole units of 16 bytes. There are at
+// most as many rows as threads in the block; each begins with a unit, and its elements are contiguous.
 template <int rows, int columns, class T>
 SAMITE_INLINE void tile_prefetch(const TileWindow<T> &window) {
   const int row = int(flat_thread());

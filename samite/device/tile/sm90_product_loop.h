@@ -1,8 +1,8 @@
-// The main loop of a product, C += A B: the copy engine brings the factors, step by step, into rings of stages in
-// shared memory, and warp groups multiply what is there. Compute capability 9.0.
+// The main loop of a product, C += A B: the copy engine loads the factors, step by step, into rings of stages in shared
+// memory, and warp groups multiply them. Compute capability 9.0.
 //
-// Each stage has two barriers: `full`, where the bytes of both factors arrive, and `empty`, where each multiplying warp
-// arrives when it has read them. The maps' boxes are panels: 128 bytes wide, and as high as the factor's window.
+// Each stage has two barriers: the bytes of both factors arrive at `full`, and each multiplying warp arrives at `empty`
+// when it has read them. The maps' boxes are panels: 128 bytes wide, and as high as the factor's window.
 #pragma once
 
 #include "samite/device/cuda/sm90_copies.h"
@@ -11,7 +11,7 @@
 
 namespace samite {
 
-// Windows of an array that a loop goes through: where the first begins, the outermost dimension first. The last two
+// Windows of an array that a loop visits: the indices of the first one, the outermost dimension first. The last two
 // dimensions are those of the window.
 template <int rank>
 struct BulkWindows {
@@ -19,9 +19,9 @@ struct BulkWindows {
   i32 at[rank];
 };
 
-// Where a loop is in its ring. A thread that copies and one that multiplies each have their own; both go on from loop
-// to loop where a block runs several. The number of the thread's warp group is asked for once, since each step of a
-// loop that has more to do would wait for the answer.
+// A loop's position in its ring. Copying and multiplying threads each have their own; both continue from loop to loop
+// if a block runs several. The number of the thread's warp group is read only once, because each step of a loop that
+// does more would wait for the answer.
 template <int stages>
 struct RingPosition {
   u32 stage = 0, parity = 0;
@@ -48,8 +48,8 @@ struct RingBarriers {
   SAMITE_INLINE_MEMBER u64 *full(u32 stage) const { return barriers + stage; }
   SAMITE_INLINE_MEMBER u64 *empty(u32 stage) const { return barriers + stages + stage; }
 
-  // By one thread. The block's threads use them after a barrier of the block. `readers`: who tells that a stage is
-  // empty.
+  // Called by one thread. The block's threads use them after a barrier of the block. `readers`: the number of arrivals
+  // that mark a stage as empty.
   SAMITE_INLINE_MEMBER void make(u32 readers) const {
 #pragma unroll 1
     for (u32 stage = 0; stage < stages; ++stage) {
@@ -62,13 +62,13 @@ struct RingBarriers {
 #pragma unroll 1
     for (u32 barrier = 0; barrier < 2 * stages; ++barrier) end_barrier(barriers + barrier);
   }
-  // By each multiplying warp, when the products of a stage are done.
+  // Called by each multiplying warp, when the products of a stage are complete.
   SAMITE_INLINE_MEMBER void release(u32 stage) const {
     if (lane_of_warp() == 0) arrive(empty(stage));
   }
 };
 
-// The blocks of a cluster, whose producers bring each other parts of the windows of the factors that they share.
+// The blocks of a cluster, whose producers load parts of shared windows of the factors for each other.
 template <int blocks_, bool shares_a_, bool shares_b_>
 struct Cluster {
   static constexpr int blocks = blocks_;
@@ -76,9 +76,9 @@ struct Cluster {
 };
 using Alone = Cluster<1, false, false>;
 
-// The rings of both factors, each at a multiple of 1,024 bytes. In a cluster a stage is written to by all blocks, so
-// that it is empty when those who multiply have read it in all of them. The bytes of others may arrive before a block
-// has said how many it expects, but not before the products of the ring's last round there.
+// The rings of both factors, each at a multiple of 1,024 bytes. In a cluster all blocks write to a stage, so it is
+// empty only when the consumers in all of them have read it. Bytes from other blocks may arrive before a block has
+// announced how many it expects, but not before the ring's previous products in that stage are complete.
 template <class Product, class Kind, int K, int stages_, bool transposed_a, bool transposed_b, class Cluster_>
 struct ProductRings : RingBarriers<stages_> {
   using Cluster = Cluster_;
@@ -114,7 +114,7 @@ SAMITE_INLINE void copy_window(u8 *to, const BulkWindows<rank> &window, u64 *bar
     from[rank - 1] += Rows::of_panel;
   }
 }
-// The part of each panel that this block of the cluster brings to all of them. The map's box is such a part.
+// The part of each panel that this block loads for all blocks of the cluster. The map's box is such a part.
 template <class Rows, int blocks, int rank>
 SAMITE_INLINE void copy_part_of_window(u8 *to, const BulkWindows<rank> &window, u64 *barrier) {
   constexpr int height = Rows::rows / blocks;
@@ -140,7 +140,7 @@ SAMITE_INLINE void copy_window_of(u8 *to, const BulkWindows<rank> &window, u64 *
     copy_window<Rows>(to, window, barrier);
 }
 
-// By one thread: starts the copies of the windows at these places.
+// Called by one thread: starts the copies of the windows at these places.
 template <class Rings, int rank_a, int rank_b>
 SAMITE_INLINE void copy_step(const Rings &rings, u32 stage, const BulkWindows<rank_a> &a,
                              const BulkWindows<rank_b> &b) {
@@ -158,7 +158,7 @@ SAMITE_INLINE void advance_window(BulkWindows<rank> &window) {
   window.at[rank - 1] += columns;
 }
 
-// By one thread: brings the windows of `steps` steps, as stages become free.
+// Called by one thread: loads the windows of `steps` steps, as stages become free.
 template <int a_rows, int a_columns, int b_rows, int b_columns, class Rings, int rank_a, int rank_b>
 SAMITE_INLINE void produce(const Rings &rings, typename Rings::Position &at, BulkWindows<rank_a> a,
                            BulkWindows<rank_b> b, i32 steps) {
@@ -172,7 +172,7 @@ SAMITE_INLINE void produce(const Rings &rings, typename Rings::Position &at, Bul
   }
 }
 
-// Zeros in the place of a factor's terms from the `first` on, by so many threads.
+// Writes zeros in place of a factor's terms from `first` on, by this many threads.
 template <class Rows, bool along_terms, int threads>
 SAMITE_INLINE void clear_terms(u8 *factor, int first) {
   constexpr int across = Rows::columns / Rows::of_unit;
@@ -190,11 +190,11 @@ SAMITE_INLINE void clear_terms(u8 *factor, int first) {
   }
 }
 
-// Which terms of a loop count: what its windows have at those from `terms` on may be anything, and counts as zeros.
+// The valid terms of a loop: the windows' elements at terms from `terms` on are arbitrary, and count as zeros.
 struct TermsBelow {
   i32 terms;
 
-  // By all multiplying threads, when the factors of this step are there.
+  // Called by all multiplying threads, when the factors of this step have arrived.
   template <class Rings>
   SAMITE_INLINE_MEMBER void clear_others(const Rings &rings, u32 stage, i32 step) const {
     using RowsOfA = typename Rings::RowsOfA;
@@ -213,9 +213,9 @@ struct AllTerms {
   SAMITE_INLINE_MEMBER void clear_others(const Rings &, u32, i32) const {}
 };
 
-// By all multiplying threads. Each calls `release(stage)` when the products of that stage are done. A turn is waited
-// for in the first step, so that the compiler has the sums in their registers before, and ends when the last products
-// have begun: what is behind them in the ring is the next one's.
+// Called by all multiplying threads. Each calls `release(stage)` when the products of that stage are done. The turn is
+// awaited in the first step, so that the compiler has the sums in their registers before, and ends when the last
+// products have started: later stages of the ring belong to the next team.
 template <class Rings, class C, int count, class Terms, class Release, class Turn = NoTurn>
 SAMITE_INLINE void consume(const Rings &rings, typename Rings::Position &at, C (&sums)[count], i32 steps,
                            const Terms &terms, const Release &release, const Turn &turn = {}) {
@@ -227,7 +227,7 @@ SAMITE_INLINE void consume(const Rings &rings, typename Rings::Position &at, C (
     return turn.end();
   }
   u32 before = 0;
-  // Registers with a factor are read until their products are done: those of the next step are others.
+  // Registers with a factor are read until their products are complete, so the next step uses others.
 #pragma unroll(Factors::turned ? 2 : 1)
   for (i32 step = 0;;) {
     if (step == 0) turn.begin();
@@ -252,8 +252,8 @@ SAMITE_INLINE void consume(const Rings &rings, typename Rings::Position &at, C (
   release(before);
 }
 
-// As a kernel calls them. The rings may hold anything before; afterwards they and the 2 * stages barriers are as
-// ProductRings has them.
+// The functions that kernels call. The rings' contents are arbitrary before; afterwards they and the 2 * stages
+// barriers are in the state of ProductRings.
 template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class Cluster, class F,
           class G>
 SAMITE_INLINE ProductRings<Product, Kind, K, stages, transposed_a, transposed_b, Cluster> product_rings(F *ring_a,
@@ -263,13 +263,13 @@ SAMITE_INLINE ProductRings<Product, Kind, K, stages, transposed_a, transposed_b,
   return {{barriers}, reinterpret_cast<u8 *>(ring_a), reinterpret_cast<u8 *>(ring_b)};
 }
 
-// By all threads of the block, before they wait for each other; in a cluster, before all of its threads do.
+// Called by all threads of the block, before they wait for each other; in a cluster, before all of its threads do.
 template <int stages, int readers>
 SAMITE_INLINE void tile_make_barriers(u64 *barriers) {
   fence_for_copies();
   if (flat_thread() == 0) RingBarriers<stages>{barriers}.make(readers);
 }
-// By the warp group that produces, the one after those that multiply.
+// Called by the producer warp group, the one after the consumers.
 template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class Cluster, int a_rows,
           int a_columns, int b_rows, int b_columns, class F, class G, int rank_a, int rank_b>
 SAMITE_INLINE void tile_produce(F *ring_a, G *ring_b, u64 *barriers, RingPosition<stages> &at, BulkWindows<rank_a> a,
@@ -279,7 +279,7 @@ SAMITE_INLINE void tile_produce(F *ring_a, G *ring_b, u64 *barriers, RingPositio
         product_rings<Product, Kind, K, stages, transposed_a, transposed_b, Cluster>(ring_a, ring_b, barriers), at, a,
         b, steps);
 }
-// By those that multiply: sums += what was produced.
+// By the consumers: sums += the products of the produced windows.
 template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class Cluster, class C,
           class F, class G, class Terms = AllTerms, class Turn = NoTurn>
 SAMITE_INLINE void tile_consume(C (&sums)[Product::registers], F *ring_a, G *ring_b, u64 *barriers,
@@ -289,8 +289,8 @@ SAMITE_INLINE void tile_consume(C (&sums)[Product::registers], F *ring_a, G *rin
   consume(rings, at, sums, steps, terms, [&](u32 stage) { rings.release(stage); }, turn);
 }
 
-// A ring of windows of the second factor alone, which a loop multiplies in each iteration with what the block has: in
-// panels, or in the registers of the threads that multiply. By the warp group that produces: one window.
+// A ring of windows of only the second factor, which a loop multiplies in each iteration by a factor that the block
+// has: in panels, or in the registers of the consumers. By the producer warp group: one window.
 template <class Product, class Kind, int K, int stages, bool transposed_b, class G, int rank>
 SAMITE_INLINE void tile_produce_factor(G *ring, u64 *barriers, RingPosition<stages> &at,
                                        const BulkWindows<rank> &window) {
@@ -303,8 +303,8 @@ SAMITE_INLINE void tile_produce_factor(G *ring, u64 *barriers, RingPosition<stag
   copy_window<Rows>(reinterpret_cast<u8 *>(ring) + at.stage * Rows::size, window, own.full(at.stage));
   at.advance();
 }
-// By those that multiply: sums += a times the next window begins. `a` as GroupProduct::first_factor takes it. `first`:
-// of the products of this window.
+// Called by the consumers: starts sums += a times the next window. `a` has the form that GroupProduct::first_factor
+// takes. `first`: it is the first product of this window.
 template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, bool first, class C,
           class A, class G, class Turn = NoTurn>
 SAMITE_INLINE void tile_begin_factor(C (&sums)[Product::registers], A &&a, G *ring, u64 *barriers,
@@ -319,7 +319,8 @@ SAMITE_INLINE void tile_begin_factor(C (&sums)[Product::registers], A &&a, G *ri
   end_group_of_products();
   turn.end();
 }
-// Until these sums are there, with so many products after them on their way. `last`: of the products of this window.
+// Waits until these sums are complete, with this many later products still running. `last`: of the products of this
+// window.
 template <int running, bool last, int stages, class C, int count>
 SAMITE_INLINE void tile_end_factor(C (&sums)[count], u64 *barriers, RingPosition<stages> &at) {
   wait_for_products<running>();
@@ -330,8 +331,8 @@ SAMITE_INLINE void tile_end_factor(C (&sums)[count], u64 *barriers, RingPosition
   }
 }
 
-// What an iteration reads of arrays, in one stage of several rings. By the warp group that produces, the one behind so
-// many threads: starts the copies of all of it.
+// The data that an iteration reads from arrays, in one stage of several rings. By the producer warp group, the one
+// after this many threads: starts all copies.
 template <class Rows, int rank>
 struct FactorToRing {
   static constexpr u32 bytes = Rows::size;
@@ -369,8 +370,8 @@ SAMITE_INLINE void tile_bring(u64 *barriers, RingPosition<stages> &at, const Win
   (windows.copy(at.stage, own.full(at.stage)), ...);
   at.advance();
 }
-// By those that multiply: until the stage is there, sums += or = a product of two windows in it, and that they have
-// read all of it.
+// Called by the consumers: wait until the stage has arrived; sums += or = a product of two windows in it; and release
+// it when they have read all of it.
 template <int stages>
 SAMITE_INLINE void tile_wait_for_stage(u64 *barriers, const RingPosition<stages> &at) {
   wait_for_phase(RingBarriers<stages>{barriers}.full(at.stage), at.parity);
@@ -397,9 +398,9 @@ SAMITE_INLINE void tile_release_stage(u64 *barriers, RingPosition<stages> &at) {
 
 // A whole loop by all threads of the block, which are those of the product's warp groups; the first one also starts the
 // copies. Step `s` multiplies the windows that begin `s` times (a_rows, a_columns) and (b_rows, b_columns) after the
-// first: of A M by K elements, or K by M if transposed; of B K by N, or N by K. sums += what they are.
+// first: for A, M by K elements, or K by M if transposed; for B, K by N, or N by K. Adds the products to `sums`.
 //
-// The rings may hold anything before, and be used for anything afterwards, and so may the 2 * stages barriers.
+// The contents of the rings and the 2 * stages barriers are arbitrary before, and unneeded afterwards.
 template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class Cluster, int a_rows,
           int a_columns, int b_rows, int b_columns, class C, class F, class G, int rank_a, int rank_b,
           class Terms = AllTerms>
@@ -440,7 +441,7 @@ SAMITE_INLINE void tile_product_loop(C (&sums)[Product::registers], F *ring_a, G
   __syncthreads();
 }
 
-// The same where the sums are in shared memory, row by row.
+// The same for sums in shared memory, row by row.
 template <class Product, class Kind, int K, int stages, bool transposed_a, bool transposed_b, class Cluster, int a_rows,
           int a_columns, int b_rows, int b_columns, class C, class F, class G, int rank_a, int rank_b,
           class Terms = AllTerms>

@@ -7,14 +7,15 @@
 
 namespace samite {
 
-// Warp groups that take turns: one has its turn until it gives it to the next one. All threads of the group call these.
-// Each group has one of the block's barriers, from this one on.
+// Warp groups that take turns: each has its turn until it passes it on. All threads of the group call these. Each group
+// has one of the block's barriers, from this one on.
 template <int groups>
 struct Turns {
   static constexpr int first_barrier = 2;
   int group = warp_group_of_block();
 
-  // Before the first turn and after the last one: the first group begins, and nothing is left in the barriers.
+  // Before the first turn and after the last one: the first group starts, and the barriers end with no pending
+  // arrivals.
   SAMITE_INLINE_MEMBER void open() const {
     if (group == groups - 1) give();
   }
@@ -39,14 +40,14 @@ struct GivesTurn {
 };
 
 // Teams that process the indices of a launch in turn, sharing one ring of stages. A team waits for its turn at a
-// barrier in shared memory, where the warps of the previous team arrive.
+// barrier in shared memory, at which the warps of the previous team arrive.
 template <int teams, int warps>
 struct TeamBarriers {
   u64 *barriers;  // one of each team
   u32 team;       // of this thread
   u32 parity = 0;
 
-  // By one thread. The block's threads use them after a barrier of the block.
+  // Called by one thread. The block's threads use them after a barrier of the block.
   SAMITE_INLINE_MEMBER void make() const {
 #pragma unroll
     for (int other = 0; other < teams; ++other) make_barrier(barriers + other, warps);
@@ -73,7 +74,7 @@ struct EqualTurns : TeamBarriers<teams, warps> {
   SAMITE_INLINE_MEMBER void open() const {
     if (this->team == teams - 1) this->give();
   }
-  // Called for each index; `last` says that the block has no further one.
+  // Called for each index; `last` says that the block has no more.
   SAMITE_INLINE_MEMBER void begin(bool last) { is_last = last; }
   // Called by a loop of products: before anything else, before its first products, and when its last ones have been
   // issued. A stage may be waited for only when all stages before it have arrived: a barrier distinguishes a phase only
@@ -94,7 +95,7 @@ struct EqualTurns : TeamBarriers<teams, warps> {
   SAMITE_INLINE_MEMBER void end(const Position &) const {}
 };
 
-// For any kernel: each team hands its position in the ring to the next one. The barrier orders the write before the
+// For any kernel: each team passes its position in the ring to the next one. The barrier orders the write before the
 // read.
 template <int teams, int warps>
 struct TeamTurns : TeamBarriers<teams, warps> {
@@ -149,7 +150,7 @@ template <class Turns, class Position>
 struct TeamTurn {
   Turns &turns;
   Position &at;
-  bool is_last;  // of the loops of this index
+  bool is_last;  // the last loop of this index
   SAMITE_INLINE_MEMBER void prepare(i32 steps) const { turns.prepare(at, steps); }
   SAMITE_INLINE_MEMBER void begin() const { turns.start(); }
   SAMITE_INLINE_MEMBER void end() const {

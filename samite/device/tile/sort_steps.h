@@ -1,5 +1,5 @@
-// Which of two elements comes first where a tile is sorted, on every target: NaN last in either direction, and of equal
-// elements the one that was first.
+// The order of two elements in a sorted tile, on every target: NaN last in either direction, and equal elements in
+// their original order.
 #pragma once
 
 namespace samite {

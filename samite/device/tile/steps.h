@@ -33,7 +33,7 @@ struct StepMul {
     return V(a * b);
   }
 };
-// min and max begin with NaN: of a NaN and another operand they give the other operand.
+// min and max begin with NaN: given a NaN and another operand, they return the other operand.
 struct StepMin {
   template <class T>
   static SAMITE_INLINE_MEMBER T first() {

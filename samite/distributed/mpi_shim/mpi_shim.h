@@ -1,8 +1,8 @@
 // The part of MPI that Samite calls, with types that do not depend on the implementation. In C.
 //
 // The two implementations in wide use, Open MPI and MPICH with its descendants, have different binary interfaces.
-// mpi_shim.c is compiled against each, and the library opens the one that a program uses. Handles are the bits of MPI's
-// own; functions return MPI's error codes.
+// mpi_shim.c is compiled against each, and the library opens the one that a program uses. Handles hold the bits of
+// MPI's own; functions return MPI's error codes.
 #pragma once
 
 // NOLINTBEGIN(modernize-use-using, modernize-redundant-void-arg, modernize-deprecated-headers)

@@ -1,5 +1,5 @@
 // The style and the script of HTML reports, as text in the library, so that a report is a self-contained file. The
-// build generates the definition from the files beside this one.
+// build generates the definition from the files next to this one.
 #pragma once
 
 #include "samite/codegen/embedded.h"

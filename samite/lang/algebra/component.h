@@ -1,4 +1,4 @@
-// What vectors and matrices are made of: a traced scalar in a kernel, a number on the host.
+// Components of vectors and matrices: a traced scalar in a kernel, a number on the host.
 //
 // The templates of this folder are written once for both. `component::sqrt(x)`, `component::select(c, a, b)` and so on
 // are the functions of lang/math.h for traced scalars and those of <cmath> for numbers.
@@ -13,7 +13,7 @@
 namespace samite {
 namespace lang {
 
-// A number on the host, of the type of the vector that it meets.
+// A number on the host, converted to the component type of the vector it is combined with.
 template <Scalar T>
 class HostOperand {
  public:
@@ -50,7 +50,7 @@ concept Component = requires { typename ComponentOf<T>::Scalar; };
 template <class T>
 concept FloatingComponent = Component<T> && FloatingScalar<typename ComponentOf<T>::Scalar>;
 
-// What converts to a component, with the line where it was written; and Bool or bool.
+// A value that converts to a component, with the line where it was written; and Bool or bool.
 template <class T>
 using ComponentOperand = typename ComponentOf<T>::Operand;
 template <class T>
@@ -79,7 +79,7 @@ class ComponentIndex {
   SourceLocation where_;
 };
 
-// One that the kernel computes, with the line where it was written. Made by implicit conversion only.
+// An index that the kernel computes, with the line where it was written. Made by implicit conversion only.
 class TracedIndex : public Index {
  public:
   template <TracedValue A>
@@ -87,7 +87,8 @@ class TracedIndex : public Index {
   TracedIndex(const A &index, SourceLocation where = std::source_location::current()) : Index(index, where) {}
 };
 
-// The component that it chooses, of `count` from `first` on: beyond them it reads zero, and nothing is stored.
+// The component that the index selects among `count`, starting at `first`. An index outside reads zero and stores
+// nothing.
 template <Component T>
 auto chosen_component(const T *, int, const Index &) {
   static_assert(!Scalar<T>, "a component of a value on the host is chosen by a C++ integer, not by a traced one");
@@ -103,7 +104,7 @@ template <Scalar T>
 Element<const T> chosen_component(const Traced<T> *first, int count, const Index &index) {
   return Element<const T>(chosen_component(const_cast<Traced<T> *>(first), count, index).access());
 }
-// UserError where an index of C++ is outside of the matrix.
+// UserError if a C++ index is outside of the matrix.
 void check_matrix_index(const Index &index, int size, const char *what);
 template <Component T>
 auto chosen_component(const T *, int, int, const Index &, const Index &) {
@@ -124,7 +125,7 @@ Element<const T> chosen_component(const Traced<T> *first, int rows, int columns,
   return Element<const T>(chosen_component(const_cast<Traced<T> *>(first), rows, columns, row, column).access());
 }
 
-// `body` `count` times: a loop of the kernel, or one on the host.
+// Runs `body` `count` times: as a loop of the kernel, or on the host.
 template <class T, class F>
 void repeat(int count, SourceLocation where, const F &body) {
   if constexpr (Scalar<T>) {
@@ -134,7 +135,7 @@ void repeat(int count, SourceLocation where, const F &body) {
   }
 }
 
-// One of two functions: a branch of the kernel, or one on the host.
+// Runs one of two functions: as a branch of the kernel, or on the host.
 template <class F, class G>
 void either(const Bool &condition, SourceLocation where, const F &then, const G &otherwise) {
   if_(Operand<bool>(condition, where), then, otherwise);
@@ -147,15 +148,15 @@ void either(bool condition, SourceLocation, const F &then, const G &otherwise) {
     otherwise();
 }
 
-// The bounds within which numbers are squared and divided by as they are, and powers of two for those outside.
+// Numbers within these bounds are squared and divided by unscaled; larger and smaller ones are scaled by powers of two.
 template <class T, class Scalar = typename ComponentOf<T>::Scalar>
 struct SafeSizes {
   static constexpr bool wide = std::same_as<Scalar, double>, small = sizeof(Scalar) <= 2;
-  // 16-bit numbers are computed with as they are.
+  // 16-bit numbers are not scaled.
   static constexpr double largest = wide ? 0x1p500 : small ? 0x1p15 : 0x1p60, shrink = wide ? 0x1p-600 : 0x1p-80;
   static constexpr double smallest = wide ? 0x1p-480 : small ? 0 : 0x1p-50, grow = wide ? 0x1p600 : 0x1p90;
 };
-// The power of two that brings numbers of this size there.
+// The power of two that scales numbers of this size into the bounds.
 template <class T>
 T power_for(const T &size);
 
@@ -179,7 +180,7 @@ using samite::sin;
 using samite::sqrt;
 using samite::stop_gradient;
 
-// Those of <cmath>, which alone takes a program as long to compile as all vectors and matrices together.
+// Declared here, because including <cmath> takes as long to compile as all vectors and matrices together.
 inline float acos(float a) { return __builtin_acosf(a); }
 inline double acos(double a) { return __builtin_acos(a); }
 inline float asin(float a) { return __builtin_asinf(a); }
@@ -214,7 +215,7 @@ T abs(T a) {
 }
 template <Scalar T>
 T min(T a, T b) {
-  // The other one where one is not a number, as in kernels.
+  // If one operand is NaN, returns the other one, as in kernels.
   return b < a || a != a ? b : a;
 }
 template <Scalar T>
@@ -238,7 +239,7 @@ T power_for(const T &size) {
                              component::select(size < T(Sizes::smallest), T(Sizes::grow), T(1)));
 }
 
-// The root of the sum of squares, of which none overflows or loses digits.
+// The root of the sum of squares; no square overflows or loses digits.
 template <class T, std::size_t... I>
 T root_of_squares(const T *v, std::index_sequence<I...>, SourceLocation where) {
   if constexpr (Scalar<T>) {

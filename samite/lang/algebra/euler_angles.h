@@ -4,8 +4,8 @@
 //   are Vec3f angles = euler_angles(q);                        // or of a rotation matrix
 //
 // The same rotation is one about z, then about the new y, then about the newest x. The first and the third angle are
-// between -π and π, the second between -π/2 and π/2. Where the second is ±π/2 only a sum of the other two is defined:
-// the first is 0 there, and has no gradient.
+// between -π and π, the second between -π/2 and π/2. If the second is ±π/2, only a sum of the other two is defined: the
+// first is then 0 and has no gradient.
 #pragma once
 
 #include "samite/lang/algebra/quaternion.h"

@@ -1,14 +1,14 @@
 // Determinants, inverses and solutions of square matrices, 1×1 to 12×12.
 //
-// The determinant is a polynomial of the elements up to 6×6, and so has the right gradient everywhere; of larger
-// matrices it is by elimination (lang/algebra/elimination.h). The inverse is by cofactors up to 4×4, and by elimination
-// with row exchanges (Gauss-Jordan with partial pivoting) from 5×5 on, in loops of the kernel from 9×9 on
-// (lang/algebra/inverse_in_loops.h). Where products of elements leave the range of their type though the result does
-// not, a branch computes it another way: the determinant of rows and columns that are brought to one size, the inverse
-// by elimination of the scaled matrix. The inverse of a singular matrix is infinities and not-a-numbers, as 1 / 0 is.
+// Up to 6×6 the determinant is a polynomial of the elements, so that its gradient is right everywhere; larger
+// determinants use elimination (lang/algebra/elimination.h). The inverse uses cofactors up to 4×4, and elimination with
+// row exchanges (Gauss-Jordan with partial pivoting) from 5×5 on, in loops of the kernel from 9×9 on
+// (lang/algebra/inverse_in_loops.h). If products of elements leave the range of their type although the result does
+// not, a branch computes it another way: the determinant after scaling rows and columns to one size, the inverse by
+// elimination of the scaled matrix. The inverse of a singular matrix consists of infinities and NaNs, as 1 / 0 does.
 //
-// For n = 2 … 6 the determinant is 124, 243, 452, 841 and 1614 operations in the IR, with that branch and without it 4,
-// 17, 52, 139 and 346 beside those that choose; the inverse is 78, 228, 563, 612 and 1024.
+// For n = 2 … 6 the determinant takes 124, 243, 452, 841 and 1614 operations in the IR with that branch, and 4, 17, 52,
+// 139 and 346 without it, not counting the condition; the inverse takes 78, 228, 563, 612 and 1024.
 #pragma once
 
 #include "samite/lang/algebra/elimination.h"
@@ -18,7 +18,7 @@ namespace samite {
 namespace lang {
 
 // The determinants of the first |S| rows and the columns S, for each set S of columns, by expansion along the last row;
-// that of all columns is the matrix's.
+// the set of all columns gives the determinant of the matrix.
 template <class T, int N>
 T determinant_by_expansion(const Matrix<T, N, N> &m) {
   constexpr int sets = 1 << N;
@@ -26,7 +26,7 @@ T determinant_by_expansion(const Matrix<T, N, N> &m) {
   for (int set = 1; set < sets; ++set) {
     int row = -1;
     for (int column = 0; column < N; ++column) row += (set >> column) & 1;
-    bool positive = row % 2 == 0;  // of the term of the first column in the set
+    bool positive = row % 2 == 0;  // sign of the term of the first column in the set
     for (int column = 0; column < N; ++column) {
       const int bit = 1 << column;
       if (!(set & bit)) continue;
@@ -46,9 +46,9 @@ T determinant_by_expansion(const Matrix<T, N, N> &m) {
   return *minors[sets - 1];
 }
 
-// Whether products of the matrix's elements, and what is divided by its determinant, have the digits that they should.
-// A product that is too small is off by less than the smallest number times a power of the largest element: within
-// these bounds that is less than the rounding of the determinant.
+// Whether products of the matrix's elements, and quotients by its determinant, keep full precision. A product that
+// underflows is off by less than the smallest number times a power of the largest element: within these bounds that is
+// less than the rounding error of the determinant.
 template <class T, int N>
 TruthOf<T> is_moderate(const Matrix<T, N, N> &m, const T &determinant) {
   using Number = typename ComponentOf<T>::Scalar;
@@ -56,15 +56,15 @@ TruthOf<T> is_moderate(const Matrix<T, N, N> &m, const T &determinant) {
   constexpr double least = wide ? 0x1p-700 : narrow ? 0x1p-8 : 0x1p-76;
   constexpr int bits = (wide ? 60 : narrow ? 6 : 46) / (N - 1);
   constexpr auto most = static_cast<double>(std::int64_t{1} << bits);
-  // No element is larger than the root of the sum of squares, which takes half the time of the largest one.
+  // The root of the sum of squares bounds every element, and takes half the time of finding the largest one.
   T squares = m(0, 0) * m(0, 0);
   for (int i = 1; i < N * N; ++i) squares = squares + m.begin()[i] * m.begin()[i];
   return squares <= T(most * most) && component::abs(determinant) >= T(least);
 }
 
-// A matrix whose rows, and then columns, are brought to one size, and what its determinant has to be multiplied by.
-// That is close to 1 unless the determinant is too large for the type, so that derivatives have the range of the
-// cofactors.
+// A matrix after scaling its rows, and then its columns, to one size, and the factor that its determinant must be
+// multiplied by. The scaled determinant is close to 1 unless the determinant is too large for the type, so that
+// derivatives have the range of the cofactors.
 template <class T, int N>
 struct Balanced {
   Matrix<T, N, N> matrix;
@@ -80,7 +80,7 @@ struct Balanced {
       });
       const T total = sum(exponents), mean = component::floor(total * T(1.0 / N));
       const T common = rows ? T(mean) : component::min(mean, T(most));
-      // Each in two steps, by powers of two that the type has.
+      // Each scaling takes two steps, by powers of two that the type can represent.
       const auto powers = [](const T &exponent) {
         const T part = component::floor(exponent * T(0.5));
         return std::array<T, 2>{component::exp2(part), component::exp2(T(exponent - part))};
@@ -110,7 +110,7 @@ T determinant_of(const Matrix<T, N, N> &m, SourceLocation where) {
   }
 }
 
-// The determinant as inverse_by_cofactors() computes it, so that both are one computation.
+// The determinant as inverse_by_cofactors() computes it, so that the two share one computation.
 template <class T>
 T determinant_for_inverse(const Matrix<T, 2, 2> &m) {
   return m(0, 0) * m(1, 1) - m(0, 1) * m(1, 0);
@@ -182,7 +182,7 @@ Matrix<T, N, N> inverse_by_elimination(const Matrix<T, N, N> &matrix) {
     return exchanged[static_cast<std::size_t>(i)][static_cast<std::size_t>(k)];
   };
   for (int k = 0; k < N; ++k) {
-    // The largest element of the column, of rows k and below, comes to row k.
+    // Moves the largest element of the column, among rows k and below, to row k.
     for (int i = k + 1; i < N; ++i) {
       flag(i, k).emplace(component::abs(m(i, k)) > component::abs(m(k, k)));
       for (int j = 0; j < N; ++j) exchange_where<T>(*flag(i, k), m(k, j), m(i, j));
@@ -200,14 +200,14 @@ Matrix<T, N, N> inverse_by_elimination(const Matrix<T, N, N> &matrix) {
       m(i, k) = -factor * pivot;
     }
   }
-  // An exchange of rows of the matrix is one of columns of its inverse.
+  // Exchanging rows of the matrix exchanges columns of its inverse.
   for (int k = N - 1; k >= 0; --k)
     for (int i = N - 1; i > k; --i)
       for (int j = 0; j < N; ++j) exchange_where<T>(*flag(i, k), m(j, k), m(j, i));
   return m;
 }
 
-// For elements of any magnitude, as long as those of the inverse are finite.
+// For elements of any magnitude, if those of the inverse are finite.
 template <class T, int N>
 Matrix<T, N, N> inverse_of_any_size(const Matrix<T, N, N> &m) {
   const T size = magnitude(m);
@@ -249,7 +249,7 @@ auto inverse(const A &a, SourceLocation where = std::source_location::current())
   }
 }
 
-// x with a x = b, for a vector b or a matrix b of as many rows.
+// x with a x = b, for a vector b, or a matrix b with as many rows as a.
 template <lang::FloatingMatrix A, class B>
   requires(lang::VectorValue<B> || lang::MatrixValue<B>)
 auto solve(const A &a, const B &b, SourceLocation where = std::source_location::current()) {

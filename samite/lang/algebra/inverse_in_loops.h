@@ -1,6 +1,5 @@
-// The inverse of a matrix by loops of the kernel over its elements in a local array, for matrices so large that
-// straight code takes seconds to compile. Its derivative is that of A ↦ A⁻¹, by loops too: the cotangent C becomes -A⁻ᵀ
-// C A⁻ᵀ.
+// The inverse of a matrix by loops of the kernel over a local array, for matrices so large that straight-line code
+// would take seconds to compile. Its derivative is that of A ↦ A⁻¹, also in loops: the cotangent C becomes -A⁻ᵀ C A⁻ᵀ.
 #pragma once
 
 #include "samite/lang/algebra/matrix_functions.h"
@@ -10,8 +9,8 @@
 
 namespace samite::lang {
 
-// A square matrix in memory of the instance's own, row by row. Rows and columns are chosen by the kernel's loops, so
-// that all lanes choose the same ones.
+// A square matrix in the instance's own memory, row by row. The kernel's loops select rows and columns, so that all
+// lanes select the same ones.
 template <Scalar T, int N>
 class LocalMatrix {
  public:
@@ -43,8 +42,8 @@ class LocalMatrix {
   LocalArray<T, N * N> elements_;
 };
 
-// By Gauss-Jordan elimination with partial pivoting, in place. Lanes that exchange other rows than their neighbours
-// select among all of them.
+// By Gauss-Jordan elimination with partial pivoting, in place. Lanes that exchange different rows than their neighbours
+// select among all rows.
 template <Scalar T, int N>
 Matrix<Traced<T>, N, N> eliminated_in_loops(const Matrix<Traced<T>, N, N> &matrix, SourceLocation where) {
   using Line = Vector<Traced<T>, N>;
@@ -54,7 +53,7 @@ Matrix<Traced<T>, N, N> eliminated_in_loops(const Matrix<Traced<T>, N, N> &matri
   LocalMatrix<T, N> m(matrix, where);
   LocalArray<std::int32_t, N> pivots(where);
   for (Int k : range(N, where)) {
-    // The largest element of the column, of rows k and below, comes to row k.
+    // Finds the largest element of the column, among rows k and below, for row k.
     Int pivot_row = k;
     Traced<T> pivot = m(k, k);
     const Line upper = m.row(k);
@@ -78,7 +77,7 @@ Matrix<Traced<T>, N, N> eliminated_in_loops(const Matrix<Traced<T>, N, N> &matri
     }
     m.set_row(k, scaled);
   }
-  // An exchange of rows of the matrix is one of columns of its inverse.
+  // Exchanging rows of the matrix exchanges columns of its inverse.
   for (Int n : range(N, where)) {
     const Int k = N - 1 - n, pivot_row = pivots(k);
     const Line left = m.column(k);
@@ -115,7 +114,7 @@ Matrix<Traced<T>, N, N> cotangent_of_inverted(const Matrix<Traced<T>, N, N> &inv
   return result.to_matrix();
 }
 
-// For elements of any magnitude, as long as those of the inverse are finite. Elements of 16 bits are inverted in 32.
+// For elements of any magnitude, if those of the inverse are finite. Elements of 16 bits are inverted in 32.
 template <Scalar T, int N>
 Matrix<Traced<T>, N, N> inverse_in_loops(const Matrix<Traced<T>, N, N> &matrix, SourceLocation where) {
   using M = Matrix<Traced<T>, N, N>;

@@ -6,9 +6,9 @@
 //   Vec3f w = a * v;                             // products are those of linear algebra
 //   Matrix<double, 2, 2> on_the_host{1, 2, 3, 4};
 //
-// `Matrix<T, Rows, Columns>` holds components of type T, as Vector (lang/algebra/vector.h) does, in row-major order: so
-// do arrays of matrices. `+` and `-` are of one shape and type, `*` of two matrices, or of a matrix and a column
-// vector, whose inner sizes agree; a scalar scales. The product component by component is `hadamard`.
+// `Matrix<T, Rows, Columns>` holds components of type T, as Vector (lang/algebra/vector.h) does, in row-major order,
+// also in arrays of matrices. `+` and `-` take matrices of one shape and type, `*` two matrices, or a matrix and a
+// column vector, whose inner sizes agree; a scalar scales. `hadamard` multiplies component by component.
 #pragma once
 
 #include "samite/lang/algebra/vector_functions.h"
@@ -109,7 +109,7 @@ struct MatrixOperators {
       return sum;
     });
   }
-  // A reference on the right is of the left's width.
+  // A reference on the right has as many rows and columns as the left has columns.
   friend M operator*(const MatrixOperand &a, const AlgebraOperand<Matrix<T, C, C>> &b) { return *a * *b; }
 };
 
@@ -128,7 +128,7 @@ class Matrix : public lang::MatrixOperators<T, R, C>,
   static constexpr int rows() { return R; }
   static constexpr int columns() { return C; }
 
-  // R C scalars in row-major order, or nothing for zeros.
+  // R C scalars in row-major order; no arguments give zeros.
   using Storage::Storage;
   Matrix(SourceLocation where = std::source_location::current()) : Storage(where) {}
   Matrix(const Matrix &other, SourceLocation where = std::source_location::current()) : Storage(other, where) {}
@@ -208,7 +208,7 @@ class Matrix : public lang::MatrixOperators<T, R, C>,
     const lang::Attributed<T> at(b.where());
     return *this = *this / lang::ComponentOf<T>::from(b);
   }
-  // By a square matrix from the right.
+  // Multiplies by a square matrix from the right.
   Matrix &operator*=(const lang::AlgebraOperand<Matrix<T, C, C>> &b) {
     const lang::Attributed<T> at(b.where());
     return *this = *this * *b;

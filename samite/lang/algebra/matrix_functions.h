@@ -1,4 +1,4 @@
-// Functions of matrices, and of vectors that give matrices.
+// Functions of matrices, and functions of vectors that return matrices.
 //
 // They take matrices and references to matrices (elements of arrays); determinants and inverses are in
 // lang/algebra/inverse.h.
@@ -16,7 +16,7 @@ concept SameMatrix = MatrixValue<A> && MatrixValue<B> && same_matrix<A, B>;
 template <class A>
 concept FloatingMatrix = MatrixValue<A> && FloatingComponent<element_of<A>>;
 
-// The matrix in `function`, all of it on the user's line.
+// Calls `function` with the matrix; everything is recorded at the user's line.
 template <class A, class F>
 auto with_matrix(const A &a, SourceLocation where, const F &function) {
   const Attributed<element_of<A>> at(where);
@@ -56,7 +56,7 @@ auto diagonal(const A &a, SourceLocation where = std::source_location::current()
   });
 }
 
-// The outer product of two vectors of any two sizes: element (i, j) is a[i] b[j].
+// The outer product of two vectors of any sizes: element (i, j) is a[i] b[j].
 template <lang::VectorValue A, lang::VectorValue B>
 auto outer(const A &a, const B &b, SourceLocation where = std::source_location::current()) {
   using T = lang::component_of<A>;
@@ -67,7 +67,7 @@ auto outer(const A &a, const B &b, SourceLocation where = std::source_location::
   return Matrix<T, lang::size_of_vector<A>, lang::size_of_vector<B>>::generate(
       [&](int i, int j) { return T(v[i] * w[j]); });
 }
-// The matrix that takes w to cross(v, w).
+// The matrix that maps w to cross(v, w).
 template <lang::VectorValue A>
 auto skew(const A &a, SourceLocation where = std::source_location::current()) {
   using T = lang::component_of<A>;
@@ -77,8 +77,7 @@ auto skew(const A &a, SourceLocation where = std::source_location::current()) {
   return Matrix<T, 3, 3>(T(0), -v[2], v[1], v[2], T(0), -v[0], -v[1], v[0], T(0));
 }
 
-// The sum of the products of corresponding elements, trace(transpose(a) b); its own with itself is the squared
-// Frobenius norm.
+// The sum of the products of corresponding elements, trace(transpose(a) b); dot(a, a) is the squared Frobenius norm.
 template <lang::MatrixValue A, lang::MatrixValue B>
 auto dot(const A &a, const B &b, SourceLocation where = std::source_location::current()) {
   return lang::with_matrices(a, b, where,
@@ -101,7 +100,8 @@ auto norm(const A &a, SourceLocation where = std::source_location::current()) {
 }
 namespace lang {
 
-// The largest magnitude of an element, as a constant; 1 for the zero matrix. To divide by before squaring.
+// The largest magnitude of an element, as a constant; 1 for the zero matrix. Divide by it before squaring, to avoid
+// overflow.
 template <class T, int R, int C>
 T magnitude(const Matrix<T, R, C> &m) {
   T largest = component::abs(component::stop_gradient(m(0, 0)));
@@ -110,7 +110,7 @@ T magnitude(const Matrix<T, R, C> &m) {
   return component::select(largest > T(0), largest, T(1));
 }
 
-// The matrix over a size as magnitude() gives it. Whose inverse may be infinite, or have no digits.
+// The matrix divided by a size from magnitude(), whose inverse may be infinite or lose all digits.
 template <class T, int R, int C>
 Matrix<T, R, C> over_size(const Matrix<T, R, C> &m, const T &size) {
   const T power = power_for(size), inverse = T(1) / (size * power);
@@ -150,7 +150,8 @@ A select(bool condition, const A &a, const A &b) {
   return condition ? a : b;
 }
 
-// Two matrices, or a matrix and a vector, that do not meet: a readable message in the place of a list of candidates.
+// Two matrices, or a matrix and a vector, of shapes that do not match: one readable message instead of a list of
+// candidates.
 namespace lang {
 template <class A, class B>
 concept DifferentMatrices = MatrixValue<A> && MatrixValue<B> && !SameMatrix<A, B>;

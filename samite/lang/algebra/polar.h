@@ -3,18 +3,18 @@
 //   auto [rotation, stretch] = polar(f);             // f = rotation stretch
 //
 // `stretch` is symmetric and has no negative eigenvalue; `rotation` is the nearest orthogonal matrix to f, a reflection
-// where determinant(f) < 0. f may be any matrix. The results are accurate to a few units in the last place of f's
-// largest element; where f has rank 1 or 0, the rotation is one of several.
+// if determinant(f) < 0. f may be any matrix. The results are accurate to a few units in the last place of f's largest
+// element; if f has rank 1 or 0, the rotation is one of several.
 //
-// Gradients are right wherever the two smallest singular values do not sum to zero, also at equal singular values (such
-// as those of a body at rest). The rotation of the singular value decomposition counts as a constant. Two Newton steps
-// for the rotation follow, f = (1 + [ω]) rotation stretch to first order, and are differentiated: first and second
-// derivatives are exact.
+// Gradients are right unless the two smallest singular values sum to zero, also if singular values are equal (as for a
+// body at rest). The rotation from the singular value decomposition counts as a constant. Two Newton steps for the
+// rotation follow, f = (1 + [ω]) rotation stretch to first order, and are differentiated: first and second derivatives
+// are exact.
 //
-// A 2×2 matrix is the sum of a scaled rotation and a scaled reflection; the larger of the two is the orthogonal matrix
-// next to it.
+// A 2×2 matrix is the sum of a scaled rotation and a scaled reflection; the larger of the two is the nearest orthogonal
+// matrix.
 //
-// 908 operations in the IR for 3×3, 69 for 2×2.
+// Takes 908 operations in the IR for 3×3, 69 for 2×2.
 #pragma once
 
 #include "samite/lang/algebra/quaternion.h"
@@ -29,14 +29,14 @@ struct Polar {
 
 namespace lang {
 
-// By how much `near` = transpose(rotation) f is turned from a symmetric matrix: near ≈ (1 + [ω]) s means that
+// The rotation by which `near` = transpose(rotation) f differs from a symmetric matrix: near ≈ (1 + [ω]) s means that
 // near - transpose(near) = [ω] s + s [ω] = [(trace(s) - s) ω].
 template <class T>
 Matrix<T, 3, 3> rotation_from_symmetric(const Matrix<T, 3, 3> &near) {
   const T xy = (near(0, 1) + near(1, 0)) * T(0.5), xz = (near(0, 2) + near(2, 0)) * T(0.5),
           yz = (near(1, 2) + near(2, 1)) * T(0.5);
   const Vector<T, 3> axial(near(2, 1) - near(1, 2), near(0, 2) - near(2, 0), near(1, 0) - near(0, 1));
-  // trace(s) - s, whose eigenvalues are sums of two singular values, and its inverse by cross products.
+  // trace(s) - s, with sums of two singular values as eigenvalues, and its inverse by cross products.
   const Vector<T, 3> r0(near(1, 1) + near(2, 2), -xy, -xz), r1(-xy, near(0, 0) + near(2, 2), -yz),
       r2(-xz, -yz, near(0, 0) + near(1, 1));
   const Vector<T, 3> c0 = cross(r1, r2), c1 = cross(r2, r0), c2 = cross(r0, r1);
@@ -47,7 +47,7 @@ Matrix<T, 3, 3> rotation_from_symmetric(const Matrix<T, 3, 3> &near) {
   return to_matrix(normalize(Quaternion<T>(half, T(1))));
 }
 
-// The orthogonal matrix next to f; the identity next to zero.
+// The orthogonal matrix nearest to f; the identity if f is close to zero.
 template <class T>
 Matrix<T, 2, 2> orthogonal_part(const Matrix<T, 2, 2> &f, SourceLocation where) {
   const Vector<T, 2> turned(f(0, 0) + f(1, 1), f(1, 0) - f(0, 1)), mirrored(f(0, 0) - f(1, 1), f(1, 0) + f(0, 1));

@@ -1,11 +1,11 @@
-// Quaternions, as rotations of three dimensions.
+// Quaternions that represent rotations in three dimensions.
 //
 //   Quatf q = Quatf::from_axis_angle({0, 0, 1}, angle);   // in radians, counter-clockwise seen against the axis
 //   Vec3f turned = rotate(q * p, v);                       // p first, then q
 //
-// x i + y j + z k + w, given and stored in the order x, y, z, w. Quaternion() is the identity, 0, 0, 0, 1. What takes a
-// rotation (rotate, to_matrix, slerp, rotation_vector) expects a unit quaternion; products of many drift from that by
-// rounding, and normalize() brings them back.
+// x i + y j + z k + w, given and stored in the order x, y, z, w. Quaternion() is the identity, 0, 0, 0, 1. Functions of
+// rotations (rotate, to_matrix, slerp, rotation_vector) expect unit quaternions; rounding makes long products drift
+// from unit length, and normalize() restores it.
 #pragma once
 
 #include "samite/lang/algebra/matrix_functions.h"
@@ -53,7 +53,7 @@ struct QuaternionOperators {
     const T scalar = ComponentOf<T>::from(b);
     return Q::generate([&](int i) { return T(a[i] / scalar); });
   }
-  // Hamilton's product: the rotation b, then a.
+  // Hamilton's product: the rotation b, then the rotation a.
   friend Q operator*(const QuaternionOperand &a, const QuaternionOperand &b) {
     const Attributed<T> at(a.where());
     return Q(
@@ -74,7 +74,7 @@ class Quaternion : public lang::QuaternionOperators<T>,
  public:
   using component_type = T;
 
-  // x, y, z, w, or nothing for the identity.
+  // x, y, z, w; no arguments give the identity.
   using Storage::Storage;
   Quaternion(SourceLocation where = std::source_location::current())
       : Quaternion(generate([](int i) { return T(i == 3 ? 1 : 0); }, where)) {}
@@ -97,14 +97,14 @@ class Quaternion : public lang::QuaternionOperators<T>,
     return Quaternion(component, lang::Attributed<T>(where));
   }
 
-  // By `angle` radians about `axis`, of any length but zero.
+  // A rotation by `angle` radians about `axis`, which may have any length but zero.
   static Quaternion from_axis_angle(const Vector<T, 3> &axis, const ScalarOperand &angle,
                                     SourceLocation where = std::source_location::current()) {
     const lang::Attributed<T> at(where);
     const T half = lang::ComponentOf<T>::from(angle) * T(0.5);
     return Quaternion(normalize(axis) * lang::component::sin(half), lang::component::cos(half));
   }
-  // By |vector| radians about `vector`: the exponential of vector / 2, smooth at zero, too.
+  // A rotation by |vector| radians about `vector`: the exponential of vector / 2, also smooth at zero.
   static Quaternion from_rotation_vector(const Vector<T, 3> &vector,
                                          SourceLocation where = std::source_location::current());
   // From a rotation matrix; the result for any other matrix means nothing.
@@ -165,7 +165,7 @@ auto with_quaternion(const A &a, SourceLocation where, const F &function) {
   return function(loaded(a, where));
 }
 
-// Below this angle, series take the place of quotients whose derivative would lose its digits.
+// Below this angle, series replace quotients whose derivatives would lose precision.
 template <class T>
 constexpr double small_angle = std::same_as<typename ComponentOf<T>::Scalar, double> ? 0.005 : 0.1;
 
@@ -220,7 +220,7 @@ auto rotate(const A &a, const B &b, SourceLocation where = std::source_location:
   });
 }
 
-// Refused: some take it for this rotation, others for a product with a vector as a quaternion.
+// Refused: some expect this rotation, others a product with the vector as a quaternion.
 template <lang::QuaternionValue A, lang::VectorValue B>
 lang::vector_type_of<B> operator*(const A &, const B &b) {
   static_assert(!lang::QuaternionValue<A>, "a quaternion turns a vector by rotate(q, v)");
@@ -244,12 +244,12 @@ auto to_matrix(const A &a, SourceLocation where = std::source_location::current(
   });
 }
 
-// The axis times the angle, 0 to π: what from_rotation_vector takes back. Smooth at the identity.
+// The axis times the angle, 0 to π; the inverse of from_rotation_vector. Smooth at the identity.
 template <lang::QuaternionValue A>
 auto rotation_vector(const A &a, SourceLocation where = std::source_location::current()) {
   return lang::with_quaternion(a, where, []<class T>(const Quaternion<T> &p) {
     namespace component = lang::component;
-    // q and -q are one rotation; of the two, the one by less than half a turn.
+    // q and -q are the same rotation; takes the one that turns by less than half a turn.
     const T sign = component::copysign(T(1), component::stop_gradient(p.w()));
     const Vector<T, 3> u = p.vector() * sign;
     const T w = p.w() * sign, square = norm_squared(u);
@@ -262,8 +262,8 @@ auto rotation_vector(const A &a, SourceLocation where = std::source_location::cu
   });
 }
 
-// From a at t = 0 to b at t = 1 by the shorter way, at constant angular velocity. Both are unit quaternions; t may be
-// outside of 0 to 1. Smooth where a and b are one rotation.
+// From a at t = 0 to b at t = 1 by the shorter arc, at constant angular velocity. Both are unit quaternions; t may be
+// outside of 0 to 1. Smooth also if a and b are the same rotation.
 template <lang::QuaternionValue A, lang::QuaternionValue B>
 auto slerp(const A &a, const B &b, const lang::ComponentOperand<lang::quaternion_component<A>> &t,
            SourceLocation where = std::source_location::current()) {

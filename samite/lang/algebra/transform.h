@@ -5,8 +5,8 @@
 //   Transformf hand = body * arm * wrist;                   // wrist first
 //   Vec3f back = transform_point(inverse(body), world);
 //
-// The orientation is a unit quaternion; long products drift from that by rounding, and normalize() brings them back.
-// In an array: x, y, z of the position, then x, y, z, w of the orientation.
+// The orientation is a unit quaternion; rounding makes long products drift from unit length, and normalize() restores
+// it. An array stores x, y, z of the position, then x, y, z, w of the orientation.
 #pragma once
 
 #include "samite/lang/algebra/quaternion.h"
@@ -25,7 +25,7 @@ template <class T>
 struct TransformOperators {
   using X = Transform<T>;
 
-  // b, then a.
+  // The transform b, then a.
   friend X operator*(const AlgebraOperand<X> &a, const AlgebraOperand<X> &b) {
     const Attributed<T> at(a.where());
     const X &first = *b, &then = *a;
@@ -92,7 +92,7 @@ concept TransformOfVector =
 
 }  // namespace lang
 
-// A position: turned and moved.
+// Transforms a position: rotates and translates it.
 template <lang::TransformValue A, class B>
   requires lang::TransformOfVector<A, B>
 auto transform_point(const A &a, const B &point, SourceLocation where = std::source_location::current()) {
@@ -100,7 +100,7 @@ auto transform_point(const A &a, const B &point, SourceLocation where = std::sou
     return rotate(transform.rotation, lang::loaded(point, where)) + transform.translation;
   });
 }
-// A direction, velocity or force: turned only.
+// Transforms a direction, velocity or force: only rotates it.
 template <lang::TransformValue A, class B>
   requires lang::TransformOfVector<A, B>
 auto transform_direction(const A &a, const B &direction, SourceLocation where = std::source_location::current()) {

@@ -7,13 +7,13 @@
 //   Vector<float, 3> on_the_host{1, 2, 3};
 //
 // `Vector<T, N>` holds components of type T: a traced scalar in a kernel (Vec3f is Vector<Float, 3>), or a number on
-// the host, for which the same functions compute at once. Nothing of a vector is left in the IR: a kernel of vectors is
-// a kernel of their components.
+// the host, for which the same functions compute at once. The IR has no vectors: a kernel of vectors becomes a kernel
+// of their components.
 //
-// Operators work component by component, `*` and `/` too; a scalar beside a vector scales it. Two vectors meet only in
-// one size and one type: `Vec3d(v)` converts. A component by a traced index is a select among all of them, so that it
-// costs as many operations; beyond them it reads zero, and what is assigned goes nowhere. What divides by a norm is
-// safe at zero, where it gives zero, with a gradient of zero.
+// Operators work component by component, including `*` and `/`; a scalar scales a vector. Two vectors can be combined
+// only if size and type agree: `Vec3d(v)` converts. A traced index selects among all components, so it costs one
+// operation for each; an index outside reads zero, and assigning to it has no effect. Functions that divide by a norm
+// are safe at zero, where they give zero, with a gradient of zero.
 #pragma once
 
 #include "samite/lang/algebra/component.h"
@@ -42,7 +42,7 @@ using Vec4i = Vector<Int, 4>;
 
 namespace lang {
 
-// A reference to a value of type V somewhere else, say in an array: load(where) gives the V that is there now.
+// A reference to a value of type V stored elsewhere, such as in an array: load(where) returns its current value.
 template <class A, class V>
 concept ReferenceTo = std::same_as<typename A::referenced_type, V> && requires(const A &a, SourceLocation where) {
   { a.load(where) } -> std::same_as<V>;
@@ -169,7 +169,7 @@ struct VectorOperators {
   }
 };
 
-// One operand for each of the indices I: the constructor's arguments.
+// One operand for each index in I: the constructor's arguments.
 template <std::size_t, class A>
 using Repeated = A;
 
@@ -220,7 +220,7 @@ class Vector : public lang::VectorOperators<T, N>,
   using component_type = T;
   static constexpr int size() { return N; }
 
-  // N scalars, or nothing for zeros.
+  // N scalars; no arguments give zeros.
   using Storage::Storage;
   Vector(SourceLocation where = std::source_location::current()) : Storage(where) {}
   Vector(const Vector &other, SourceLocation where = std::source_location::current()) : Storage(other, where) {}
@@ -248,14 +248,14 @@ class Vector : public lang::VectorOperators<T, N>,
     const T scalar = lang::ComponentOf<T>::from(value);
     return generate([&](int) { return T(scalar); });
   }
-  // One along axis i, zero along the others.
+  // 1 along axis i, zero along the others.
   static Vector unit(int i, SourceLocation where = std::source_location::current()) {
     return generate([&](int j) { return T(i == j ? 1 : 0); }, where);
   }
 
   T &operator[](lang::ComponentIndex i) { return this->component(i.within(N, "component")); }
   const T &operator[](lang::ComponentIndex i) const { return this->component(i.within(N, "component")); }
-  // A reference, as an element of an array is.
+  // A reference, like an element of an array.
   auto operator[](const lang::TracedIndex &i) & { return lang::chosen_component(this->begin(), N, i); }
   auto operator[](const lang::TracedIndex &i) const & { return lang::chosen_component(this->begin(), N, i); }
 

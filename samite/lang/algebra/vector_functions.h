@@ -1,10 +1,10 @@
 // Functions of vectors: products, norms, and functions component by component.
 //
-// They take vectors and references to vectors (elements of arrays), of traced scalars or of the host's numbers. The two
-// vectors of a function have one size and one component type, else the program does not compile.
+// They take vectors and references to vectors (elements of arrays), of traced scalars or of the host's numbers. Two
+// vectors passed to one function must have the same size and component type; otherwise the program does not compile.
 //
-// Norms are safe where the vector is zero: norm gives 0 and normalize the zero vector, both with a gradient of 0 (norm
-// has none there). They are right for numbers of every size: nothing is squared that would overflow or lose digits.
+// Norms are safe for the zero vector: norm gives 0 and normalize the zero vector, both with a gradient of 0 (norm has
+// none there). They are right for numbers of every size: squares neither overflow nor lose digits.
 #pragma once
 
 #include "samite/lang/algebra/vector.h"
@@ -19,7 +19,7 @@ concept SameVector = VectorValue<A> && VectorValue<B> && same_vector<A, B>;
 template <class A>
 concept FloatingVector = VectorValue<A> && FloatingComponent<component_of<A>>;
 
-// Both as vectors, in `function`; does not compile where they differ.
+// Calls `function` with both as vectors; does not compile if they differ.
 template <class A, class B, class F>
 auto with_vectors(const A &a, const B &b, SourceLocation where, const F &function) {
   static_assert(same_vector<A, B>,
@@ -31,7 +31,7 @@ auto with_vectors(const A &a, const B &b, SourceLocation where, const F &functio
   }
 }
 
-// 1 where `square` is zero: something to divide by and to take the root of.
+// 1 if `square` is zero, so that it can be divided by and its root taken.
 template <class T>
 T square_or_one(const T &square) {
   return component::select(square > T(0), square, T(1));
@@ -42,8 +42,8 @@ auto norm_of(const V &v, SourceLocation where) {
   return root_of_squares(v.begin(), std::make_index_sequence<V::size()>(), where);
 }
 
-// v / length, and zero, with a gradient of zero, where the length is. By divisions, whose derivatives have the range
-// that those of a product with the inverse have not.
+// v / length; zero, with a gradient of zero, if the length is zero. Divides, because derivatives of a product with the
+// inverse would leave the type's range earlier.
 template <class V, class T>
 V over_length(const V &v, const T &length) {
   const TruthOf<T> is_long = length > T(0);
@@ -62,7 +62,7 @@ auto dot(const A &a, const B &b, SourceLocation where = std::source_location::cu
   });
 }
 
-// With three components, a vector; with two, the z of the product, a scalar.
+// For three components, a vector; for two, the z component of the product, a scalar.
 template <lang::VectorValue A, lang::VectorValue B>
 auto cross(const A &a, const B &b, SourceLocation where = std::source_location::current()) {
   static_assert(lang::size_of_vector<A> == 2 || lang::size_of_vector<A> == 3,
@@ -100,7 +100,7 @@ auto distance_squared(const A &a, const B &b, SourceLocation where = std::source
   return lang::with_vectors(a, b, where, [](const auto &v, const auto &w) { return norm_squared(v - w); });
 }
 
-// a + (b - a) t; t may be any scalar that the components meet.
+// a + (b - a) t; t may be any scalar that combines with the components.
 template <lang::FloatingVector A, lang::FloatingVector B>
 auto lerp(const A &a, const B &b, const std::type_identity_t<lang::ComponentOperand<lang::component_of<A>>> &t,
           SourceLocation where = std::source_location::current()) {
@@ -135,7 +135,7 @@ auto max(const A &a, const B &b, SourceLocation where = std::source_location::cu
     return Vector<T, N>::generate([&](int i) { return lang::component::max(v[i], w[i]); });
   });
 }
-// Between two vectors, or two scalars.
+// Clamps between two vectors, or two scalars.
 template <lang::VectorValue A, class L, class H>
 auto clamp(const A &a, const L &low, const H &high, SourceLocation where = std::source_location::current()) {
   using V = lang::vector_type_of<A>;
@@ -187,7 +187,7 @@ auto maximum(const A &a, SourceLocation where = std::source_location::current())
   return result;
 }
 
-// The direction `a` after reflection by a surface of unit normal `normal`.
+// The direction `a` after reflection at a surface with unit normal `normal`.
 template <lang::FloatingVector A, lang::FloatingVector B>
 auto reflect(const A &a, const B &normal, SourceLocation where = std::source_location::current()) {
   return lang::with_vectors(a, normal, where, [](const auto &v, const auto &n) { return v - n * (dot(v, n) * 2); });
@@ -215,7 +215,7 @@ A select(bool condition, const A &a, const A &b) {
   return condition ? a : b;
 }
 
-// Two vectors that do not meet: a readable message in the place of a list of candidates.
+// Two vectors that cannot be combined: one readable message instead of a list of candidates.
 namespace lang {
 template <class A, class B>
 concept DifferentVectors = VectorValue<A> && VectorValue<B> && !SameVector<A, B>;

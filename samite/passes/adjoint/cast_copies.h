@@ -1,6 +1,6 @@
-// Casts a cotangent once, where a gathered adjoint would cast it again and again.
+// Casts a cotangent once, instead of repeatedly in a gathered adjoint.
 //
-// Take a product of 16-bit factors with 32-bit sums. Its cotangent has 32 bits, and the adjoint rounds it to the
+// Consider a product of 16-bit factors with 32-bit sums. Its cotangent has 32 bits, and the adjoint rounds it to the
 // factors' type before it multiplies. In a gathered adjoint each block loads and rounds every window that it needs, for
 // both products, which is most of what these kernels read. Instead, a kernel over the same launch writes the rounded
 // cotangent to a copy, and the gathered adjoint loads that copy like any factor:

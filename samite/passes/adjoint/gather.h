@@ -1,7 +1,7 @@
 // Rewrites a scattering adjoint as a gather, so that the adjoint of a stencil is a stencil.
 //
 // The adjoint of `next(i) = … now(i + c) …` adds to the gradients of neighbours, so several instances add to the same
-// element. That takes atomics or private sums. But where i + c can be solved for i, each instance can gather the
+// element. That takes atomics or private sums. But if i + c can be solved for i, each instance can gather the
 // contributions to its own element:
 //
 //   accumulate ā[i + c] += f(i)      becomes      if i - c is an instance { accumulate ā[i] += f(i - c) }

@@ -54,7 +54,7 @@ class Splitter {
  private:
   struct Copy {
     CotangentCopy place;
-    LocalId value;  // what is computed, and its type
+    LocalId value;  // the computed value, and its type
     Type type;
     std::vector<Value> window;
     std::set<LocalId> casts;  // in the loops, to the copy's type; empty: the loops read the value directly
@@ -140,8 +140,8 @@ class Splitter {
     return false;
   }
 
-  // Whether the value is zero where the window of `taken` is outside of its array, as what is taken there is: then
-  // nothing is lost where it is stored there.
+  // Whether the value is zero where the window of `taken` is outside of its array, like the taken elements: then
+  // storing it there loses nothing.
   bool is_zero_outside(const Value &value, const Operation &taken) const {
     if (value.is_constant()) return value.is_constant(0.0);
     const auto known = value.is_local() ? tiles_.find(value.id()) : tiles_.end();

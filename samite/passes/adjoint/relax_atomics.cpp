@@ -8,7 +8,7 @@ namespace {
 
 using namespace ir;
 
-// The indices of a gradient access, or null. `element` is the type of what is accessed.
+// The indices of a gradient access, or null. `element` is the type of the accessed element.
 const std::vector<Value> *gradient_access(const Kernel &kernel, const Stmt &stmt, std::uint32_t &array, Type &element) {
   const std::vector<Value> *indices = nullptr;
   if (auto *accumulate = stmt.as<Accumulate>()) {

@@ -1,4 +1,4 @@
-// Moves the zeros that a loop over elements stores when it takes an array's elements into a separate loop after it.
+// Moves the zeros that a loop over elements stores, when it takes an array's elements, to a separate loop after it.
 //
 //   for.thread %i …                       for.thread %i …
 //     %x = exchange @y_gradient[…]   →      %x = load @y_gradient[…]
@@ -10,8 +10,8 @@
 // cannot prove that they differ. With 32 elements in each thread, that is half of the adjoint of a network's layer.
 //
 // Applies only to plain exchanges, if the loop does not access the array otherwise, and if no other array of the loop
-// may share memory with it. Another thread may clear an element than has loaded it: the barrier between the loops is
-// inserted with all others. A pure function of a lowered kernel.
+// may share memory with it. The thread that clears an element need not be the one that loaded it: the barrier between
+// the loops is inserted with all others. A pure function of a lowered kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"

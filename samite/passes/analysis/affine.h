@@ -9,7 +9,7 @@
 // be the same number.
 //
 // A form may be unknown. Any operation on an unknown form gives an unknown form, and so does a result with numbers
-// beyond 2^61 or with more than `most_nodes` symbols and operations. A pass that has to go on replaces it by a symbol.
+// beyond 2^61 or with more than `most_nodes` symbols and operations. A pass that must continue replaces it by a symbol.
 #pragma once
 
 #include "samite/ir/value.h"

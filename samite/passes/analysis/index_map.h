@@ -1,4 +1,4 @@
-// Index maps of stencils: which element an index takes each instance to, if the index is the instance's own number,
+// Index maps of stencils: the element to which an index takes each instance, if the index is the instance's own number,
 // shifted by a constant and possibly clamped to an array. Such a map can be inverted.
 //
 // This only reads the forms that passes/analysis/index_forms.h has found.
@@ -18,7 +18,7 @@ struct ArrayDimension {
   friend bool operator==(const ArrayDimension &, const ArrayDimension &) = default;
 };
 
-// thread_index(dimension) + offset; not below 0 where `from_first`; not beyond the last index along `until`, if any.
+// thread_index(dimension) + offset, clamped to 0 if `from_first`, and to the last index along `until`, if any.
 struct IndexMap {
   int dimension;
   std::int64_t offset = 0;

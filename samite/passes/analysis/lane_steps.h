@@ -9,20 +9,20 @@
 
 namespace samite::passes {
 
-// Whether vectors of a type are in memory what they are in registers.
+// Whether vectors of a type have the same form in memory as in registers.
 bool is_the_same_in_memory(ScalarType type);
 
 // By LocalId, for a kernel in structured or lowered form: 0 for Uniform, 1 for Linear, and constants for some Varying
 // values. As with Linear, unsigned 32-bit integers have none, since a lane may wrap around.
 std::vector<std::optional<std::int64_t>> lane_steps(const ir::Kernel &kernel, const Uniformity &uniformity);
 
-// By LocalId: whether an integer grows by one every second lane, as `(x + 1) >> 1` does, so that neighbouring lanes
-// share it in pairs; the first and the last lane may lack the other of their pair. `steps` are those of `lane_steps`.
+// By LocalId: whether an integer grows by one every second lane, as `(x + 1) >> 1` does, so that pairs of neighbouring
+// lanes share it; the first and the last lane may lack their partner. `steps` are those of `lane_steps`.
 std::vector<bool> in_pairs_of_lanes(const ir::Kernel &kernel, const std::vector<std::optional<std::int64_t>> &steps);
 
-// By LocalId: for an i32 that is a steady Linear value with lower and upper limits that are Uniform, as
-// `max(min(x + 1, n), 0)` is, the value without the limits. Neighbouring lanes have neighbouring values, but for those
-// of the first or the last lanes, which are a limit.
+// By LocalId: for an i32 that is a steady Linear value with Uniform lower and upper limits, as `max(min(x + 1, n), 0)`
+// is, the value without the limits. Neighbouring lanes have neighbouring values, except that the first or the last
+// lanes have a limit.
 std::vector<std::optional<ir::Value>> clamped_lanes(const ir::Kernel &kernel, const Uniformity &uniformity);
 
 }  // namespace samite::passes

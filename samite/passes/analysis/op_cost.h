@@ -31,14 +31,14 @@ std::int64_t turns_together(const ir::Block &turn, std::int64_t turns);
 // Whether a thread loop of the CPU should have a second copy of its body, without masks, for full vectors. For a large
 // body the compile time matters more. The thread loops of a kernel whose instances are threads were one loop before
 // passes/threads/interchange.h, and count as one; the less deeply nested loops, outside and inside, take little of the
-// time. A body also has one copy if its loops need no mask, as in a sum over all pairs. `left_out`: the number of
-// statements that the copy does without.
+// time. A body also has only one copy if its loops need no mask, as in a sum over all pairs. `left_out`: the number of
+// statements that the copy omits.
 bool worth_copying(const ir::Kernel &lowered, const ir::For &thread_loop, const Uniformity &lanes,
                    std::size_t left_out = 0);
 
 // Whether a side of a branch should run on the CPU without testing whether any lane takes it. It must then be harmless
-// with no lane active: it has no access without a mask, that is one that all lanes share. `checked`: each access is
-// checked. `harmless`: for an access to a local array.
+// with no lane active: it has no unmasked access, that is none that all lanes share. `checked`: each access is checked.
+// `harmless`: for an access to a local array.
 bool worth_flattening(const ir::Block &side, const Uniformity &lanes, bool checked,
                       const std::function<bool(ir::LocalArrayId, const ir::Value &index)> &harmless);
 

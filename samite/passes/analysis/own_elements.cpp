@@ -33,7 +33,7 @@ class Run {
   }
 
  private:
-  // What indices of the array and loops around its accesses are computed of.
+  // Finds the values from which indices of the array, and of loops around its accesses, are computed.
   void find_needed() {
     std::unordered_map<LocalId, const Let *> lets;
     std::vector<LocalId> open;
@@ -97,7 +97,7 @@ class Run {
     const auto a = value(operands[0]), b = value(operands[1]);
     if (!a || !b) return std::nullopt;
     const auto result = computed(operation.op, *a, *b);
-    // What wraps round is no element, and is not followed.
+    // A number that wraps around is not an element, and is not followed.
     const bool fits = result && *result >= std::numeric_limits<std::int32_t>::min() &&
                       *result <= std::numeric_limits<std::int32_t>::max();
     return fits ? result : std::nullopt;

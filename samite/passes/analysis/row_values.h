@@ -1,5 +1,5 @@
 // Finds the loads of a loop over a register tile that depend only on the row, such as the scale of each row, so that
-// they run once for each row of which a thread holds a part, and not once for each element.
+// they run once for each row in a thread, not once for each element.
 //
 // A thread holds several elements of a row. Loads whose index depends on the row alone, with their bounds checks, move
 // to a loop over the thread's rows, and the element loop reads the results. So the element loop needs no bounds checks

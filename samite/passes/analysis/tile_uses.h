@@ -33,7 +33,7 @@ struct TileOperand {
   std::size_t operand;  // its number, for a result 0
 
   bool is_result() const { return access == ir::TileAccess::result; }
-  // Whether it is the first factor of a product, or what else a call reads first.
+  // Whether it is the first factor of a product, or the first operand that another call reads.
   bool is_first() const { return access != ir::TileAccess::result && operand == 0; }
   bool is_brought() const { return access == ir::TileAccess::ring || access == ir::TileAccess::barriers; }
   const ir::TileCall *call() const { return statement->as<ir::TileCall>(); }

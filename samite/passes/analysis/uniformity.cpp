@@ -145,7 +145,7 @@ class UniformityAnalysis {
     }
   }
 
-  // Of an operation whose result is Linear.
+  // The lanes of an operation with a Linear result.
   Lanes lanes_of(const Operation &operation) const {
     const auto &operands = operation.operands;
     switch (operation.op) {

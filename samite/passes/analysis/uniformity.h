@@ -6,10 +6,10 @@
 //
 // Lanes run in step, and a lane that left a branch or a loop is masked off. So the answer is about the lanes that are
 // active where the value is defined. The index of `for i in 0 .. n` is Uniform even if `n` differs between lanes: all
-// lanes that still run have the same `i`. After such a loop they no longer do, so the *results* of a loop that lanes
-// leave at different times are Varying. A loop may count in steps of one from different begins to one end: each lane
-// joins when the index reaches its begin (`starts_late`). The index is Uniform there too, so that lanes read a tape
-// backwards together, but the values that such a loop carries are Varying.
+// lanes that still run have the same `i`. After such a loop they no longer do, so that the *results* of a loop that
+// lanes leave at different times are Varying. A loop may count in steps of one from different begins to one end: each
+// lane joins when the index reaches its begin (`starts_late`). The index is Uniform there too, so that lanes read a
+// tape backwards together, but the values that such a loop carries are Varying.
 //
 // The index of a thread loop is Linear, unless its step is more than one. So is `thread_index` of the last dimension in
 // a kernel that is not lowered yet. Loads with Uniform indices are Uniform, because instances that write what others

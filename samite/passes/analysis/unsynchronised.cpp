@@ -29,7 +29,8 @@ struct Copy {
   friend bool operator==(const Copy &, const Copy &) = default;
 };
 
-// Which own elements a loop accesses: those of its first row, or those of a row whose number the loop does not change.
+// The own elements that a loop accesses: those of its first row, or those of a row whose number the loop does not
+// change.
 struct Row {
   std::int64_t length = 0;  // the number of the loop's elements, if it is known
   bool numbered = false;
@@ -66,8 +67,8 @@ struct Access {
   bool is_in_flight() const { return copy && copy->state != Copy::State::arrived; }
 };
 
-// The locals' values if they are constants in the current iteration. Some stand for others: those that depend on the
-// index of an iteration that stands for later ones.
+// The locals' values if they are constants in the current iteration. Some represent others: those that depend on the
+// index of an iteration that represents later ones.
 class Known {
  public:
   Value operator()(const Value &value) const {
@@ -305,7 +306,7 @@ class Checker {
       if (constant) {
         const std::int64_t index = first.as_int() + turn * loop.step.as_int();
         if (ends && (loop.step.as_int() > 0 ? index >= end.as_int() : index <= end.as_int())) break;
-        // The last two stand for all later iterations, in which conditions may differ.
+        // The last two iterations represent all later ones, in which conditions may differ.
         known_.set(loop.index, Value::constant(loop.type, index),
                    turn >= turns_ || known_.stands_for_others(loop.begin));
       }

@@ -2,11 +2,11 @@
 // with no barrier in between.
 //
 // The check looks at a kernel whose tiles have offsets (passes/tiles/plan_tile_memory.h) and does not depend on how the
-// barriers were placed. Two accesses since the last barrier, one of them a write, must be by the same thread: both are
-// at the own index of element loops over the same tile that are dealt to the threads in the same way, or one thread
-// makes both for all. The own index may also be that of a row of the tile, if all rows have as many elements as the
-// loops. Outside of such loops every thread stores the same: it may read what it has stored without a barrier, but not
-// store what others may still have to read. Tiles are distinguished by their bytes in shared memory, and so are the
+// barriers were placed. Two accesses since the last barrier, one of them a write, must be by the same thread: either
+// both are at the own index of element loops over the same tile that are dealt to the threads in the same way, or one
+// thread makes both for all. The own index may also be that of a row of the tile, if all rows have as many elements as
+// the loops. Outside of such loops every thread stores the same: it may read what it has stored without a barrier, but
+// not store what others may still have to read. Tiles are distinguished by their bytes in shared memory, and so are the
 // buffers of one tile as far as their numbers are known: the check runs the first iterations of a loop with the values
 // that its index and its carried values have then, and two more for all later ones, in which conditions may differ.
 // Arrays are distinguished by `shares_memory`. A copy has arrived once its group has been waited for and a barrier has

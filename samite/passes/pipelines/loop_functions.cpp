@@ -12,13 +12,13 @@ namespace {
 
 bool uses_local_array(const Operation &operation) { return info(operation.op).typing == Typing::LocalLoad; }
 
-// Collects what a nest does. Arrays on the stack would be captured by value, and loops with results assign variables
+// Collects facts about a nest. Arrays on the stack would be captured by value, and loops with results assign variables
 // outside of themselves.
 class Nest {
  public:
   explicit Nest(const std::set<LocalArrayId> &in_workspace) : in_workspace_(in_workspace) {}
 
-  // Nothing if the loop cannot be a function.
+  // Empty if the loop cannot be a function.
   std::optional<std::set<LocalArrayId>> written_by(const For &loop) {
     if (loop.kind != LoopKind::Serial || !loop.carried.empty()) return std::nullopt;
     for_each_statement(loop.body, [&](const Stmt &stmt) { add(stmt); });

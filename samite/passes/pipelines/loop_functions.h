@@ -2,9 +2,9 @@
 //
 // The time of LLVM's register allocator and of its loop passes grows faster than a function's length: 300 nests of
 // loops in one function take twice the time of 300 functions. A call costs a few nanoseconds, so only nests of at least
-// two loops qualify. A function gets what it reads by value, and each local array that it writes as a parameter that
-// shares memory with no other, so that loops become vectors without checks of addresses.
-// Loops that differ in names only share one function (codegen/loop_texts.h).
+// two loops qualify. A function gets the values that it reads by value, and each local array that it writes as a
+// parameter that shares memory with no other, so that loops are vectorized without address checks. Loops that differ
+// only in names share one function (codegen/loop_texts.h).
 #pragma once
 
 #include "samite/ir/kernel.h"

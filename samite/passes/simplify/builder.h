@@ -1,6 +1,6 @@
 // Writes statements one operation at a time, and folds constants as it goes.
 //
-// Passes that create code ask for operations and get values back. `open` and `close` start and end a nested block.
+// Passes that create code request operations and get values back. `open` and `close` start and end a nested block.
 #pragma once
 
 #include "samite/ir/kernel.h"

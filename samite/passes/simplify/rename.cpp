@@ -14,7 +14,7 @@ std::vector<Carried> renamed(std::vector<Carried> carried, const Renaming &to) {
   return carried;
 }
 
-// Of a statement without blocks, but for what it reads.
+// A statement without blocks, with new names except for the values that it reads.
 Stmt with_new_names(const Stmt &stmt, const Renaming &to) {
   return visit(
       stmt,

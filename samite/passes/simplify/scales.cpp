@@ -24,7 +24,7 @@ Operation Scales::merged(const Operation &operation) const {
   if (!own || !own->base.is_local() || own->base.id() >= scale_.size() || !scale_[own->base.id()]) return operation;
   const auto &[base, before] = *scale_[own->base.id()];
   const double factor = own->factor * before;
-  constexpr double most = 1 << 20;  // far from where a type overflows
+  constexpr double most = 1 << 20;  // far from overflow in any type
   if (std::abs(factor) > most || std::abs(factor) < 1 / most) return operation;
   if (factor == 1) return {Op::Copy, operation.type, {base}};
   if (factor == -1) return {Op::Neg, operation.type, {base}};

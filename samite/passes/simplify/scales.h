@@ -12,7 +12,7 @@ namespace samite::passes {
 
 class Scales {
  public:
-  // The same value, merged with the scale of its operand: a Copy where both cancel.
+  // The same value, merged with the scale of its operand: a Copy if both cancel.
   ir::Operation merged(const ir::Operation &operation) const;
 
   // Records the local's value.

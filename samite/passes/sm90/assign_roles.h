@@ -9,7 +9,7 @@
 // The kernel is persistent: a multiprocessor runs one such block at a time, which takes one block index after another.
 // So the copies for the next index run while the consumers still store the results of this one.
 //
-// The pass changes a kernel only where all of this holds, and leaves any other kernel as it is:
+// The pass changes a kernel only if all of this holds, and leaves any other kernel as it is:
 //
 //   - It has one main loop, or several products that are steps of one loop.
 //   - The windows and the number of steps depend only on block indices, arguments, extents, and elements of arrays that

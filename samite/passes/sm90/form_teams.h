@@ -3,11 +3,11 @@
 //
 // One warp group keeps the tensor cores busy, but not during its epilogue. Several groups that share one tile of the
 // result reach the epilogue together, and nothing multiplies meanwhile: on an H200 that is 5,600 of the 71,000 cycles
-// that a tile of 128 x 256 takes for 4,096 terms of 16 bits. So where one group holds the whole tile, the pass forms
-// two teams, which process block indices alternately. Both read one ring of stages, which the producer fills for one
-// index after another, so their main loops alternate on the tensor cores, and each team has as much time for its
-// epilogue as the other's main loop takes. A team hands over once the last products of its index have started. It also
-// passes on the position in the ring, unless every index has the same number of steps.
+// that a tile of 128 x 256 takes for 4,096 terms of 16 bits. So if one group holds the whole tile, the pass forms two
+// teams, which process block indices alternately. Both read one ring of stages, which the producer fills for one index
+// after another, so their main loops alternate on the tensor cores, and each team has as much time for its epilogue as
+// the other's main loop takes. A team hands over once the last products of its index have started. It also passes on
+// the position in the ring, unless every index has the same number of steps.
 //
 // The kernel must have roles, with 128 consumer threads and one main loop, which may be inside branches and loops, and
 // enough shared memory for each team's own tiles. The launch must have several waves of blocks, as the launcher says.

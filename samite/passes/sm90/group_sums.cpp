@@ -28,7 +28,7 @@ struct Layout {
   std::int64_t loads;  // from shared memory, by a group, for each term
 };
 
-// The best of all arrangements of the groups: that with the fewest `loads`. None if that is 0. Each thread has
+// The best of all arrangements of the groups: the one with the fewest `loads`. None if that is 0. Each thread has
 // registers for its sums even with four additional producer warps.
 template <class Loads>
 std::optional<Layout> best_layout(Unit unit, const MatMulExtents &e, std::int64_t threads,

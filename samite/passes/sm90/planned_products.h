@@ -1,5 +1,5 @@
-// Facts about the products of a planned kernel, as its nodes have them: which of them main loops compute, why others
-// are in none, and the tensor maps that their bulk copies need.
+// Facts about the products of a planned kernel, as its nodes record them: the products that main loops compute, the
+// reasons why others are in none, and the tensor maps that their bulk copies need.
 //
 // Pure functions of a lowered kernel after product_loops.
 #pragma once

@@ -33,7 +33,7 @@ std::int64_t element_bytes(const Type &type) { return static_cast<std::int64_t>(
 // How warp groups compute a declared product, or the reason that they cannot.
 struct Match {
   std::string why_not;
-  bool steps = false;      // an iteration does more, besides the product of its own two windows
+  bool steps = false;      // an iteration does more, in addition to the product of its two windows
   bool has_first = false;  // the block has the first factor: only the second one has windows
   const TileCall *product = nullptr;
   bool from_zero = false;
@@ -122,8 +122,8 @@ class GroupProducts {
   }
 
  private:
-  // Whether a thread has room for the sums of all products, of which it needs one at a time if they share a window of
-  // the first factor.
+  // Whether a thread has room for the sums of all products, or of one product at a time if they share a window of the
+  // first factor.
   static bool fit_registers(const std::vector<Match> &products) {
     constexpr std::int64_t most = 160;  // of 255
     std::int64_t registers = 0;
@@ -134,7 +134,7 @@ class GroupProducts {
     return first.size() < 2 || registers <= most;
   }
 
-  // The load of a factor that is a window as it is, or null.
+  // The load of a factor that is an unmodified window, or null.
   static const TileLoad *window_of(const For &loop, const LoopProduct::Factor &factor, const TileMemory &operand) {
     const TileLoad *load = factor.window && !factor.terms ? load_of(loop, *factor.window) : nullptr;
     return load && load->result.type == operand.type ? load : nullptr;
@@ -455,7 +455,7 @@ class StepWriter {
         made.body.push_back(stmt);
     }
     if (values.empty()) return build_.append({std::move(made), build_.where()});
-    std::vector<StepValues> own;  // whose loads are in the new loop
+    std::vector<StepValues> own;  // loaded in the new loop
     for (const Stmt &stmt : made.body)
       for (const StepValues &each : values)
         if (const auto *load = stmt.as<TileLoad>(); load && load->result.array == each.load->result.array)
@@ -534,13 +534,13 @@ class Maker {
   }
 
  private:
-  // The reason that the loop stays as it is; else the new one is in `made_`.
+  // The reason that the loop is unchanged; else the new one is in `made_`.
   std::string write(const For &loop, SourceLocation where) {
     Match match = products_.match(loop);
     std::vector<Match> steps;
     const bool matches = match.why_not.empty();
     if (!matches || (match.steps && loop.products.declared.size() > 1)) steps = products_.match_each(loop);
-    // Other products of the loop that cannot be realised stay beside this one.
+    // Other products of the loop that cannot be realised stay next to this one.
     if (matches && match.steps && steps.empty()) steps = {match};
     if (!match.why_not.empty() && steps.empty()) return match.why_not;
     if (!choices_.refused.empty()) return choices_.refused;

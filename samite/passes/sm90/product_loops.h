@@ -1,22 +1,21 @@
 // Realises main loops with bulk copies and warp groups (compute capability 9.0): copies load the windows of factors
-// into shared memory, and warp groups multiply them. Which loops are main loops, what they multiply and what is a
-// window is declared (`ir::LoopProducts`, which lower_tiles notes); this pass decides whether the hardware can do it,
+// into shared memory, and warp groups multiply them. The loops declare which of them are main loops, what they multiply
+// and what is a window (`ir::LoopProducts`, which lower_tiles notes); this pass decides whether the hardware can do it,
 // and how.
 //
-// A loop whose declaration has one product and nothing more becomes one statement, if the windows of
-// successive iterations are a constant distance apart. Each factor gets a buffer in panels for each stage of the loop,
-// and the node has the layout of its sums. All other products stay, with the reason. If both windows are masked, their
-// terms must decrease by those of an iteration: then the node has a number of terms.
+// A loop whose declaration has one product and nothing more becomes one statement, if the windows of successive
+// iterations are a constant distance apart. Each factor gets a buffer in panels for each stage of the loop, and the
+// node has the layout of its sums. All other products stay, with the reason. If both windows are masked, the masks'
+// limits must decrease by an iteration's terms: then the node has a number of terms.
 //
 // A loop that does more, for example scales each product before it is added to the sums, stays a loop, with one product
 // in each iteration: a main loop without a count, `WindowProduct`s or `StageProduct`s. That pays if producer warps
 // (assign_roles) start the copies ahead of the loop; otherwise each step would wait for its own copies. A pipelined
 // loop may declare several such products: of 16-bit windows with a factor that the block has, a tile from outside of
-// the loop, or one computed in the iteration, which place_tiles then leaves in registers if possible; or of windows
-// of both factors. If these share the window of the first factor, a thread has the products of one of them at a time
-// beside all sums; else it must have room for the sums of each.
-// Other loads of such an iteration, such as scales of rows, also become bulk copies (passes/sm90/stage_steps.h): a
-// thread's own load would wait behind those of the windows.
+// the loop, or one computed in the iteration, which place_tiles then leaves in registers if possible; or of windows of
+// both factors. If these share the window of the first factor, a thread holds one product at a time in addition to all
+// sums; otherwise it must have room for the sums of each. Other loads of such an iteration, such as scales of rows,
+// also become bulk copies (passes/sm90/stage_steps.h): a thread's own load would wait behind those of the windows.
 //
 // Bulk copies bypass the caches of threads, so the kernel must not write to the arrays. They need a tensor map of each
 // array (`ArrayFacts::has_tensor_map`), which the launcher makes. If there is a copy of the array with a suitable

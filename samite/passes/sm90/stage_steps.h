@@ -1,5 +1,5 @@
 // Loops whose iterations multiply windows of both factors and process the products: bulk copies load everything that an
-// iteration reads from arrays, the windows and the values used with its elements, to one stage, which is waited for
+// iteration reads from arrays (the windows, and the values used with its elements) into one stage, which is waited for
 // once and released once. For passes/sm90/product_loops.h, which finds such loops.
 #pragma once
 

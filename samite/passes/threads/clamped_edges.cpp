@@ -145,7 +145,7 @@ class Body {
   }
 
   const For &loop_;
-  std::map<LocalId, const Let *> own_;      // what the body defines; null where not by a statement of its own
+  std::map<LocalId, const Let *> own_;      // definitions in the body; null if a nested statement defines it
   std::map<LocalId, std::int64_t> shifts_;  // the index plus a constant, inside all clamps
   std::set<LocalId> moved_;                 // the clamped ones
   std::map<LocalId, Clamp> clamps_;
@@ -242,7 +242,7 @@ class EdgeSplitter {
     return edges;
   }
 
-  // The instances of both edges one after another, where clamped indices do more than load from rows.
+  // Runs the instances of both edges one after another, if clamped indices do more than load from rows.
   static For edges_one_by_one(const For &loop, const Parts &parts, Builder &build) {
     const auto own = [&](const Value &value) { return build.cast(loop.type, value); };
     const Value before = build(Op::Sub, {parts.first, parts.begin}),

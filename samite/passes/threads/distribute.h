@@ -2,10 +2,10 @@
 // loop are opened, and what runs between them.
 //
 // The loops and branches around an addition of all instances to one element are opened: they run once for a whole strip
-// of instances. So the bounds of an opened loop must be the same for all instances. Where instances disagree on an
-// opened branch, each side runs for the instances that take it. All other statements are grouped into runs, each a
-// thread loop of its own, so that each instance still runs its statements in order. Values that one run computes and
-// another reads are kept in between (scalar expansion).
+// of instances. So the bounds of an opened loop must be the same for all instances. If instances disagree on an opened
+// branch, each side runs for the instances that take it. All other statements are grouped into runs, each a thread loop
+// of its own, so that each instance still runs its statements in order. Values that one run computes and another reads
+// are kept in between (scalar expansion).
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -16,7 +16,7 @@ constexpr std::size_t largest_body = 128, most = 8, most_in_loops = 4;
 // With fewer threads, a multiprocessor cannot hide latency.
 constexpr int threads_for_multiprocessor = 192, warp_size = 32;
 
-// Of a multiprocessor.
+// Resident threads of a multiprocessor.
 constexpr int threads_with_128_registers = 512, threads_with_80_registers = 768;
 
 // Whether neighbours share some loop's loads or additions, and all loops are uniform.

@@ -17,7 +17,7 @@
 
 namespace samite::passes {
 
-// For a lowered kernel whose sums over the launch are marked, and whose local arrays are placed. It stays unchanged if
+// For a lowered kernel whose sums over the launch are marked, and whose local arrays are placed. It is unchanged if
 // nothing is gained, or if each thread runs several instances anyway.
 ir::Kernel march(ir::Kernel lowered);
 

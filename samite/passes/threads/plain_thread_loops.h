@@ -1,7 +1,7 @@
 // Normalises thread loops: no thread loop inside of another, and all of them in steps of one.
 //
 // A thread loop inside of another becomes a serial loop: the threads of the outer loop share its instances, and each
-// runs the inner loop by itself. A thread loop with a larger step counts in steps of one, and a branch skips the
+// runs the inner loop on its own. A thread loop with a larger step counts in steps of one, and a branch skips the
 // numbers in between:
 //
 //   for.thread %3: i32 in %1 .. %2 step 1 {

@@ -275,8 +275,8 @@ class Jam {
     builder_.append({std::move(jammed), where});
   }
 
-  // One step for all of them, instead of consecutive ones on the same element. Not in 16 bits, where each sum would be
-  // rounded, nor for sums of the launch, which each thread keeps.
+  // One operation for all of them, instead of consecutive ones on the same element. Not in 16 bits, where each sum
+  // would be rounded, nor for sums of the launch, which each thread keeps.
   bool jam_sum(const Accumulate &add, SourceLocation where) {
     const bool rounds = is_floating(add.value.type()) && size_of(add.value.type()) < 4;
     if (!add.atomic || add.over_launch || rounds || !same(add.indices)) return false;

@@ -1,7 +1,7 @@
 // Defers additions that all lanes make to one element in each iteration of a loop, to a different element in each
 // iteration: an all-pairs loop adds its reaction to the other body like that. Lanes are the lanes of a vector or the
-// threads of a warp. Without the pass each iteration would sum over its lanes; instead the lane sums of many iterations
-// are made at once.
+// threads of a warp. Without the pass each iteration would sum over its lanes; with it, the lane sums of many
+// iterations are computed together.
 //
 //   for %5: i32 in 0 .. %4 step 1 {
 //     …
@@ -43,9 +43,9 @@ class LaneSums {
   const std::vector<bool> only_added_to_;
 };
 
-// The sums that a loop of the CPU keeps while it runs, and adds to their elements after it: a thread loop, or a serial
-// one around thread loops. Each is an addition to an element that is the same for the whole loop, of an array that the
-// kernel only adds to; the first one of each element, in order.
+// The sums that a CPU loop keeps while it runs, and adds to their elements after it: a thread loop, or a serial one
+// around thread loops. Each is an addition to an element that is the same for the whole loop, of an array that the
+// kernel only adds to; the first addition to each element, in order.
 struct KeptSum {
   const ir::Accumulate *first;
   SourceLocation where;

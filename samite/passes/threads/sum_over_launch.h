@@ -1,5 +1,5 @@
-// Marks additions that all instances of a launch make to one element: a loss, or the gradient of a scalar. Where each
-// instance has a thread, the threads are summed first, then the blocks, and each block adds once.
+// Marks additions that all instances of a launch make to one element: a loss, or the gradient of a scalar. If each
+// instance has a thread, the threads of a block are summed first, and each block adds once.
 //
 // Only for arrays that the kernel adds to atomically and touches in no other way, so that the moment of an addition
 // cannot be observed. The pass sets `over_launch` on each such `Accumulate`. With that, few threads with many instances

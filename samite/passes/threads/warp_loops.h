@@ -15,8 +15,8 @@
 //   }
 //
 // All threads of the warp must be active and run the same iterations: the values in `same_in_warp` must be equal in all
-// of them. The code checks that before the loop, and if it does not hold, each thread runs the loop by itself.
-// Remaining iterations run one by one. Warps do not wait for each other.
+// of them. The code checks that before the loop; otherwise each thread runs the loop on its own. Remaining iterations
+// run one by one. Warps do not wait for each other.
 //
 // Runs last on a GPU, where accesses are not checked one by one. A pure function.
 #pragma once

@@ -20,7 +20,7 @@ bool adds_dimensions_before(const Type &from, const Type &to) {
   return added >= 0;
 }
 
-// Whether products, and element-wise operations whose results become factors, are all that reads a tile.
+// Whether a tile is read only by products, and by element-wise operations whose results become factors.
 class Factors {
  public:
   Factors(const Block &body, const std::vector<int> &uses) : uses_(uses) {

@@ -14,11 +14,11 @@ namespace samite::passes {
 bool loads_window(const ir::Let &let);
 
 // If all uses of a load only add leading dimensions of one element, such as a row that is added to each row of a tile:
-// loads with those dimensions, which then needs no memory. Empty if there are none. `uses` counts those of each local
-// in the kernel.
+// loads with those dimensions, so that the tile needs no memory. Empty if there are none. `uses` counts those of each
+// local in the kernel.
 std::optional<ir::Block> with_loads_reshaped(const ir::Block &block, const std::vector<int> &uses);
 
-// The body of a loop whose first statements are the loads of factors of products, and what these need.
+// The body of a loop that begins with the loads of factors of products, and the statements that these need.
 struct LoadsAhead {
   ir::Block body;
   std::set<ir::LocalId> loads;  // the tiles

@@ -105,7 +105,7 @@ std::optional<DeclaredProducts::Window> DeclaredProducts::window(const Value &fa
 LoopProducts DeclaredProducts::of(const For &structured, const For &lowered, const TileMemories &memories,
                                   const std::set<LocalId> &loaded) const {
   const std::vector<const Let *> products = products_of(structured);
-  std::set<LocalId> inside, parts;  // values of an iteration; those that its windows and products are made of
+  std::set<LocalId> inside, parts;  // values of an iteration; parts of its windows and products
   for (const Stmt &stmt : structured.body)
     if (const auto *let = stmt.as<Let>()) inside.insert(let->local);
   for (const Let *product : products) parts.insert(product->local);

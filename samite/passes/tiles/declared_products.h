@@ -1,6 +1,6 @@
-// Main loops as a kernel declares them: what the products of each iteration multiply, which is read off the structured
-// kernel's values. lower_tiles notes it on the loop (`ir::LoopProducts`), so that no later pass looks for windows,
-// masks and sums in the statements that they become.
+// Main loops as a kernel declares them: the operands of the products in each iteration, read off the structured
+// kernel's values. lower_tiles notes them on the loop (`ir::LoopProducts`), so that no later pass searches the lowered
+// statements for windows, masks and sums.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -17,20 +17,20 @@ namespace samite::passes {
 // what the user declares.
 std::vector<const ir::Let *> products_of(const ir::For &structured);
 
-// The load of a factor that each iteration loads as it is, as a window of an array; null otherwise.
+// The load of a factor that each iteration loads unchanged, as a window of an array; null otherwise.
 const ir::Operation *window_of(const ir::For &structured, const ir::Value &factor);
 
 class DeclaredProducts {
  public:
   explicit DeclaredProducts(const ir::Kernel &structured);
 
-  // The products of a structured loop, for the loop that it has been lowered to. `memories`: of its tiles. `loaded`:
-  // the tiles that loads (`TileLoad`) fill.
+  // The products of a structured loop, for its lowered loop. `memories`: of its tiles. `loaded`: the tiles that loads
+  // (`TileLoad`) fill.
   ir::LoopProducts of(const ir::For &structured, const ir::For &lowered, const TileMemories &memories,
                       const std::set<ir::LocalId> &loaded) const;
 
  private:
-  // A factor that an iteration loads: its load, and the number of terms that count, if it is masked.
+  // A factor that an iteration loads: its load, and the number of valid terms, if it is masked.
   struct Window {
     ir::Value load;
     std::optional<ir::Value> terms = {};

@@ -1,4 +1,4 @@
-// Decides when to copy an array before a product, because bulk copies cannot read it as it lies.
+// Decides when to copy an array before a product, because bulk copies cannot read its layout.
 //
 // A tensor map needs rows that begin at multiples of 16 bytes. Some warp-group products also need the terms of a sum to
 // be contiguous. Without that, a product takes several times as long. A copy with the right layout costs one pass over
@@ -56,7 +56,7 @@ std::vector<FactorRead> factor_reads(const ir::Kernel &structured, const Archite
 double multiplications(const FactorRead &read, std::span<const std::int64_t> array_extents,
                        std::span<const std::int64_t> launch_extents);
 
-// Whether a copy of this many elements, each of which is multiplied so often, takes less time than it saves.
+// Whether a copy of this many elements, each multiplied this often, takes less time than it saves.
 bool pays(double elements, double multiplications, bool swapped);
 
 // The kernel with the copies as further parameters, in order. They are not used yet.

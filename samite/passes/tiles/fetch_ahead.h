@@ -5,7 +5,7 @@
 // softmax of 8192 x 8192 floats runs at 0.91 of a copy's rate on an H200, and at 0.99 if each row is in the cache
 // before its block begins.
 //
-// So behind a load whose window moves by a constant step from block to block, the pass puts a `Prefetch` of the window
+// So after a load whose window moves by a constant step from block to block, the pass puts a `Prefetch` of the window
 // of a later block. The prefetch distance is the number of blocks that load 4 MB in all: memory delivers that in 2
 // microseconds, longer than its latency, and it is a small part of the cache. (On an H200 2 MB are too few and 8 MB do
 // as well; with 13 MB rows are evicted before they are used.)
@@ -16,7 +16,7 @@
 //   - in launches of 32 MB or less, where most blocks load at once when the launch begins (2 to 5 % slower at 16 MB),
 //   - in blocks that multiply, since many blocks share their windows,
 //   - in blocks that only run element by element, where some load while others store anyway,
-//   - in blocks that store less than a quarter of what they load: those that mostly load keep memory busy by themselves
+//   - in blocks that store less than a quarter of what they load: those that mostly load keep memory busy on their own
 //     (sums of rows of 8,192 floats reach 4.5 TB/s, and 4.1 with prefetches).
 //
 // It covers loads of tiles, which load_in_units has marked, and element loops that load a tile, for rows that begin

@@ -16,8 +16,8 @@ namespace {
 
 using namespace ir;
 
-// By parameter: arrays of which no two blocks access the same element, except by additions. All, for a kernel that does
-// not read its index, since all of its blocks store the same values.
+// By parameter: arrays in which no two blocks access the same element, except by additions. All arrays, for a kernel
+// that does not read its index, because all of its blocks store the same values.
 std::vector<bool> arrays_of_a_block(const Kernel &kernel, const IndexForms &forms) {
   std::vector<Accesses> accesses(kernel.parameters.size());
   std::vector<bool> own(kernel.parameters.size(), true);
@@ -46,8 +46,8 @@ std::vector<bool> arrays_of_a_block(const Kernel &kernel, const IndexForms &form
   return own;
 }
 
-// Arrays to which each block stores the same tile, once and in any case: what a block loads after its own store is that
-// tile, whichever block has stored last. By parameter.
+// Arrays to which each block stores the same tile, once and unconditionally: a block that loads after its own store
+// gets that tile, whichever block has stored last. By parameter.
 std::vector<bool> arrays_of_one_value(const Kernel &kernel) {
   std::vector<int> writes(kernel.parameters.size());
   for_each_statement(kernel.body, [&](const Stmt &stmt) {

@@ -7,8 +7,8 @@
 // in branches and loops than the store.
 //
 // The pass runs before differentiation, and only on tile kernels: instances of other kernels have their own elements,
-// which passes/threads/privatise.h makes locals. That pass also handles arrays of which a block accesses a single tile;
-// this one handles several. The kernel computes the same results.
+// which passes/threads/privatise.h makes locals. That pass also handles arrays with a single tile accessed by each
+// block; this one handles several. The kernel computes the same results.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -3,10 +3,11 @@
 //   - After an element loop, unless it touches nothing that other threads see.
 //   - Before an element loop that stores to an array that some thread may still have to read
 //   (passes/analysis/block_hazards.h).
-//   - Around what one thread does for all: a store, an addition, a message. It becomes a loop over one element.
-//   - After a call on tiles, except: after a load, whose copies run on beside the statements that follow; after the
+//   - Around statements that one thread runs for all: a store, an addition, a message. Each becomes a loop over one
+//     element.
+//   - After a call on tiles, except: after a load, whose copies overlap the statements that follow; after the
 //     product at the end of a loop that prefetches, if its sums are in registers, because the next iteration begins
-//     with a barrier; and after a main loop with sums in registers, which waits by itself.
+//     with a barrier; and after a main loop with sums in registers, which waits itself.
 //   - After every thread has read an element of a tile in shared memory.
 //   - At the end of a block, if no barrier follows the block's last per-thread reduction: its threads may still be
 //     reading the parts that they exchanged (`exchanges_parts`).

@@ -1,7 +1,7 @@
 // Lowers tiles to memory that the threads of a block share and loops over its elements.
 //
 // A tile that is needed as a whole gets shared memory (`local shared $1`). Each run of element-wise operations over
-// equal extents becomes one loop, and values that are not needed outside of the run live in that loop alone. A load
+// equal extents becomes one loop, and values that are not needed outside of the run exist only in that loop. A load
 // that is only reshaped to more dimensions uses those dimensions: on a GPU, in kernels that do not multiply, whose
 // windows are loaded as a whole. On the CPU, tiles in between that do not depend on the run are computed before it.
 // Reductions and matrix products become calls from memory to memory (`TileCall`). On a GPU so do loads of tiles that
@@ -34,7 +34,7 @@ struct TileLowering {
 
 struct LoweredTiles {
   ir::Kernel kernel;
-  bool loads_more = false;  // it would be another kernel without `loads_ahead`
+  bool loads_more = false;  // `loads_ahead` has changed the kernel
 };
 LoweredTiles lower_tiles_and_tell(ir::Kernel structured, const Architecture &architecture, TileLowering how = {});
 

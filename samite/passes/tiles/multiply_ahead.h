@@ -1,4 +1,4 @@
-// Turns loops of products whose threads prefetch the factors into one call each, for tensor cores driven by single
+// Turns each loop of products whose threads prefetch the factors into one call, for tensor cores driven by single
 // warps.
 //
 // Written out by pipeline_loops, an iteration waits for its buffers, starts copies, loads its factors, and multiplies.
@@ -12,8 +12,8 @@
 // take 0.8 to 1.4 times as long this way, and the best tile's product as long. A kernel with main loops for warp groups
 // stays unchanged, too (passes/sm90/product_loops.h).
 //
-// It is the last pass that realises main loops: the others lose their declaration, and pipeline_loops writes them out.
-// A pure function of a lowered kernel.
+// It is the last pass that realises main loops: remaining loops lose their declaration, and pipeline_loops writes them
+// out. A pure function of a lowered kernel.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -48,11 +48,10 @@ std::int64_t columns_of(const Type &type) { return type.is_tile() ? type.shape()
 struct Demands {
   bool elementwise = true;  // only by loops over its own elements, and as the sums of products
   bool factor = false, other_call = false;
-  bool reduced = false;  // each of its rows
-  bool reduced_in_parts =
-      true;  // regardless of its placement, with memory for the parts that several warps find of a row
-  bool columns_reduced = false;               // each of them
-  std::vector<FragmentLayout> products;       // that it is the sums of
+  bool reduced = false;                  // each of its rows
+  bool reduced_in_parts = true;          // wherever it is placed, with memory for the partial results of several warps
+  bool columns_reduced = false;          // each of them
+  std::vector<FragmentLayout> products;  // that it is the sums of
   std::vector<const WindowProduct *> firsts;  // products of it with loaded windows
   std::optional<Type> factor_type;
   std::set<std::int64_t> columns;    // of its uses by calls, which differ if it is reshaped
@@ -94,7 +93,7 @@ class Placer {
     return own;
   }
 
-  // The distance between consecutive elements of a loop, if the loop alone determines it.
+  // The distance between consecutive elements of a loop, if only the loop determines it.
   void note_step(const TileTouch &touch, Demands &own) const {
     const Symbol element = Symbol::local(touch.threads->index);
     const Affine place = forms_(touch.index).form, first = place.substitute(element, 0);
@@ -219,7 +218,7 @@ class Placer {
            });
   }
 
-  // Whether all tiles could whose own elements a loop reads.
+  // Whether all tiles whose own elements a loop reads could have this layout.
   bool reads_what_may_lie_so(LocalId loop, const FragmentLayout &wanted) const {
     return std::ranges::all_of(uses_.arrays, [&](const auto &own) {
       const bool read = std::ranges::any_of(own.second.touches, [&](const TileTouch &touch) {
@@ -300,7 +299,7 @@ class Placer {
       }
     }
   }
-  // One for all: that of the first sums whose rows belong to one warp each.
+  // One layout for all: that of the first sums whose rows belong to one warp each.
   std::optional<FragmentLayout> layout_of_rows() const {
     for (const auto &[loop, layout] : of_loop_)
       if (const auto rows = layout.of_rows()) return rows;
@@ -393,9 +392,9 @@ std::optional<FragmentLayout> fragments(const TileCall &product, int threads, co
   const auto unit = unit_of(product, architecture);
   if (!unit || extents.batch != 1 || threads % warp != 0) return std::nullopt;
   const ScalarType element = product.result.type.element();
-  // Of all arrangements of the warps, that with the fewest sums for each thread, and then with the fewest loads. Single
-  // elements need fewer loads by a thread: they are for tiles too small for all threads, if that makes enough of a
-  // difference, and for less code.
+  // The arrangement of the warps with the fewest sums for each thread, and then with the fewest loads. Single elements
+  // need fewer loads by a thread: they are for tiles too small for all threads, if that makes enough of a difference,
+  // and for less code.
   std::optional<FragmentLayout> best;
   std::int64_t fewest = 0;
   for (const auto tried_unit : *unit == matrices ? std::vector{matrices} : std::vector{fours, singles}) {
@@ -403,7 +402,7 @@ std::optional<FragmentLayout> fragments(const TileCall &product, int threads, co
     for (int down = 1; down <= threads / warp; ++down) {
       if (threads / warp % down != 0) continue;
       const FragmentLayout tried{tried_unit, extents.rows, extents.columns, down, threads / warp / down};
-      // Of a warp's fragments, or of a thread's rows and columns.
+      // Rows and columns of a warp's fragments, or of a thread.
       const bool of_warp = tried_unit == matrices;
       const std::int64_t loads =
           ceil_div(tried.rows, piece.rows * tried.down) * (of_warp ? piece.rows : piece.together) +

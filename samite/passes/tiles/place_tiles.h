@@ -5,7 +5,7 @@
 //   - the sums of a matrix product, if they fit: each warp has a part of them;
 //   - a tile that is only used by such products, by loops over its own elements and by reductions of its rows, as long
 //     as all of them use the same layout, and tiles computed from it in such loops, while a thread has registers for
-//     all that are live at one time (rows that several warps share are reduced there if the call has memory for their
+//     all that are live together (rows that several warps share are reduced there if the call has memory for their
 //     parts);
 //   - the first factor of a product of windows (passes/sm90/product_loops.h) that is computed from sums, if warp groups
 //   hold
@@ -18,7 +18,7 @@
 // threads of a warp do. Other tiles are stored row by row.
 //
 // The pass writes the space and the layout of each `Allocate`, and `sums` of each product. A pure function of a lowered
-// kernel. Kernels for a CPU and kernels without tiles stay as they are.
+// kernel. Kernels for a CPU and kernels without tiles are unchanged.
 #pragma once
 
 #include "samite/ir/kernel.h"
@@ -34,7 +34,7 @@ ir::Kernel place_tiles(ir::Kernel lowered, const Architecture &architecture);
 // memory: batched products, types that no unit supports, and sums that would take more than 128 registers of a thread.
 std::optional<ir::FragmentLayout> fragments(const ir::TileCall &product, int threads, const Architecture &architecture);
 
-// The pattern in which a warp's threads read a factor's rows at a time.
+// The pattern in which a warp's threads read a factor's rows together.
 enum class Reading : std::uint8_t {
   OneRow,       // units of 16 bytes of one row
   PairsOfFour,  // words, or pairs of them, of two units each of 4 rows

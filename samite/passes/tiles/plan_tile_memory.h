@@ -3,8 +3,8 @@
 // A tile lives from the first statement that touches it to the last one, or until all threads have read it; a tile that
 // a loop uses but was made outside of it lives to the loop's end. A prefetched tile has one buffer for each stage.
 // Tiles whose live ranges do not overlap may share memory. Each tile, and each buffer, begins at a multiple of 128
-// bytes, which suits any access, or of 1,024 where bulk copies swizzle what they write. The plan places the largest
-// tiles first, each at the lowest free offset.
+// bytes, which suits any access, or of 1,024 if bulk copies swizzle what they write. The plan places the largest tiles
+// first, each at the lowest free offset.
 //
 // If teams process block indices alternately, the rings that bulk copies fill come first, followed by one equal part
 // for each team.

@@ -19,7 +19,7 @@ namespace {
 
 using namespace ir;
 
-// A local tile has at most this many elements, or is this many times as large as the largest tile of an access.
+// A local tile has at most this many elements, and this many times those of an access's largest tile.
 constexpr std::int64_t most_local_elements = 4096, most_growth = 8;
 // An access has parts of at most this many local tiles.
 constexpr std::int64_t most_parts = 32;
@@ -31,12 +31,12 @@ struct TileAccess {
   std::vector<std::int64_t> extents{};  // in each dimension of the array
 };
 
-// The elements of an array along one dimension, as local tiles have them.
+// The elements of an array along one dimension, cut into local tiles.
 struct CellDimension {
   std::int64_t extent = 1;       // of a local tile
   std::optional<Value> first{};  // of one tile: an index, from which it is `behind` elements away
   std::int64_t behind = 0;
-  std::int64_t begin = 0, step = 0;  // of many: tile n begins at begin + n * step, where begin is 0 or negative
+  std::int64_t begin = 0, step = 0;  // for many: tile n begins at begin + n * step, with begin at most 0
   Affine form{};                     // of `first`
   bool moves() const { return !first; }
 };
@@ -48,7 +48,7 @@ struct Cells {
   std::size_t first = 0, last = 0;  // statements of the outermost block
 
   std::vector<Value> place, extents, counts;  // of the dimensions; the places of those that do not move
-  LocalId tile = 0;                           // where no dimension moves
+  LocalId tile = 0;                           // if no dimension moves
   LocalArrayId tiles = 0;                     // else, with a tile of zeros before and behind
   bool moves() const { return std::ranges::any_of(dimensions, &CellDimension::moves); }
 };
@@ -166,7 +166,7 @@ class TilePrivatiser {
     return cells;
   }
 
-  // All accesses begin a constant apart, and from an index that is known where the first of them is.
+  // All accesses begin a constant apart, starting at an index that is known at the first access.
   std::optional<CellDimension> one_tile(const std::vector<TileAccess> &accesses, std::size_t d,
                                         std::size_t home) const {
     const Value &first = accesses[0].indices[d];
@@ -182,7 +182,7 @@ class TilePrivatiser {
     return CellDimension{high - low, first, low, 0, 0, form};
   }
 
-  // Tiles as long as the steps by which the accesses are apart, which begin where most accesses begin.
+  // Tiles as long as the steps between the accesses; they begin where most accesses begin.
   std::optional<CellDimension> many_tiles(const std::vector<TileAccess> &accesses, std::size_t d) const {
     std::int64_t step = 0;
     std::vector<Affine> forms;
@@ -210,7 +210,7 @@ class TilePrivatiser {
     if (!dimension.moves()) return (form - dimension.form).constant() - dimension.behind;
     return form.known() ? floor_remainder(form.constant() - dimension.begin, dimension.step) : 0;
   }
-  // In how many tiles an access is.
+  // The number of tiles that an access touches.
   static std::int64_t parts_along(const CellDimension &dimension, std::int64_t offset, std::int64_t extent) {
     return dimension.moves() ? (offset + extent + dimension.step - 1) / dimension.step : 1;
   }
@@ -222,7 +222,7 @@ class TilePrivatiser {
     return parts;
   }
 
-  // In each dimension of the launch, by an index that begins the same in all accesses but for a constant.
+  // Whether in each dimension of the launch an index, equal in all accesses up to a constant, keeps blocks apart.
   bool keep_blocks_apart(const Cells &cells, const std::vector<TileAccess> &accesses) const {
     for (int t = 0; t < kernel_.launch_rank; ++t) {
       bool apart = false;
@@ -250,7 +250,7 @@ class TilePrivatiser {
       for_each_definition(kernel_.body[n], [&](LocalId local, Type) { there = there || local == value.id(); });
     return there && !inner_of_loop(value.id(), home);
   }
-  // A loop's index and the values that it carries do not exist behind it.
+  // A loop's index and carried values do not exist after it.
   bool inner_of_loop(LocalId local, std::size_t home) const {
     for (std::size_t n = 0; n < home; ++n) {
       const Stmt &stmt = kernel_.body[n];
@@ -333,7 +333,7 @@ class TilePrivatiser {
     loops(loops, 0);
   }
 
-  // Tiles are numbered from 1 on along each dimension: before and behind them there is one of zeros.
+  // Tiles are numbered from 1 along each dimension: one tile of zeros precedes and one follows them.
   std::vector<Value> place_of(const Cells &cells, const std::vector<Value> &numbers) {
     std::vector<Value> place = cells.place;
     for (std::size_t d = 0; d < place.size(); ++d) {
@@ -354,9 +354,9 @@ class TilePrivatiser {
     return *number;
   }
 
-  // What an access has of one local tile: from where on, and which tile that is.
+  // An access's part of one local tile: its first element, and the tile.
   struct Part {
-    std::vector<std::int64_t> offsets;  // negative where the access begins in a tile before
+    std::vector<std::int64_t> offsets;  // negative if the access begins in an earlier tile
     std::vector<Value> numbers;
   };
   std::vector<Part> parts_of(const Cells &cells, const std::vector<Value> &indices, const Type &type) {
@@ -378,7 +378,8 @@ class TilePrivatiser {
     }
     return parts;
   }
-  // Of the n-th tile of an access that begins at `index`, which is `from` elements behind the beginning of the first.
+  // The number of the n-th tile of an access that begins at `index`, which is `from` elements after the beginning of
+  // the first.
   Value number_along(const Cells &cells, std::size_t d, const Value &index, std::int64_t from, std::int64_t n) {
     const CellDimension &dimension = cells.dimensions[d];
     const Value from_begin = build_(Op::Sub, {wide(index), integer(dimension.begin + from)});
@@ -413,7 +414,7 @@ class TilePrivatiser {
     for (Stmt &made : build_.close(std::move(outer))) to.push_back(std::move(made));
   }
 
-  // What an access of this type has, of all its parts: outside of a tile there are zeros.
+  // The value of an access of this type, assembled from all its parts: zeros outside of a tile.
   Value taken(const Cells &cells, const std::vector<Part> &parts, const Type &type) {
     const Type full(type.element(), TileShape(extents_along(type, cells.dimensions.size())));
     std::optional<Value> all;
@@ -437,7 +438,7 @@ class TilePrivatiser {
     const Value of_full = is_full ? value : build_.operation({spread, full, {value}});
     for (const Part &part : parts) set(cells, part, of_full);
   }
-  // Puts `value`, of the array's rank, into a local tile, as far as that part of it goes.
+  // Stores the part of `value`, of the array's rank, that falls within a local tile.
   void set(const Cells &cells, const Part &part, const Value &value) {
     std::vector<Value> operands{value};
     for (const std::int64_t offset : part.offsets) operands.push_back(integer(-offset));

@@ -63,7 +63,7 @@ class Splitter {
 
   // Values that depend on a carried value lead to the same carried value of the next iteration, and add to it.
   bool carries_sums() {
-    std::map<LocalId, LocalId> sum_of;  // the carried value of which a local is a partial sum
+    std::map<LocalId, LocalId> sum_of;  // the carried value that a local is a partial sum of
     for (const Carried &carried : loop_->carried) {
       if (!carried.type.is_tile() || carried.type.shape().rank() != 2) return false;
       sum_of.emplace(carried.inner, carried.inner);

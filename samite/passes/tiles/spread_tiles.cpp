@@ -144,7 +144,7 @@ class Spreader {
     return {shape.count() / columns, columns};
   }
 
-  // Of all arrangements of the warps, that with the fewest registers, and then with the fewest warps in a row.
+  // The arrangement of the warps with the fewest registers, and then with the fewest warps in a row.
   FragmentLayout layout_of(const TileShape &shape) const {
     const auto [rows, columns] = rows_and_columns(shape);
     const std::int64_t warps = threads_ / 32;

@@ -5,11 +5,11 @@
 // tiles of a loop must have the same layout, and a thread spends at most 128 registers on them.
 //
 // Every thread gets the result of reducing a whole tile (`everywhere`, ir/layout.h): each warp combines the warps'
-// partial results by itself, so that no thread waits for another to do it or to have read the result. Loops over one
+// partial results on its own, so that no thread waits for another to do it or to have read the result. Loops over one
 // element that only use such values run in every thread too.
 //
 // Threads that hold loaded tiles mostly wait for memory, so more resident blocks are better, as long as each thread has
-// the registers that it needs beside its tiles. The pass writes the number of blocks into the kernel
+// the registers that it needs in addition to its tiles. The pass writes the number of blocks into the kernel
 // (`resident_blocks`). It does not do that for kernels with products, which need the registers.
 //
 // A pure function of a lowered kernel.

@@ -22,7 +22,7 @@ TileLoop::TileLoop(Builder &build, const TileMemories &memories, TileShape shape
     levels_[level].index = Value::local(ScalarType::Int32, build_.new_local());
 }
 
-// Appended where the loops of this level begin, or to the body of the innermost one.
+// Appended at the start of the loops of this level, or to the body of the innermost one.
 Value TileLoop::at(std::size_t level, Operation operation) {
   Block outer = build_.close(std::move(levels_[level].block));
   const Value value = build_.operation(std::move(operation));

@@ -17,7 +17,7 @@ class TileMemories {
  public:
   virtual ~TileMemories() = default;
   virtual std::optional<ir::TileMemory> memory(const ir::Value &tile) const = 0;
-  // The operation of a tile that is not in memory, because it is recomputed where it is read; else null.
+  // The operation of a tile that is not in memory, because it is recomputed at each read; else null.
   virtual const ir::Operation *made_again(const ir::Value &tile) const = 0;
 };
 

@@ -1,4 +1,4 @@
-// Widens the indices of tiles to 64 bits where an array has 2^31 or more elements in a dimension, or where two of its
+// Widens the indices of tiles to 64 bits if an array has 2^31 or more elements in a dimension, or if two of its
 // elements can be that far apart.
 //
 // The origin of a tile is its number times its extent, an i32 if the number is an Int. The product may overflow an i32:

@@ -83,8 +83,8 @@ Linked link_image(std::span<const SamiteText> objects) {
   const auto start = std::chrono::steady_clock::now();
 
   Linked result;
-  // LLD writes a regular file through a temporary beside it, which fails below /proc. Into a pipe it writes the whole
-  // image at once, more than the pipe holds, hence the thread that drains it.
+  // LLD writes a regular file through a temporary file next to it, which fails below /proc. Into a pipe it writes the
+  // whole image at once, more than the pipe holds, hence the thread that drains it.
   int ends[2] = {-1, -1};
   std::vector<std::unique_ptr<const Descriptor>> inputs;
   bool kept = true;

@@ -1,7 +1,7 @@
 // Links objects in memory to a shared object in memory, with LLD, inside this process.
 //
 // The alternative is LLVM's ORC JIT, which would link and load in one step, but then every process that runs a cached
-// kernel would load LLVM to relocate a few kilobytes: 10 to 20 ms, where a cached kernel takes 5 in all. The system's
+// kernel would load LLVM to relocate a few kilobytes: 10 to 20 ms, while a cached kernel takes 5 in all. The system's
 // loader relocates a shared object in about 0.1 ms without LLVM; debuggers, profilers and sanitizers support it, too.
 // LLD takes about 2 ms to make one, mostly to read the system's libraries.
 //

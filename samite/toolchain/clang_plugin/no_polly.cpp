@@ -1,8 +1,8 @@
-// Stands in for Polly where LLVM is linked statically. Distributions build LLVM to ask Polly for its passes, and ship
-// Polly as a shared library alone; the plug-in uses none of its passes.
+// Replaces Polly if LLVM is linked statically. Distributions build LLVM to request Polly's passes, but ship Polly only
+// as a shared library; the plug-in uses none of its passes.
 #include <llvm/Plugins/PassPlugin.h>
 
-llvm::PassPluginLibraryInfo getPollyPluginInfo();  // LLVM declares it where it calls it
+llvm::PassPluginLibraryInfo getPollyPluginInfo();  // LLVM declares it at its call
 
 llvm::PassPluginLibraryInfo getPollyPluginInfo() {
   llvm::PassPluginLibraryInfo none{};

@@ -1,8 +1,8 @@
-// Checks the gradients of random programs: as many as asked, from any seed.
+// Checks the gradients of random programs: as many as requested, from any seed.
 //
 //   check_gradients 20000 1     programs, first seed
 //
-// Prints each wrong one, the refusals by reason, and the totals; the exit code is 1 where one was wrong.
+// Prints each wrong gradient, the refusals by reason, and the totals; the exit code is 1 if any was wrong.
 #include "tests/autodiff/random_gradient.h"
 
 #include <cstdio>
@@ -19,7 +19,7 @@ int main(int count, char **arguments) {
     if (!outcome.right) {
       ++wrong;
       std::printf("WRONG %s\n", outcome.report.c_str());
-      std::fflush(stdout);  // before what may end the program
+      std::fflush(stdout);  // before code that may end the program
     }
     if (!outcome.refusal.empty()) {
       ++refused;

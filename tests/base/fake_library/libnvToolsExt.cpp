@@ -1,4 +1,4 @@
-// A library that calls itself NVTX, and prints the ranges that it is told.
+// A library that calls itself NVTX, and prints the ranges that it is given.
 #include <cstdio>
 
 namespace {

@@ -1,4 +1,4 @@
-// A program for mpirun, whose ranks do what its argument says. Each rank prints one line: "rank 1 of 4: ok", or an
+// A program for mpirun; its argument selects what the ranks do. Each rank prints one line: "rank 1 of 4: ok", or an
 // error.
 #include "samite/distributed.h"
 #include "samite/samite.h"

@@ -13,7 +13,7 @@
 namespace samite::driver {
 namespace {
 
-// Whether an argument of type A may stand where the driver's binary interface wants a B: the same type, a pair of
+// Whether an argument of type A may be passed as a B of the driver's binary interface: the same type, a pair of
 // enumerations or structures that are compared below, or pointers to such.
 template <class A, class B>
 struct Matches : std::is_same<A, B> {};
@@ -273,7 +273,7 @@ SAMITE_SAME_PLACE(GraphNodeParameters, kernel, CUgraphNodeParams, kernel)
 SAMITE_SAME_PLACE(GraphNodeParameters, conditional, CUgraphNodeParams, conditional)
 #undef SAMITE_SAME_PLACE
 
-// The toolkit names a typedef for each function and version, so a row is right where it matches that of its version.
+// The toolkit names a typedef for each function and version, so a row is right if it matches that of its version.
 #define SAMITE_SAME_FUNCTION(name, version, need, parameters) \
   static_assert(SameSignature<decltype(EntryPoints::name), PFN_cu##name##_v##version>::value, "cu" #name);
 SAMITE_DRIVER_ENTRY_POINTS(SAMITE_SAME_FUNCTION)

@@ -43,7 +43,7 @@ bool ignores_fault(Entry entry) {
   }
 }
 
-// What is destroyed goes, whatever the call returns.
+// Objects are destroyed whatever the call returns.
 bool destroys(Entry entry) {
   switch (entry) {
     case Entry::LibraryUnload:
@@ -59,7 +59,7 @@ bool destroys(Entry entry) {
   }
 }
 
-// The same, of what a fault leaves alone.
+// The same for objects that a fault does not affect.
 bool gives_back(Entry entry) {
   return destroys(entry) || entry == Entry::DevicePrimaryCtxRelease || entry == Entry::CtxPopCurrent;
 }
@@ -77,7 +77,7 @@ bool takes_planned_failure(Entry entry, Result &code) {
   return false;
 }
 
-// The call fails, and gives back what it was to give back.
+// The call fails, but releases what it was to release.
 template <Entry entry, auto implementation, class First, class... Rest>
 void fail(First first, Rest... rest) {
   if (gives_back(entry)) implementation(first, rest...);
@@ -86,7 +86,7 @@ void fail(First first, Rest... rest) {
 template <Entry entry, auto implementation>
 void fail() {}
 
-// What happens around each call.
+// Common code around each call.
 template <Entry entry, auto implementation, class... Arguments>
 Result enter(Arguments... arguments) {
   std::lock_guard lock(state().mutex);

@@ -46,7 +46,7 @@ KernelCall call_of(const KernelNodeParameters &from) {
   return call;
 }
 
-// Nodes come after what they depend on, because it was there when they were added.
+// Nodes come after their dependencies, because these existed when the nodes were added.
 Result run_nodes(Stream &stream, const Graph &graph);
 
 Result run_conditional(Stream &stream, const Node &node) {

@@ -25,7 +25,7 @@ T *checked(const Registry<T> &registry, Handle handle, const char *what) {
 template <class T>
 T *of_current_context(T *object, const char *what) {
   if (object == nullptr) return nullptr;
-  // What destroys, frees or ends finds the context by itself.
+  // Calls that destroy, free or end objects find the context themselves.
   if (state().running == Entry::StreamDestroy || state().running == Entry::MemFreeAsync ||
       state().running == Entry::StreamEndCapture)
     return object;

@@ -17,7 +17,7 @@ const LaunchAttributeValue *attribute_of(const LaunchConfig &config, LaunchAttri
   return nullptr;
 }
 
-// What is not asked for is 48 KiB, of which the kernel's own shared memory is a part.
+// The default is 48 KiB, including the kernel's own shared memory.
 int max_dynamic_shared_bytes(const Kernel &kernel) {
   return std::max(48 * 1024 - static_cast<int>(kernel.code->shared_bytes), kernel.asked_dynamic_shared_bytes);
 }
@@ -40,7 +40,7 @@ Result check(const LaunchConfig &config, const Kernel &kernel) {
 // The library's own PTX begins with the directive, NVRTC's with a comment.
 bool is_ptx(const char *image) { return std::strncmp(image, ".version", 8) == 0 || std::strncmp(image, "//", 2) == 0; }
 
-// The fake's own image that stands for PTX or machine code of which the fake was told; else nothing.
+// The fake's own image for PTX or machine code that the fake was told about; else empty.
 std::string understood(const char *image) {
   if (state().understood.empty()) return "";  // images of other tests need not be whole
   std::string_view content;
@@ -58,7 +58,7 @@ std::string understood(const char *image) {
   return "";
 }
 
-// The kernel of a handle that stands in a function's place.
+// The kernel of a handle that is used as a function.
 Kernel *kernel_of(CUfunction function) { return use(reinterpret_cast<CUkernel>(function)); }
 
 }  // namespace

@@ -128,7 +128,7 @@ Result MemAllocFromPoolAsync(CUdeviceptr *address, std::size_t bytes, CUmemoryPo
 
   std::byte *memory = state().arena + state().arena_used;
   state().arena_used += (bytes + alignment) / alignment * alignment;
-  std::fill_n(memory, bytes, std::byte{0xcd});  // nobody may rely on what is in new memory
+  std::fill_n(memory, bytes, std::byte{0xcd});  // new memory has arbitrary contents
   Allocation &allocation = state().allocations[reinterpret_cast<CUdeviceptr>(memory)];
   allocation = {.address = reinterpret_cast<CUdeviceptr>(memory),
                 .bytes = bytes,

@@ -1,4 +1,4 @@
-// Which work is ordered before which, and what it may touch.
+// The order of work, and the memory that it may touch.
 #include "tests/driver/fake/state.h"
 
 #include <fmt/format.h>

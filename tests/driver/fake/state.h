@@ -1,4 +1,4 @@
-// What the fake driver knows: its objects, and what was done to them.
+// The fake driver's state: its objects, and their histories.
 #pragma once
 
 #include "tests/driver/fake/fake_driver.h"
@@ -41,7 +41,7 @@ struct Stream : Object {
   unsigned flags = 0;
   Clock clock;
   std::shared_ptr<Capture> capture;
-  std::vector<Node *> last;  // in a capture: what the next node depends on
+  std::vector<Node *> last;  // in a capture: the dependencies of the next node
 };
 
 struct Event : Object {
@@ -103,7 +103,7 @@ struct Node {
   Graph *child = nullptr;                // of a child graph, or the body of a conditional node
   ConditionalNodeParameters condition{};
   bool enabled = true;
-  Node *original = nullptr;  // in an executable: the node it was made of
+  Node *original = nullptr;  // in an executable: the node it was made from
 };
 
 struct Graph : Object {
@@ -181,17 +181,17 @@ struct State {
   std::map<void *, std::unique_ptr<std::byte[]>> pinned;
   std::map<void *, std::size_t> pinned_bytes;
   std::set<void *> freed_pinned;
-  // Copies from and to pinned memory: when they were, by the memory's address.
+  // The times of copies from and to pinned memory, by the memory's address.
   std::multimap<void *, std::pair<const Stream *, std::uint64_t>> pinned_uses;
   std::vector<std::vector<KernelCode>> images;
-  std::map<std::string, std::size_t> understood;  // by the name of an entry, the image that stands for it
+  std::map<std::string, std::size_t> understood;  // by the name of an entry, its image
   std::map<CUgraphConditionalHandle, Condition> conditions;
   std::size_t kept_by_others = 0;
   std::uint64_t captures = 0;
   std::map<std::thread::id, CaptureMode> capture_modes;  // of threads that have exchanged theirs
   Clock host;
 
-  // Where device addresses come from; each is given out once.
+  // The source of device addresses; each is used once.
   std::byte *arena = nullptr;
   std::size_t arena_used = 0;
 
@@ -201,8 +201,8 @@ struct State {
 
 State &state();
 
-// What every implementation asks first. The object behind a handle; null, and the mistake noted, where it is destroyed,
-// unknown, or of another context than the current one.
+// The checks at the start of every implementation. The object behind a handle; null, with the mistake noted, if it is
+// destroyed, unknown, or of another context than the current one.
 Context *current();
 Stream *use(CUstream handle);
 Event *use(CUevent handle);
@@ -217,11 +217,11 @@ std::vector<Context *> &context_stack();
 
 // The next moment of a stream, in which work happens.
 std::uint64_t advance(Stream &stream);
-// Work in `stream` touches `bytes` bytes at `address`; INVALID_VALUE and the mistake noted where it may not.
+// Work in `stream` touches `bytes` bytes at `address`; INVALID_VALUE, with the mistake noted, if it may not.
 Result touch(Stream &stream, CUdeviceptr address, std::size_t bytes);
 // The same for the host's memory, which may be pinned.
 void touch_host(Stream &stream, const void *address);
-// Runs the work now, or makes it a node where the stream is captured.
+// Runs the work now, or makes it a node if the stream is captured.
 Result submit(Stream &stream, GraphNodeType type, std::function<Result(Stream &)> work);
 Result submit(Stream &stream, const KernelCall &call);
 Result run(Stream &stream, KernelCall &call);
@@ -229,10 +229,10 @@ Node &add_node(Graph &graph, GraphNodeType type, std::vector<Node *> dependencie
 // Ends the stream's capture, if there is one, without a graph.
 void abandon_capture(CUstream handle);
 
-// Whether the calling thread may not call what allocates or frees now, because of a capture, which then is abandoned:
-// as cuThreadExchangeStreamCaptureMode has it.
+// Whether a capture forbids the calling thread to call functions that allocate or free, which then invalidates the
+// capture: as for cuThreadExchangeStreamCaptureMode.
 bool refused_in_capture();
-// Fails, and spoils the capture, where the stream is captured: for calls that wait.
+// Fails, and invalidates the capture, if the stream is captured: for calls that wait.
 Result refuse_in_capture(Stream &stream);
 
 template <class Handle, class T>

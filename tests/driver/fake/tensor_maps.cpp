@@ -1,4 +1,4 @@
-// The fake's tensor maps: they hold the address and nothing of the hardware's format. The rules are checked before the
+// The fake's tensor maps: they hold only the address, not the hardware's format. The rules are checked before the
 // driver is called, and against a real one elsewhere.
 #include "tests/driver/fake/state.h"
 

@@ -1,5 +1,5 @@
-// The fake driver as a shared library, for tests of how the driver's functions are found: it gives them out through
-// cuGetProcAddress as a real one does. The environment's SAMITE_FAKE_CUDA_VERSION is its version (12040 where not set),
+// The fake driver as a shared library, for tests of how the driver's functions are found: it provides them through
+// cuGetProcAddress like a real one. The environment's SAMITE_FAKE_CUDA_VERSION is its version (12040 if not set),
 // SAMITE_FAKE_CUDA_DEVICES the number of its devices, and SAMITE_FAKE_CUDA_WITHOUT the name of a function that it
 // lacks.
 #include "tests/driver/fake/fake_driver.h"

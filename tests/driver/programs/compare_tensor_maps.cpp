@@ -1,8 +1,8 @@
 // Compares Samite's verdict on random tensor maps with the driver's own. Usage: compare_tensor_maps [count] [seed]
 //
 // Needs a GPU of compute capability 9.0 or newer. The encoders only compute bits, so that no memory is allocated. Most
-// arguments are good ones, and a few are at and around the rules' limits, so that each rule decides alone often enough.
-// Prints each disagreement, and fails where there is one; the last line counts verdicts.
+// arguments are valid, and a few are at and around the rules' limits, so that each rule alone decides often enough.
+// Prints each disagreement, and fails if there is one; the last line counts verdicts.
 #include "samite/driver/tensor_map.h"
 #include "samite/driver/tensor_map_rules.h"
 
@@ -142,13 +142,13 @@ void compare(const Context &context, const Tensor &tensor, Counts &counts) {
   const Result theirs = ask(context, tensor);
   ++(ours.empty() ? counts.accepted : counts.refused);
   if (ours.empty() == (theirs == Result::success)) return;
-  // What is documented and not held to by the driver; and boxes so large that its 32 bits make small ones of them.
+  // Rules that are documented but not enforced by the driver; and boxes so large that they overflow its 32 bits.
   if (ours.find("with interleave bytes_32 it must be") != ours.npos ||
       ours.starts_with("the bounding box is too large")) {
     ++counts.stricter;
     return;
   }
-  // The first hundred tell enough of a rule that is wrong.
+  // The first hundred suffice to identify a wrong rule.
   if (++counts.disagreed > 100) return;
   fmt::print("Samite: {}\n  driver: {}\n  {}\n", ours.empty() ? "good" : ours,
              theirs == Result::success ? "good" : context.driver().describe(theirs), text_of(tensor));
@@ -156,7 +156,7 @@ void compare(const Context &context, const Tensor &tensor, Counts &counts) {
 
 int run(int count, unsigned seed) {
   const Context context = Context::primary(Driver::system(), 0);
-  // What an older driver or device does not know is refused for that alone.
+  // Features that an older driver or device lacks are refused only for that reason.
   const bool newer = context.driver().version() >= 12080 && context.limits().compute_capability >= 100;
   const int types = newer ? 16 : 13, swizzles = newer ? 7 : 4;
   Random random(seed);

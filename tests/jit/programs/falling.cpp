@@ -1,4 +1,4 @@
-// A kernel in whose lines a debugger stops.
+// A kernel with lines in which a debugger stops.
 #include "samite/samite.h"
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// A user's program: it knows nothing of Samite but what `cmake --install` put into the folder in argv[1].
+// A user's program, with only the Samite that `cmake --install` put into the folder in argv[1].
 #include <link.h>
 #include <samite/samite.h>
 

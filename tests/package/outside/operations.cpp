@@ -1,4 +1,5 @@
-// A user's program that calls each ready operation once: what it links against was made by the library's compiler.
+// A user's program that calls each ready-made operation once: it links against a library made by the library's
+// compiler.
 #include <samite/ops/attention.h>
 #include <samite/ops/grouped_by_type.h>
 #include <samite/ops/grouped_terms.h>

@@ -1,4 +1,4 @@
-// A program that its maker ships: with "other" it asks for a kernel that was not compiled ahead of time.
+// A shipped program: with "other" it requests a kernel that was not compiled ahead of time.
 #include "kernels.h"
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// What the fake of NVRTC is made of: it counts its calls and fails the one that it is told to, and makes an image that
-// has the names of the kernels in a text, and no code.
+// Common code of the fake NVRTC: it counts its calls and fails the one that it is told to, and makes an image with the
+// names of the kernels in a text, and without code.
 #pragma once
 
 #include <elf.h>
@@ -19,26 +19,26 @@ namespace samite::test {
 // Safe for several threads.
 class FakeCompiler {
  public:
-  // The environment variable may have a call's number and its result, "2 11", for what happens when the library is
+  // The environment variable may have a call's number and its result, "2 11", for calls made when the library is
   // opened.
   explicit FakeCompiler(const char *variable) {
     if (const char *text = std::getenv(variable)) std::sscanf(text, "%d %d", &failing_, &result_);
   }
 
-  // The call of this number, counted from 1 from now on, has this result and does nothing. No call where it is 0.
+  // The call of this number, counted from 1 from now on, has this result and no effect. 0 means no call.
   void fail(int number, int result) {
     const std::lock_guard lock(mutex_);
     count_ = 0;
     failing_ = number;
     result_ = result;
   }
-  // The result of a call that begins; 0 where it does not fail.
+  // The result of a starting call; 0 if it does not fail.
   int begin(const char *call) {
     const std::lock_guard lock(mutex_);
     if (count_ < most) calls_[static_cast<std::size_t>(count_)] = call;
     return ++count_ == failing_ ? result_ : 0;
   }
-  // The name of a call since the last `fail`; null where there were not this many.
+  // The name of a call since the last `fail`; null if there were not this many.
   const char *call(int number) {
     const std::lock_guard lock(mutex_);
     return number >= 1 && number <= std::min(count_, most) ? calls_[static_cast<std::size_t>(number) - 1] : nullptr;

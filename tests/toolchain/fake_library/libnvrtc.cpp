@@ -1,6 +1,6 @@
-// A library that calls itself NVRTC, of the version in SAMITE_FAKE_NVRTC ("12.1"): for tests of what Samite says of
-// libraries that it finds, and of calls that fail. It makes images that name the kernels of a text and have no code.
-// Compiling ends with the result in SAMITE_FAKE_NVRTC_RESULT; the one architecture is that in
+// A library that poses as NVRTC, of the version in SAMITE_FAKE_NVRTC ("12.1"): for tests of Samite's messages about
+// libraries that it finds, and of failing calls. It makes images that name the kernels of a text and have no code.
+// Compiling ends with the result in SAMITE_FAKE_NVRTC_RESULT; the only architecture is the one in
 // SAMITE_FAKE_NVRTC_ARCHITECTURE, else 80.
 #include "samite/toolchain/nvrtc_abi.h"
 #include "tests/toolchain/fake_library/fake_compiler.h"

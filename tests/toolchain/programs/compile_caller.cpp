@@ -1,4 +1,4 @@
-// Compiles a kernel that adds argv[1], and the object that it calls, and prints what happened as "name value" lines.
+// Compiles a kernel that adds argv[1], and the object that it calls, and prints the events as "name value" lines.
 #include "tests/toolchain/sample_kernel.h"
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Compiles the sample kernel for CUDA with the amount argv[1] and the architecture argv[2], and prints what happened as
-// "name value" lines. With "library" for the amount it prints which NVRTC it finds; argv[2] is then the version of a
+// Compiles the sample kernel for CUDA with the amount argv[1] and the architecture argv[2], and prints the events as
+// "name value" lines. With "library" for the amount it prints the NVRTC that it finds; argv[2] is then the version of a
 // driver to compare it with.
 #include "samite/base/warning.h"
 #include "tests/toolchain/cuda_sample.h"

@@ -1,5 +1,5 @@
-// Compiles the sample kernel with the amount argv[1], runs it, and prints what happened as "name value" lines.
-// argv[2], if given, is the largest file in bytes that this process may write: a disk that is full.
+// Compiles the sample kernel with the amount argv[1], runs it, and prints the events as "name value" lines. argv[2], if
+// given, is the size in bytes of the largest file that this process may write, to simulate a full disk.
 #include "samite/base/warning.h"
 #include "tests/toolchain/sample_kernel.h"
 

@@ -1,6 +1,6 @@
-// Looks for the entries that `numbered_content` describes in the cache at argv[1], publishes those that are missing,
-// and prunes now and then, until a file `stop` lies beside the cache. Ends with 1 where an entry has wrong content.
-// argv[2] is where the random numbers begin.
+// Looks for the entries that `numbered_content` describes in the cache at argv[1], publishes the missing ones, and
+// sometimes prunes, until a file `stop` appears next to the cache. Ends with 1 if an entry has wrong content. argv[2]
+// is the seed of the random numbers.
 #include "samite/toolchain/object_cache.h"
 #include "tests/toolchain/numbered_content.h"
 

@@ -6,7 +6,7 @@
 
 namespace samite::SAMITE_LANES_NAMESPACE {
 
-// The sum over the active lanes, by halves.
+// The sum over the active lanes, halving the vector in each step.
 template <class T>
 SAMITE_INLINE T sum_lanes(Mask m, Vector<T> value) {
   const Vector<T> v = m ? value : Vector<T>(0);
@@ -50,14 +50,14 @@ SAMITE_INLINE void atomic_add(Mask m, T *p, Offset offsets, Vector<Register<T>> 
 // For elements that no other thread uses, but several lanes may.
 template <class T>
 SAMITE_INLINE void serial_add(Mask m, T *p, Vector<Register<T>> value) {
-  store(m, p, load(m, p) + value);  // p[lane]: no two lanes meet
+  store(m, p, load(m, p) + value);  // p[lane]: no two lanes share an element
 }
 template <class T, class Offset>
 SAMITE_INLINE void serial_add(Mask m, T *p, Offset offsets, Vector<Register<T>> value) {
   SAMITE_FOR_EACH_ACTIVE(k, m) p[offsets[k]] += Register<T>(value[k]);
 }
 
-// Where no two instances touch one element.
+// If no two instances touch one element.
 template <class T>
 SAMITE_INLINE void plain_add(Mask m, T *p, Vector<Register<T>> value) {
   store(m, p, load(m, p) + value);
@@ -87,7 +87,7 @@ SAMITE_INLINE Vector<Register<T>> atomic_take(Mask m, T *p, Offset offsets) {
   return old;
 }
 
-// Gives each lane the value from before its step. The lanes take their steps one after another.
+// Returns to each lane the value from before its operation. The lanes operate one after another.
 template <class Step, class T, class... Values>
 SAMITE_INLINE auto atomic_each(Mask m, T *p, Values... values) {
   Vector<Register<T>> old = Vector<Register<T>>(0);
@@ -118,7 +118,7 @@ SAMITE_INLINE auto atomic_one(Mask m, T *p, Values... values) {
   }
 }
 
-// Bools, as the bytes that they are.
+// Bools, as their bytes.
 template <class Step, class... Values>
 SAMITE_INLINE Mask atomic_each(Mask m, bool *p, Values... values) {
   return to_mask(atomic_each<Step>(m, reinterpret_cast<u8 *>(p), from_mask<U8>(values)...) != U8(0));

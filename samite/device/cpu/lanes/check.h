@@ -1,5 +1,5 @@
-// Debugging's checks on vectors: the lanes that may go on. Each is a call: a kernel has many, and would else take many
-// times as long to compile.
+// Debug mode's checks on vectors, which return the lanes that may continue. Each is a call: inline, the many checks of
+// a kernel would make it take many times as long to compile.
 #pragma once
 
 #include "samite/device/cpu/failure.h"
@@ -26,14 +26,14 @@ SAMITE_INLINE I64 each_index(Vector<T> indices) {
   return __builtin_convertvector(indices, I64);
 }
 
-// The lanes whose index is inside of an extent: negative ones are large without their sign.
+// The lanes whose index is inside an extent: as unsigned numbers, negative ones are large.
 template <class Index>
 SAMITE_INLINE Mask below(Index indices, i64 extent) {
   return to_mask(__builtin_convertvector(each_index(indices), U64) < U64(extent));
 }
 SAMITE_INLINE Mask below(i64 index, i64 extent) { return Mask(u64(index) < u64(extent)); }
 
-// The lanes whose indices are inside of an array.
+// The lanes whose indices are inside an array.
 template <class... Index>
 static __attribute__((noinline, unused)) Mask lane_indices_inside(Failure *failure, Mask m, const i64 *extent,
                                                                   u32 array, const Instance *first, Where where,
@@ -96,7 +96,7 @@ SAMITE_INLINE auto lane_of(V value, i32 lane) {
     return value;
 }
 
-// The message of the first of these lanes: the index of its instance, of so many dimensions, and then the values.
+// The message of the first of these lanes: the index of its instance, with this many dimensions, and then the values.
 template <int rank, class... Values>
 static __attribute__((noinline, cold, unused)) void say_of_first(Failure *failure, Mask m, u32 site, Values... values) {
   const i32 lane = first_active(m);
@@ -123,7 +123,7 @@ static __attribute__((noinline, unused)) auto called_atomic_each_at(Mask m, T *p
   return atomic_each_at<Step>(m, p, offsets, values...);
 }
 
-// The lanes' instances, as the search for races knows them: their numbers, from 1 on, and their indices.
+// The lanes' instances for the race checks: their numbers, from 1 on, and their indices.
 template <int rank>
 struct Racing {
   Failure *failure;
@@ -153,13 +153,13 @@ SAMITE_INLINE I64 race_step(const Racing<rank> &racing, Mask m, const Shadow &sh
   racing.failure->debug->claim(racing.failure, &step);
   return words;
 }
-// Stores the instance's word, unless there is one.
+// Stores the instance's word if there is none.
 template <int rank, class Shadow, class... Index>
 static __attribute__((noinline, unused)) I64 claim_element(const Racing<rank> &racing, Mask m, const Shadow &shadow,
                                                            u32 site, i64 access, Index... indices) {
   return race_step(racing, m, shadow, site, access, true, I64(0), indices...);
 }
-// Reads the word. `zero` depends on the word of an earlier step, which is to come first.
+// Reads the word. `zero` depends on the word of an earlier step, to order that step before this one.
 template <int rank, class Shadow, class... Index>
 static __attribute__((noinline, unused)) I64 look_at_claim(const Racing<rank> &racing, Mask m, const Shadow &shadow,
                                                            u32 site, i64 access, I64 zero, Index... indices) {

@@ -15,8 +15,8 @@ SAMITE_INLINE F32 widen_lanes(Vector<typename Bits::Word> bits) {
   return widen_bits<Bits, F32>(__builtin_convertvector(bits, U32));
 }
 #ifdef __F16C__
-// Without contraction: else the compiler makes one cast of it and of one from f64 before it, which rounds once where
-// the program rounds twice, and of which it knows no instruction.
+// Without contraction: otherwise the compiler merges this cast with one from f64 before it, which rounds once instead
+// of twice, and for which it has no instruction.
 template <>
 SAMITE_INLINE_MEMBER U16 narrow_lanes<BitsF16>(F32 value) {
 #pragma clang fp contract(off)

@@ -1,7 +1,7 @@
 // Division of integer vectors, defined for every operand as in samite/device/cpu/math.h, and counts of their bits.
 //
-// The processor has no such instruction and a lane loop of divisions is slow, so integers of up to 32 bits go through
-// a floating type that holds them with enough bits to spare: the truncated quotient is exact.
+// The processor has no such instruction and a lane loop of divisions is slow, so integers of up to 32 bits are divided
+// in a floating type with bits to spare: the truncated quotient is exact.
 #pragma once
 
 #include "samite/device/cpu/lanes/mask.h"

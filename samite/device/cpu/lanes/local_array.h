@@ -1,8 +1,8 @@
-// Local arrays: each lane has one of its own, and element i of all lanes lies in vector i.
+// Local arrays: each lane has its own; vector i holds element i of all lanes.
 //
-// No other thread sees them, so an inactive lane's element may be read and written back unchanged, and those of lanes
-// that are inactive wherever the array is may be overwritten. A store at an index that all lanes share is then a blend,
-// or writes the whole vector, and the compiler can keep the array in registers.
+// No other thread sees them, so an inactive lane's element may be read and written back unchanged, and elements of
+// lanes that are inactive during the array's whole lifetime may be overwritten. A store at an index that all lanes
+// share is then a blend, or writes the whole vector, and the compiler can keep the array in registers.
 #pragma once
 
 #include "samite/device/cpu/lanes/memory.h"
@@ -35,8 +35,8 @@ SAMITE_INLINE void store_local(Mask m, Flags *array, i64 index, Mask value) {
   array[index].bytes = m ? from_mask<U8>(value) : array[index].bytes;
 }
 
-// Arrays of a strip have an element for each instance: those of a vector of instances, which begins at `place`, a
-// multiple of the number of lanes, lie in one vector.
+// Arrays of a strip have an element for each instance: one vector holds those of a vector of instances, which begins at
+// `place`, a multiple of the number of lanes.
 template <class V>
 SAMITE_INLINE V load_strip(const V *array, i64 place) {
   return array[u64(place) / lane_count];

@@ -5,7 +5,7 @@
 
 namespace samite::SAMITE_LANES_NAMESPACE {
 
-// From a comparison of vectors, which the compiler gives as integers of all ones or zeros.
+// From a comparison of vectors, whose results are integers of all ones or zeros.
 template <class V>
 SAMITE_INLINE Mask to_mask(V comparison) {
   return __builtin_convertvector(comparison, Mask);
@@ -19,7 +19,7 @@ SAMITE_INLINE V from_mask(Mask m) {
 
 SAMITE_INLINE Mask all_lanes() { return Mask(true); }
 
-// The first `count` lanes; all of them where there are not so many.
+// The first `count` lanes; all lanes if there are fewer.
 SAMITE_INLINE Mask first_lanes(i64 count) {
 #if SAMITE_LANES > 16
   return to_mask(lane_u8 < u8(count < 0 ? 0 : count < lane_count ? count : lane_count));
@@ -28,14 +28,14 @@ SAMITE_INLINE Mask first_lanes(i64 count) {
 #endif
 }
 
-// How many of the instances from 0 to before `count` are such that `first` + instance is less than `bound`; less than 1
-// where none is.
+// The number of instances from 0 to before `count` for which `first` + instance is less than `bound`; less than 1 if
+// there are none.
 SAMITE_INLINE i64 up_to(i64 count, i64 bound, i64 first) {
   i64 rest;
   if (__builtin_sub_overflow(bound, first, &rest)) return bound < first ? 0 : count;
   return rest < count ? rest : count;
 }
-// How many of that many instances are in vectors that have as many as there are lanes.
+// The number of these instances that are in full vectors.
 SAMITE_INLINE i64 in_whole_vectors(i64 count) { return count < 0 ? 0 : count & -i64(lane_count); }
 
 SAMITE_INLINE bool any(Mask m) { return __builtin_reduce_or(m); }
@@ -62,7 +62,7 @@ SAMITE_INLINE i32 count(Mask m) { return __builtin_popcountg(bits(m)); }
 SAMITE_INLINE i32 first_active(Mask m) { return __builtin_ctzg(bits(m)); }
 SAMITE_INLINE i32 last_active(Mask m) { return i32(8 * sizeof(LaneBits)) - 1 - __builtin_clzg(bits(m)); }
 
-// The smallest and the largest number of a lane that is active, or `otherwise` where that is beyond.
+// The smallest and the largest number of an active lane, or `otherwise` if that is beyond.
 template <class T, class V>
 SAMITE_INLINE T smallest_or(Mask m, T otherwise, V numbers) {
   return __builtin_reduce_min(m ? numbers : V(otherwise));

@@ -1,5 +1,5 @@
-// The C library's functions on vectors: one call of libmvec for each register that the vector fills, or a lane loop
-// where the machine has no libmvec. exp of f32 is the library's own (device/cpu/math.h).
+// The C library's functions on vectors: one call of libmvec for each register that the vector fills, or a lane loop if
+// the machine has no libmvec. exp of f32 is the library's own (device/cpu/math.h).
 #pragma once
 
 #include "samite/device/cpu/digamma.h"

@@ -26,8 +26,8 @@ constexpr u64 widest_register = 0;
 template <class V>
 constexpr bool fits_register = sizeof(V) >= 16 && sizeof(V) <= widest_register;
 
-// A value of which the compiler does not know how it came to be. A fence of arithmetic would be cheaper to compile, but
-// LLVM moves the load before it behind later stores.
+// Hides a value's origin from the compiler. A fence of arithmetic would be cheaper to compile, but LLVM moves the load
+// before it behind later stores.
 template <class V>
 SAMITE_INLINE V opaque(V value) {
   if constexpr (fits_register<V>)
@@ -40,8 +40,8 @@ SAMITE_INLINE V opaque(V value) {
 
 // From p[lane] and to it.
 //
-// Clang 22 makes one load of a masked one and a choice between it and another value by the same mask, and puts that
-// where the choice is: also after a store to the same place. Where no lane is off there is no choice.
+// Clang 22 merges a masked load and a selection by the same mask into one load, and moves it to the selection: even
+// past a store to the same place. If no lane is off, there is no selection.
 template <class T>
 SAMITE_INLINE Vector<T> load(Mask m, const T *p) {
   const Vector<T> value = __builtin_masked_load(m, p, Vector<T>(0));
@@ -55,8 +55,8 @@ SAMITE_INLINE Vector<T> load(Mask m, const T *p) {
 }
 SAMITE_INLINE Mask load(Mask m, const bool *p) { return to_mask(load(m, reinterpret_cast<const u8 *>(p)) != U8(0)); }
 
-// Where the mask is known to have one lane, as at the last element of a row, Clang 22 stores the element in its type
-// from before the narrowing, and so overwrites what comes after it.
+// If the mask is known to have one lane, as at the last element of a row, Clang 22 stores the element in its type
+// before the narrowing, and so overwrites the following elements.
 template <class T>
 SAMITE_INLINE void store(Mask m, T *p, Vector<T> value) {
   if constexpr (sizeof(T) < 4) {
@@ -70,7 +70,7 @@ SAMITE_INLINE void store(Mask m, T *p, Vector<T> value) {
 }
 SAMITE_INLINE void store(Mask m, bool *p, Mask value) { store(m, reinterpret_cast<u8 *>(p), from_mask<U8>(value)); }
 
-// From p[offset of the lane] and to it; where two active lanes have one offset, the later lane's value stays.
+// Loads from p[offset of the lane] and stores to it; if two active lanes have one offset, the later lane's value stays.
 template <class T, class Offset>
 SAMITE_INLINE Vector<T> gather(Mask m, const T *p, Offset offsets) {
   return __builtin_masked_gather(m, offsets, p, Vector<T>(0));
@@ -80,8 +80,8 @@ SAMITE_INLINE Mask gather(Mask m, const bool *p, Offset offsets) {
   return to_mask(gather(m, reinterpret_cast<const u8 *>(p), offsets) != U8(0));
 }
 
-// From p[offset of the lane] where each offset is two more than that of the lane before: where all lanes are active,
-// from two vectors, which begin and end with what the first and the last lane read.
+// Loads from p[offset of the lane], where each offset is two more than that of the previous lane. If all lanes are
+// active, uses two vectors, which begin and end with the elements of the first and the last lane.
 template <class, int... Lane>
 struct EverySecond {
   template <class V>
@@ -100,8 +100,8 @@ SAMITE_INLINE Vector<T> load_every_second(Mask m, const T *p, Offset offsets) {
   return gather(m, p, offsets);
 }
 
-// From p[offset of the lane] where each second lane's offset is one more, as those of (i + lane) >> 1 are: where all
-// lanes are active, from two halves of vectors, one of what the even lanes read and one of what the odd lanes do.
+// Loads from p[offset of the lane], where the offset grows by one every second lane, as for (i + lane) >> 1. If all
+// lanes are active, uses two halves of vectors: the elements of the even lanes, and those of the odd lanes.
 template <class, int... Lane>
 struct Alternating {
   template <class V>
@@ -121,8 +121,8 @@ SAMITE_INLINE Vector<T> load_each_twice(Mask m, const T *p, Offset offsets) {
   return gather(m, p, offsets);
 }
 
-// From p[offset of the lane] where offsets are `first` + lane, but for lanes at the beginning that share one larger
-// offset, and lanes at the end that share one smaller offset: those that clamp an index.
+// Loads from p[offset of the lane], where offsets are `first` + lane, except that lanes at the beginning share one
+// larger offset, and lanes at the end one smaller offset: those of a clamped index.
 template <class T, class Offset, class First>
 SAMITE_INLINE Vector<T> load_clamped(Mask m, const T *p, Offset offsets, First first) {
   const Offset own = first + __builtin_convertvector(lane_i32, Offset);
@@ -133,7 +133,7 @@ SAMITE_INLINE Vector<T> load_clamped(Mask m, const T *p, Offset offsets, First f
   return value;
 }
 
-// Clang 22 scales the offsets of this builtin by their own size instead of the element's, so it serves where the two
+// Clang 22 scales the offsets of this builtin by their own size instead of the element's, so it is used only if the two
 // are equal.
 template <class T, class Offset>
 SAMITE_INLINE void scatter(Mask m, T *p, Offset offsets, Vector<T> value) {
@@ -156,7 +156,7 @@ SAMITE_INLINE void store_last(Mask m, T *p, Vector<T> value) {
 }
 SAMITE_INLINE void store_last(Mask m, bool *p, Mask value) { *p = (bits(value) >> last_active(m)) & 1; }
 
-// Reads and leaves zero, where no two instances touch one element.
+// Reads and stores zero, if no two instances touch one element.
 template <class T>
 SAMITE_INLINE Vector<T> take(Mask m, T *p) {
   const Vector<T> old = load(m, p);

@@ -1,9 +1,9 @@
-// Sums over the lanes, many at a time.
+// Sums over the lanes, many together.
 //
-// In an all-pairs loop, iteration j adds the contributions of all lanes to element j. To sum the lanes of one vector in
-// each iteration takes log2(lanes) shuffles and additions, half of them for a lane or two. Here the loop runs in pieces
-// of as many iterations as there are lanes. Each iteration keeps its vector. After the piece all vectors are summed
-// together in lanes - 1 steps of full width, by merging: lane k of the result is the sum of vector k.
+// In an all-pairs loop, iteration j adds the contributions of all lanes to element j. Summing the lanes of one vector
+// in each iteration would take log2(lanes) shuffles and additions, half of them for a lane or two. Here the loop runs
+// in pieces of as many iterations as there are lanes. Each iteration keeps its vector. After the piece all vectors are
+// summed together in lanes - 1 steps of full width, by merging: lane k of the result is the sum of vector k.
 #pragma once
 
 #include "samite/device/cpu/lanes/atomic.h"
@@ -12,7 +12,7 @@ namespace samite::SAMITE_LANES_NAMESPACE {
 
 template <class T, T... I>
 struct Lanes {
-  // Adds the two lanes that differ in bit `distance`: of a where the bit of the lane is clear, of b where it is set.
+  // Adds the two lanes that differ in bit `distance`: of a if the lane's bit is clear, of b if it is set.
   template <int distance, class V>
   static SAMITE_INLINE_MEMBER V merge(V a, V b) {
     const V own = __builtin_shufflevector(a, b, ((I & distance) == 0 ? I : I + lane_count)...);
@@ -39,8 +39,8 @@ SAMITE_INLINE V sum_each(const V *values) {
   }
 }
 
-// The vectors of up to lane_count iterations. Then values[k] is added to the element that lies `step` elements after
-// that of values[k - 1]. `shared`: other threads may add to the same elements.
+// The vectors of up to lane_count iterations. values[k] is added to the element `step` elements after that of values[k
+// - 1]. `shared`: other threads may add to the same elements.
 template <class T, bool shared>
 struct SumRows {
   Vector<T> values[lane_count];
