@@ -130,7 +130,7 @@ struct Fields {
   Buffer<float> a, b;
 };
 
-// Steps of which the messages travel beside the interior: one recorded launch for each part.
+// Steps whose messages overlap with the interior: one recorded launch for each part.
 class PartedStep {
  public:
   PartedStep(const Grid &grid, const Buffer<float> &next, const Buffer<float> &now) : grid_(grid), now_(now) {

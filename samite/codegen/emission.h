@@ -33,7 +33,8 @@ class Emission {
 
   // A unique C++ name.
   std::string fresh(std::string_view prefix) { return fmt::format("{}{}", prefix, ++names_); }
-  // Numbers names anew, for a function of its own, or continues after `names`. Returns the number of names so far.
+  // Restarts the numbers of names, for a separate function, or continues after `names`. Returns the number of names so
+  // far.
   int number_names_from(int names) { return std::exchange(names_, names); }
 
   // The numbers that identify a file, a line and a message in failures.

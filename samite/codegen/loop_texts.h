@@ -2,7 +2,7 @@
 // only in the names of locals and of local arrays share one.
 //
 // A function is named in the kernel's scope, and takes what a loop uses from outside as parameters, so that the loop is
-// a call wherever it is.
+// a call in any place.
 #pragma once
 
 #include "samite/base/source_location.h"
@@ -26,7 +26,7 @@ class LoopTexts {
   // The call that runs a loop with this text. `lines` are the user's, one for each of the text.
   std::string call(const std::string &loop, const std::vector<SourceLocation> &lines, const Types &types);
 
-  // Of all functions.
+  // The text of all functions.
   const std::string &text() const { return text_; }
   const std::vector<SourceLocation> &lines() const { return lines_; }
 

@@ -62,7 +62,7 @@ class SourceWriter {
     return comment;
   }
 
-  // A place between lines, and other text there. Places behind it move.
+  // A place between lines, and other text there. Later places move.
   struct Place {
     std::size_t text, line;
   };

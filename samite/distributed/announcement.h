@@ -1,4 +1,4 @@
-// What ranks tell each other of a collective call before they make it, to find calls that differ.
+// The ranks' announcements of a collective call, which reveal calls that differ.
 #pragma once
 
 #include "samite/distributed/transport.h"
@@ -10,7 +10,7 @@ namespace samite::distributed {
 
 // Plain bytes, of one size on all ranks.
 struct Announcement {
-  std::uint64_t number;                   // of the call, where ranks count them
+  std::uint64_t number;                   // of the call, if ranks count them
   std::array<char, 248> call{}, where{};  // "all_reduce (sum) of 4 f32", "solver.cpp:41"
 };
 

@@ -16,7 +16,7 @@
 namespace samite::distributed {
 
 inline bool is_recorded() { return jit::TapeAccess::recording() != nullptr; }
-// Neither recorded nor captured. A call then runs at once, and nothing has to own its arrays: that alone would take as
+// Neither recorded nor captured. A call then runs at once, and nothing needs to own its arrays, which would take as
 // long as NCCL's own call.
 inline bool runs_alone() { return !is_recorded() && jit::GraphCapture::current() == nullptr; }
 

@@ -32,7 +32,7 @@ void reduce_all(const Communicator &ranks, const AnyBuffer &result, const AnyBuf
   to.finish();
 }
 
-// Elsewhere than on the root, the result may be empty.
+// The result may be empty, except on the root.
 void reduce_to_root(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, int root,
                     ReduceOp reduction, const CallName &call) {
   const PackedValues from(ranks.stream(), values);

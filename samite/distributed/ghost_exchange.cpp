@@ -11,7 +11,7 @@
 namespace samite::distributed {
 namespace {
 
-// What is queued in `later` from now on runs after what is in `earlier`.
+// Later work in `later` waits for the work queued in `earlier` so far.
 void let_wait(const Stream &later, const Stream &earlier) {
   if (later == earlier) return;
   Event event;
@@ -81,8 +81,7 @@ void GhostExchange::send(const AnyBuffer &from, bool back, const CallName &call)
     back ? tables_->pack_received(packed, from, packing) : tables_->pack_sent(packed, from, packing);
   }
   let_wait(messages, packing);
-  // In a graph, which keeps the memory, the event above is all that orders the two streams: the host cannot wait for
-  // either of them.
+  // In a graph, which keeps the memory, only the event above orders the two streams: the host cannot wait for either.
   auto *bytes = static_cast<std::byte *>(used_in(jit::GraphCapture::current() ? packing : messages, packed_));
   under_way_ = ranks_.transport().start(
       messages_of(bytes, type, sent),

@@ -20,13 +20,13 @@ class GhostExchange {
 
   const AnyBuffer &array() const { return array_; }
 
-  // Until finish(), which writes the ghosts, the elements that start() sends must stay as they are.
+  // Until finish(), which writes the ghosts, the elements that start() sends must not change.
   void start();
   void finish();
-  // The gradients of ghosts go home, where finish_back() adds them.
+  // The gradients of ghosts return to the ranks of their elements, where finish_back() adds them.
   void start_back();
   void finish_back();
-  // Gives messages under way up, and the communicator with them.
+  // Abandons messages under way, and the communicator with them.
   void abandon() { under_way_.reset(); }
 
  private:
@@ -43,7 +43,7 @@ class GhostExchange {
   AnyBuffer array_;
   std::optional<Stream> apart_;
   CallName call_;
-  AnyBuffer packed_;  // what is sent, and what is received behind it; only while messages are under way
+  AnyBuffer packed_;  // sent elements, then received ones; only while messages are under way
   std::unique_ptr<MessagesUnderWay> under_way_;
 };
 

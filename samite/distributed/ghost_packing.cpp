@@ -160,7 +160,7 @@ struct GhostTables::Kernels {
   std::tuple<KernelsOf<half>, KernelsOf<bfloat16>, KernelsOf<float>, KernelsOf<double>> all;
 };
 
-// All grids share them, and they go with the last one.
+// All grids share them; the last one releases them.
 std::shared_ptr<const GhostTables::Kernels> GhostTables::kernels() {
   static std::mutex mutex;
   static std::weak_ptr<const Kernels> shared;

@@ -18,17 +18,17 @@ void unpack_ghosts(const AnyBuffer &array, std::span<const GhostMessage> message
 void add_ghosts(const AnyBuffer &array, std::span<const GhostMessage> messages, const std::byte *packed);
 
 // The elements that a plan's messages have, on a device, for its kernels: numbers of elements in row-major order of
-// arrays with ghosts, which are contiguous, of a floating type but 8-bit ones.
+// arrays with ghosts, which are contiguous, of a floating type of more than 8 bits.
 class GhostTables {
  public:
   GhostTables(Device device, const Extents &padded, const GhostPlan &plan);
 
-  // packed(i) = array(element of message i): what is sent, or what was received.
+  // packed(i) = array(element of message i), for sent or received elements.
   void pack_sent(const AnyBuffer &packed, const AnyBuffer &array, const Stream &stream) const;
   void pack_received(const AnyBuffer &packed, const AnyBuffer &array, const Stream &stream) const;
-  // array(element that was received) = packed(i).
+  // array(received element) = packed(i).
   void unpack_received(const AnyBuffer &array, const AnyBuffer &packed, const Stream &stream) const;
-  // Adds to each element the values of all messages that it was sent in, in their order.
+  // Adds to each element the values of all messages that sent it, in their order.
   void add_sent(const AnyBuffer &array, const AnyBuffer &packed, const Stream &stream) const;
 
  private:
@@ -41,7 +41,7 @@ class GhostTables {
 
   std::shared_ptr<const Kernels> kernels_;
   AnyBuffer sent_, received_;  // i32, the element of each packed one
-  // The elements that are sent, each once; element homes_(i) is packed in slots_(first_(i)) to slots_(first_(i + 1) -
+  // The sent elements, each once; element homes_(i) is packed in slots_(first_(i)) to slots_(first_(i + 1) -
   // 1).
   AnyBuffer homes_, first_, slots_;
 };

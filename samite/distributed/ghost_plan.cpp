@@ -12,7 +12,7 @@ struct Dimension {
   std::int64_t width, end, padded;
   bool before, after;  // whether a neighbour sends ghosts
 
-  // What no neighbour along this dimension sends.
+  // The elements that no neighbour along this dimension sends.
   std::int64_t low() const { return before ? width : 0; }
   std::int64_t high() const { return after ? end : padded; }
   // The elements of the block that need no ghosts of this dimension.
@@ -84,7 +84,8 @@ void add_messages(GhostPlan &plan, const BlockShape &shape, const std::vector<Di
   }
 }
 
-// Calls `visit` for each side with a neighbour. In earlier dimensions, boxes shall leave out what those have covered.
+// Calls `visit` for each side with a neighbour. In earlier dimensions, boxes leave out elements that those have
+// covered.
 template <class Visit>
 void for_each_side(const std::vector<Dimension> &dimensions, const Visit &visit) {
   for (std::size_t d = 0; d < dimensions.size(); ++d) {

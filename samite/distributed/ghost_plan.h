@@ -1,6 +1,6 @@
-// Which elements of a block's array the ranks of a grid send each other, and the parts of a block that need them.
+// The elements of a block's array that the ranks of a grid send each other, and the parts of a block that need them.
 //
-// One message goes to the neighbour in each direction, diagonal ones included, so that all ghosts arrive at a time. At
+// One message goes to the neighbour in each direction, diagonal ones included, so that all ghosts arrive together. At
 // an end of the whole grid, messages along it include its boundary values.
 #pragma once
 
@@ -44,7 +44,7 @@ struct GhostPlan {
   std::vector<GridPart> border;
 };
 
-// What a plan depends on.
+// The inputs of a plan.
 struct BlockShape {
   Extents block;
   std::vector<int> ghosts;

@@ -83,8 +83,8 @@ class Grid {
   // the border when the ghosts have arrived. On the interior it must neither write to `array` nor read ghosts that
   // neighbours send. If it throws, the communicator is aborted.
   //
-  // On CUDA, messages travel in a stream of their own, beside the launches of `work` in the communicator's stream. In a
-  // graph, and backward on a tape, the interior overlaps with messages in the same way.
+  // On CUDA, messages travel in a separate stream, concurrently with the launches of `work` in the communicator's
+  // stream. In a graph, and backward on a tape, the interior overlaps with messages in the same way.
   void exchange(const AnyBuffer &array, const std::function<void(const GridPart &)> &work,
                 SourceLocation where = std::source_location::current()) const {
     exchange(std::vector{array}, work, where);
@@ -129,7 +129,7 @@ class Grid {
   Extents block_, padded_;
   std::shared_ptr<const distributed::GhostPlan> plan_;
   std::shared_ptr<const distributed::GhostTables> tables_;  // on CUDA
-  std::optional<Stream> apart_;                             // on CUDA: messages beside other work
+  std::optional<Stream> apart_;                             // on CUDA: for messages that overlap with other work
 };
 
 }  // namespace samite

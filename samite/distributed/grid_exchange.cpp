@@ -15,7 +15,7 @@ CallName call_of(const AnyBuffer &array, const GhostPlan &plan, SourceLocation w
   return {.operation = "exchange", .where = where, .count = plan.sent_count, .type = array.type()};
 }
 
-// Messages of views, each copied by itself.
+// Messages of views, each copied on its own.
 void exchange_views(const Communicator &ranks, const GhostPlan &plan, const AnyBuffer &array, SourceLocation where) {
   std::vector<ArrayMessage> sent, received;
   for (const GhostMessage &message : plan.sent) sent.push_back({view_of(array, message.box), message.rank});
@@ -40,7 +40,7 @@ TapeFunction without_values(const char *name, std::vector<AnyBuffer> outputs, st
 
 }  // namespace
 
-// Gives messages under way up if what runs meanwhile throws.
+// Abandons messages under way if the work meanwhile throws.
 class Grid::Pending {
  public:
   explicit Pending(std::vector<std::shared_ptr<GhostExchange>> exchanges) : exchanges_(std::move(exchanges)) {}
@@ -109,7 +109,7 @@ void Grid::exchange(const std::vector<AnyBuffer> &arrays, const std::function<vo
             std::make_shared<GhostExchange>(ranks_, plan_, tables_, array, apart_, call_of(array, *plan_, where)));
     }
   const Pending pending{exchanges};
-  // Two entries of a tape: backward, the second one sends the ghosts' gradients home, and the first one receives them,
+  // Two entries of a tape: backward, the second one sends the ghosts' gradients back, and the first one receives them,
   // after the adjoints of the interior.
   for (const auto &exchange : exchanges) {
     const AnyBuffer &array = exchange->array();

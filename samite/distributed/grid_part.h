@@ -5,8 +5,8 @@
 //     diffuse.launch(part.extents(), part(next), part(now));     // leaves out a margin as wide as the ghosts
 //   });
 //
-// A part has a margin as wide as the grid's ghosts around the elements that it is for. So a kernel that leaves out such
-// a margin of a block's array computes the elements of one part from its views, without a change. Each element of a
+// A part has a margin as wide as the grid's ghosts around its elements. So a kernel that leaves out such
+// a margin of a block's array computes the elements of one part from its views unchanged. Each element of a
 // block belongs to one part. An immutable value.
 #pragma once
 

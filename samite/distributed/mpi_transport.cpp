@@ -294,7 +294,7 @@ class MpiTransport : public Transport {
   std::string named(const CallName &call) const {
     return fmt::format("{} on rank {} of {}", call.to_string(), rank(), size());
   }
-  // The text of a call takes as long as a short message: it is made for failures alone.
+  // The text of a call takes as long as a short message: it is made only for failures.
   void check(int code, const CallName &call) const {
     if (code != 0) check_mpi(mpi_, code, named(call));
   }

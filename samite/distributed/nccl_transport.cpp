@@ -44,7 +44,7 @@ class CurrentContext {
   bool pushed_ = false;
 };
 
-// The stream orders what uses them.
+// The stream orders their uses.
 class QueuedMessages : public MessagesUnderWay {
  public:
   void finish(const CallName &) override {}
@@ -196,8 +196,8 @@ class NcclTransport : public Transport {
     throw DeviceError(named(call), "the communicator was aborted: " + *aborted_ + "; make a new one");
   }
 
-  // If calls are verified: tells all ranks which call comes, and waits for them to say the same. UserError if one says
-  // otherwise. Not in graphs, whose calls come later.
+  // If calls are verified: announces the call to all ranks, and waits for their announcements. UserError if they
+  // differ. Not in graphs, whose calls run later.
   void agree(const CallName &call, const Stream &stream) {
     if (!options_.verified || jit::GraphCapture::current()) return;
     const Announcement own = announcement_of(call);
@@ -225,7 +225,7 @@ class NcclTransport : public Transport {
     refuse_aborted(call);
     const CurrentContext current(cuda_->context());
     const NcclResult result = work();
-    // The text of a call takes longer than the call: it is made for failures alone.
+    // The text of a call takes longer than the call: it is made only for failures.
     if (result != NcclResult::success && result != NcclResult::in_progress) nccl_->check(result, named(call), comm_);
   }
 

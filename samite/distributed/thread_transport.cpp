@@ -173,7 +173,7 @@ class Meeting {
   std::optional<std::string> aborted_;
 };
 
-// But for their lines.
+// Except for their lines.
 bool same_call(const CallName &a, const CallName &b) {
   return std::string_view(a.operation) == b.operation && a.type == b.type && a.reduction == b.reduction &&
          a.root == b.root;
@@ -192,7 +192,7 @@ class ThreadMessages : public MessagesUnderWay {
     for (const Message &message : sends_) sent_.push_back(meeting_->send(rank_, message));
     for (const Message &message : receives_) expected_.push_back(meeting_->expect(rank_, message.rank));
   }
-  // No rank may read what was sent after this.
+  // No rank may read the sent data after this.
   ~ThreadMessages() override {
     if (finished_sends_ == sends_.size()) return;
     meeting_->abort(fmt::format("rank {} has given up messages under way", rank_));

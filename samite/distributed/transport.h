@@ -79,7 +79,7 @@ class Transport {
   // All messages concurrently, so that no order of ranks can deadlock.
   virtual void exchange(std::span<const Message> sends, std::span<const Message> receives, const Stream &stream,
                         const CallName &call) = 0;
-  // The same, which returns at once: `memory`, which owns what the messages read and write, must not change until
+  // The same, which returns at once: `memory`, which owns the messages' data, must not change until
   // they have finished. Messages of other calls may be sent and received meanwhile.
   virtual std::unique_ptr<MessagesUnderWay> start(std::vector<Message> sends, std::vector<Message> receives,
                                                   std::shared_ptr<const void> memory, const Stream &stream,

@@ -43,7 +43,7 @@ void check_matrices(const FunctionLimits &limits, const ir::Type &type, SourceLo
                                "; it takes f32 and f64 (tile::cast)");
 }
 
-// Always a value of its own, which a Tile can adopt.
+// Always a separate value, which a Tile can adopt.
 Value reshaped(const Value &x, std::span<const std::int64_t> extents, SourceLocation where) {
   return record_tile({ir::Op::Reshape, {x.type().element(), ir::TileShape(extents)}, {x}}, where);
 }

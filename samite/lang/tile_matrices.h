@@ -6,10 +6,10 @@
 //
 // A matrix has f32 or f64 elements. A two-dimensional tile is one matrix, a three-dimensional tile a batch of matrices
 // along its first dimension. Threads compute whole matrices, one each, by the functions of the same names for matrices
-// in a Kernel (lang/algebra/): these headers state the methods, the accuracy, the gradients, and the results for
+// in a Kernel (lang/algebra/); these headers state the methods, the accuracy, the gradients, and the results for
 // singular matrices. For larger symmetric matrices there are cholesky and solve_cholesky (lang/tile_algebra.h).
 //
-// UserError for other extents, for other types, and for more rows than a function can do.
+// UserError for other extents, for other types, and for more rows than a function supports.
 #pragma once
 
 #include "samite/lang/tile_operations.h"
@@ -50,13 +50,13 @@ Tile<T> determinant(const Tile<T> &a, SourceLocation where = std::source_locatio
   return Tile<T>::adopt(lang::function_of_matrices(lang::MatrixFunction::determinant, a.value(where), where)[0]);
 }
 
-// Up to 6x6. The inverse of a singular matrix is infinities and NaNs.
+// Up to 6x6. The inverse of a singular matrix consists of infinities and NaNs.
 template <FloatingScalar T>
 Tile<T> inverse(const Tile<T> &a, SourceLocation where = std::source_location::current()) {
   return Tile<T>::adopt(lang::function_of_matrices(lang::MatrixFunction::inverse, a.value(where), where)[0]);
 }
 
-// X of A X = B, by the inverse of A, up to 6x6. B has a column for each system, or one dimension less than A for one
+// X of A X = B, by the inverse of A, up to 6x6. B has a column for each system, or one dimension fewer than A for one
 // system.
 template <FloatingScalar T>
 Tile<T> solve(const Tile<T> &a, const Tile<T> &b, SourceLocation where = std::source_location::current()) {

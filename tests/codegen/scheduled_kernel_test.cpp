@@ -103,7 +103,7 @@ kernel @sums(@y: array<i32, 1>, @far: i32) blocks 1 of 32 scheduled {
   EXPECT_THAT(compiled.source().text, HasSubstr("a0 + (i64(v6) + i64(v2))"));
   std::vector<int> y(16), expected;
   for (int i = 0; i < 16; ++i) expected.push_back(i + 7 + i + 9);
-  // 2 far + 2147483647 is 9, but for the bits that an i32 loses.
+  // 2 far + 2147483647 is 9, except for the bits that an i32 loses.
   EXPECT_EQ(compiled.run({1}, {array(y), scalar(1073741829)}).state, 0u);
   EXPECT_EQ(y, expected);
 }

@@ -1,4 +1,4 @@
-// Exchanges of ghosts over NCCL: their streams and groups, on the fakes. What their kernels compute is tested on the
+// Exchanges of ghosts over NCCL: their streams and groups, on the fakes. Their kernels' results are tested on the
 // CPU.
 #include "samite/distributed.h"
 #include "samite/samite.h"
@@ -76,7 +76,7 @@ TEST_P(FakeNcclGrid, SendsInTheCommunicatorsStreamUnlessItOverlaps) {
   EXPECT_THAT(nccl_->take_message_streams(), AllOf(SizeIs(1), Not(ElementsAre(stream_of(ranks)))));
 }
 
-// Two ranks in a ring of 4 elements each: ghosts, and their gradients, which go home. Graphs capture both.
+// Two ranks in a ring of 4 elements each: ghosts, and their gradients, which are sent back. Graphs capture both.
 void expect_ghosts_and_gradients(const Communicator &ranks) {
   const auto expect = [&](const char *what, const Buffer<float> &array, const std::vector<float> &expected) {
     if (array.to_vector() != expected) throw std::runtime_error(what);
@@ -124,7 +124,7 @@ TEST_P(FakeNcclGrid, BringsGhostsAndTheirGradients) {
   EXPECT_THAT(errors, Each(""));
 }
 
-// 16-bit integers have no kernels that pack them, nor have views.
+// There are no kernels that pack 16-bit integers or views.
 TEST_P(FakeNcclGrid, SendsOtherArraysAsViews) {
   const Communicator ranks = Communicator::of_devices({device()})[0];
   const Grid grid{ranks, {6}, {.periodic = {true}}};

@@ -1,4 +1,4 @@
-// Exchanges of ghosts beside launches on the interior, and the parts of a block.
+// Exchanges of ghosts that overlap with launches on the interior, and the parts of a block.
 #include "samite/distributed.h"
 #include "samite/distributed/ghost_packing.h"
 #include "samite/samite.h"
@@ -21,7 +21,7 @@ double value_of(std::int64_t z, std::int64_t y, std::int64_t x) {
 }
 
 // A step of a stencil with corners, which leaves out a margin of `width` elements. Not linear, so that its adjoint
-// reads what the step has read.
+// reads the step's inputs.
 template <int width>
 const auto &step_of_width() {
   static const Kernel kernel{"step_of_width", {"next", "now"}, [](Array<double, 2> next, Array<const double, 2> now) {
@@ -200,7 +200,7 @@ TEST(GridOverlap, RefusesAnArrayOfAnotherGrid) {
   EXPECT_THAT(errors, Each(AllOf(HasSubstr("overlap_test.cpp:"), HasSubstr("expected extents (10)"))));
 }
 
-// What CUDA does by kernels, on the CPU, beside the loops that the CPU uses.
+// CUDA's kernels, run on the CPU and compared with the CPU's loops.
 template <class T>
 void expect_equal_packing(const Extents &block, const std::vector<int> &ghosts) {
   using namespace distributed;

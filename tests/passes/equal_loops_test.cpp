@@ -1,4 +1,4 @@
-// Loops that differ in a few constants become equal; what else differs stays as it is.
+// Loops that differ in a few constants become equal; all other differences stay.
 #include "samite/passes/pipelines/equal_loops.h"
 #include "samite/ir/parse.h"
 #include "samite/ir/print.h"
@@ -14,8 +14,8 @@
 namespace samite::test {
 namespace {
 
-// A kernel of blocks with these loops, given the first free local and the number of a local array of f32 (two in a row
-// are there for each), and with enough others to be one of many loops.
+// A kernel of blocks with these loops, given the first free local and the number of a local array of f32 (two
+// consecutive ones for each), and enough others that it has many loops.
 using LoopOf = std::function<std::string(int local, int array)>;
 
 ir::Kernel kernel_of_loops(const std::vector<LoopOf> &loops) {
@@ -40,7 +40,7 @@ LoopOf copying_loop(int size, const std::string &kind = "for", const std::string
   };
 }
 
-// How many locals stand for constants, after the pass.
+// The number of locals that replace constants, after the pass.
 std::size_t locals_for_constants(const ir::Kernel &kernel) {
   const std::string text = to_string(kernel);
   std::size_t count = 0;
@@ -71,7 +71,7 @@ TEST(EqualLoops, FewLoopsAndEqualOnesRemain) {
     EXPECT_EQ(to_string(with_equal_loops(kernel)), to_string(kernel));
 }
 
-// Three loops, and one that differs otherwise.
+// Three loops, and one with another difference.
 void expect_loop_apart(const LoopOf &other) {
   const ir::Kernel kernel = kernel_of_loops({copying_loop(604), copying_loop(602), other, copying_loop(600)});
   EXPECT_EQ(to_string(with_equal_loops(kernel)), to_string(kernel));
@@ -93,7 +93,7 @@ TEST(EqualLoops, WhatDiffersOtherwise) {
     return fmt::format("%{}: f32 = local_load ${}[7]\n", local + 50, array) +
            loop_storing(fmt::format("= %{} }}}}", local + 50))(local, array);
   });
-  // It writes what it reads.
+  // It writes the array that it reads.
   expect_loop_apart([](int local, int array) {
     std::string text = copying_loop(598)(local, array);
     const std::string old = fmt::format("${}[", array + 1);
@@ -101,7 +101,7 @@ TEST(EqualLoops, WhatDiffersOtherwise) {
   });
 }
 
-// The constant of a multiplication says how far apart the elements of lanes are.
+// The constant of a multiplication is the distance between the elements of lanes.
 TEST(EqualLoops, StridesOfLanesRemain) {
   const auto strided = [](int stride) {
     return [=](int local, int array) {

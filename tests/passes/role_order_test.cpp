@@ -31,7 +31,7 @@ ir::Kernel planned(const std::string &text, bool in_rounds = false) {
   return jit::plan(lowered(text), {gpu_architecture(90), FactsOfArrays(8, good), {.in_rounds = in_rounds}});
 }
 
-// Two groups that alternate between two products; three products, of which the first two overlap.
+// Two groups that alternate between two products; three products, the first two of which overlap.
 const ir::Kernel &alternating() {
   static const ir::Kernel kernel = planned(test::product_steps::kernel_text(test::product_steps::steps));
   return kernel;
@@ -80,7 +80,7 @@ TEST(RoleOrder, PlansAreInOrder) {
 // Statements instead of one, if a change applies to it.
 using Change = std::function<std::optional<ir::Block>(const ir::Stmt &)>;
 
-// The kernels with the change in one place of the code of a role. A change of nothing is none.
+// The kernels with the change in one place of the code of a role; changes without effect are omitted.
 std::vector<ir::Kernel> changed(const ir::Kernel &kernel, const Change &change,
                                 ir::Block ir::Roles::*of_role = nullptr) {
   std::vector<ir::Kernel> found;
@@ -212,7 +212,7 @@ TEST(RoleOrder, ATurnGivenTwiceIsFound) {
                  loop.products.in_turns = false;
                  return true;
                }));
-  // A barrier of all groups, where one of them waits for its turn.
+  // A barrier of all groups, at the place where one of them waits for its turn.
   expect_found({&alternating()}, [](const ir::Stmt &stmt) -> std::optional<ir::Block> {
     if (!stmt.as<ir::WindowProduct>()) return std::nullopt;
     return ir::Block{stmt, {ir::Barrier{256}, stmt.where()}};

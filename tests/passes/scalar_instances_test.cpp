@@ -29,7 +29,7 @@ std::string as_chosen(const std::string &body) {
   return to_string(kernel, {.renumber = true});
 }
 
-// The sum over an instance's part of `a`, of what `term` computes as %9.
+// The sum over an instance's part of `a` of %9, as `term` computes it.
 std::string sum_of_row(const std::string &term) {
   return "%1: i32 = add %0, 1\n %2: i32 = load @offsets[%0]\n %3: i32 = load @offsets[%1]\n"
          "for %4: i32 in %2 .. %3 step 1 carry (%5 -> %6: f32 = 0.0 then %10) {\n" +

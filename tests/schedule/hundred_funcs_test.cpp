@@ -136,7 +136,7 @@ TEST(HundredFuncs, InATileAsAtTheRoot) {
   for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-4 * expected[i]) << i;
 }
 
-// Stages that are alike but for their sizes, and others between them: of another type, stored in another order, in
+// Stages that are equal except for their sizes, and others between them: of another type, stored in another order, in
 // vectors of other widths, with other offsets.
 void mixed_stages(std::vector<Func<int>> &all, const Var &y, const Var &x, unsigned seed) {
   std::mt19937 engine(seed);

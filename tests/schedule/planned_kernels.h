@@ -1,4 +1,4 @@
-// The kernels of a scheduled pipeline as they are planned for a GPU, and what their threads access without a barrier.
+// The kernels of a scheduled pipeline as planned for a GPU, and their threads' accesses that lack a barrier.
 #pragma once
 
 #include "samite/ir/print.h"
@@ -38,7 +38,7 @@ inline std::vector<ir::Kernel> planned_kernels(const schedules::Program &program
 inline std::vector<std::string> missing_barriers(const ir::Kernel &planned) {
   return passes::unsynchronised(planned, passes::shares_memory(facts_of_pipeline(planned))).missing;
 }
-// Of all kernels of a program, with the text of each kernel that lacks some.
+// Those of all kernels of a program, with the text of each kernel that has some.
 inline std::string missing_barriers(const schedules::Program &program) {
   std::string missing;
   for (const ir::Kernel &planned : planned_kernels(program))

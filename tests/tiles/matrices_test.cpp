@@ -6,7 +6,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A batch of well-conditioned matrices, none of which is symmetric or has positive elements alone.
+// A batch of well-conditioned matrices, none of which is symmetric or has only positive elements.
 std::vector<double> matrices(std::int64_t count, std::int64_t n) {
   std::vector<double> values;
   for (std::int64_t m = 0; m < count; ++m)
@@ -120,7 +120,7 @@ TEST(TileMatricesDecompositions, OrthogonalAndTriangularFactors) {
   }
 }
 
-// First derivatives: second ones are tested for matrices in a Kernel, whose functions these are.
+// Only first derivatives: second ones are tested for matrices in a Kernel, which have the same functions.
 TEST(TileMatricesDerivatives, OfEachFunction) {
   const std::int64_t count = 2;
   const auto of = [&](std::int64_t n, auto function, std::int64_t results) {

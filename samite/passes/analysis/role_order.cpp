@@ -85,7 +85,7 @@ class RoleChecker {
  private:
   // Of a consumer, on one path.
   struct State {
-    std::map<LocalArrayId, SourceLocation> held;  // where it has waited for a stage, by the ring's barriers
+    std::map<LocalArrayId, SourceLocation> held;  // the place of its wait for a stage, by the ring's barriers
     bool has_turn = false;
     bool same_as(const State &other) const {
       return has_turn == other.has_turn &&

@@ -1,4 +1,4 @@
-// Verifies the order of a block's threads that have roles or take turns: what `unsynchronised` cannot see, because the
+// Verifies the order of a block's threads that have roles or take turns, which `unsynchronised` cannot see, because the
 // barriers are inside of statements (compute capability 9.0).
 //
 // Each stage of a ring has two transaction barriers. A phase of the first one ends when a window's bytes have arrived,
@@ -11,7 +11,7 @@
 //   - Consumers read a stage only between its wait and its release, and release it once.
 //   - The sums of a product that runs into the next one are not used before both have ended.
 //   - No other memory shares the bytes of a ring, which copies may write at any time.
-//   - Producers read only what no thread writes, and wait at no barrier of the consumers.
+//   - Producers read only memory that no thread writes, and wait at no barrier of the consumers.
 //   - A barrier counts all threads that run it: the block's, or the consumers of one team.
 //   - A warp group that takes turns has its turn when it gives it, and not when it takes it, and no barrier of all
 //     groups is between. It enters each loop with its turn and leaves with it.
@@ -27,7 +27,7 @@
 
 namespace samite::passes {
 
-// What is out of order, as text: "$3 is read after its stage was released (gemm.cpp:12)".
+// The violations of this order, as text: "$3 is read after its stage was released (gemm.cpp:12)".
 std::vector<std::string> unordered_roles(const ir::Kernel &planned, const SharesMemory &shares_memory);
 
 }  // namespace samite::passes

@@ -343,7 +343,7 @@ class Checker {
     accessed_in_loop(all);
   }
 
-  // The accesses of a loop over elements, to memory of the block among each other, and to what came before the loop.
+  // The accesses of a loop over elements to memory of the block, compared with each other and with earlier ones.
   void accessed_in_loop(const std::vector<Access> &all) {
     for (const Access &a : all)
       for (const Access &b : all)

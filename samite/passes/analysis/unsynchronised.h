@@ -16,7 +16,7 @@
 // roles, teams and turns, are proven by passes/analysis/role_order.h; this check includes it.
 //
 // In a kernel of a scheduled pipeline, each element of an array, and each element of memory within one thread loop,
-// belongs to one thread: the schedule ensures that. Between thread loops, passes/analysis/own_elements.h tells which
+// belongs to one thread: the schedule ensures that. Between thread loops, passes/analysis/own_elements.h says which
 // elements of memory stay with one thread.
 #pragma once
 

@@ -27,7 +27,7 @@ constexpr std::size_t fewest_equal_loops = 4, most_passed_locals = 16;
 
 bool is_passable(Type type) { return type == ScalarType::Int32 || type == ScalarType::Int64; }
 
-// The locals that are only added to others, subtracted from them, and used as indices of local arrays. The pointers to
+// The locals that are only added to others, subtracted from them, or used as indices of local arrays. The pointers to
 // such elements are the same for a constant and for a local of its value; in other operations a constant says more.
 std::vector<bool> offsets_of_arrays(const Kernel &kernel) {
   std::vector<const Let *> definitions(kernel.local_count, nullptr);
@@ -58,7 +58,7 @@ std::vector<bool> offsets_of_arrays(const Kernel &kernel) {
   return offset;
 }
 
-// What a loop is beside its names and the constants that may become locals.
+// A loop: the text without names, and the constants that may become locals.
 struct LoopForm {
   std::string rest;
   std::vector<Value> constants;
@@ -95,7 +95,7 @@ class EqualLoops {
     const For *loop;
     LoopForm form;
   };
-  // For each constant of a loop, the local that stands for it; none where it remains.
+  // For each constant of a loop, the local that replaces it; none if it remains.
   struct Plan {
     std::vector<std::optional<std::size_t>> local;
     std::size_t locals = 0;

@@ -1,4 +1,4 @@
-// Makes loops of a kernel of many loops equal that differ in a few constants, so that they share one function.
+// Makes loops that differ in a few constants equal, in a kernel of many loops, so that they share one function.
 //
 // Funcs of a chain in one tile often compute the same, in regions of different sizes: `%y * 604 + %x` in one, `%y * 602
 // + %x` in the next. Such a constant becomes a local that is defined before the loop, and the function takes it as a

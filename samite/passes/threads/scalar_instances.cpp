@@ -16,7 +16,7 @@ using namespace ir;
 // The time of an instance's part of a vector's operation, in scalar operations: for eight lanes, and for an access to
 // an element of each.
 constexpr double share_of_vector = 1.0 / 8, of_gather = 4;
-// Iterations of a loop whose number is not known.
+// The assumed iterations of a loop of unknown length.
 constexpr double unknown_iterations = 8;
 
 class InstanceCost {

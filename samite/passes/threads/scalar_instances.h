@@ -1,4 +1,4 @@
-// Runs instances one after another where vectors of them would mostly gather, as in the rows of a sparse matrix.
+// Runs instances one after another if vectors of them would mostly gather, as in the rows of a sparse matrix.
 //
 //   for.thread %i in %first .. %last            for.block %i in %first .. %last
 //     %b = load @offsets[%i]                      …                                # the same
@@ -13,7 +13,7 @@
 //
 // Applies to thread loops whose body has a loop with a varying number of iterations, for which the estimated cost of
 // vectors is higher. Bodies that call functions stay in vectors, since these may round differently as scalars; so do
-// those that do more than load, compute, store and add.
+// bodies that do more than load, compute, store and add.
 //
 // For the CPU, and not for debug mode. A pure function of a lowered kernel.
 #pragma once

@@ -47,7 +47,7 @@ void reduce_types(const Communicator &ranks) {
   reduce_type<double>(ranks), reduce_type<half>(ranks), reduce_type<bfloat16>(ranks), reduce_type<f8e4m3>(ranks);
 }
 
-// Steps whose messages travel beside the interior are those of one rank.
+// Steps whose messages overlap with the interior equal those of one rank.
 void overlap_steps(const Communicator &ranks) {
   const Kernel step{"step", [](Array<double, 2> next, Array<const double, 2> now) {
                       auto [y, x] = thread_index<2>();
@@ -86,7 +86,7 @@ void overlap_steps(const Communicator &ranks) {
   if (ranks.rank() == 0 && overlapped != expected) throw std::runtime_error("overlapped steps");
 }
 
-// A rank that comes late finds that the others have given up; all of them make another communicator.
+// A late rank finds that the others have given up; all of them make another communicator.
 void make_anew(const Communicator &late) {
   const Buffer<float> values{late.device(), {4}};
   const int rank = late.rank();
