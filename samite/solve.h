@@ -14,4 +14,5 @@
 #include "samite/solve/scan.h"
 #include "samite/solve/solver.h"
 #include "samite/solve/sort.h"
+#include "samite/solve/sparse_jacobian.h"
 #include "samite/solve/sparse_matrix.h"
