@@ -2,8 +2,8 @@
 //
 // The host runs the kernel's integers, and in place of its floating-point numbers the sets of the input's elements that
 // they depend on (Griewank and Walther, Evaluating Derivatives, 2nd ed. 2008, section 7.1). Indices may be computed in
-// any way from thread indices, loop indices, extents, integer arguments and arrays of integers. Of a branch whose
-// condition depends on floating-point numbers both sides count, so that the pattern holds for all values of these.
+// any way from thread indices, loop indices, extents, integer arguments and arrays of integers. Both sides of a branch
+// count if its condition depends on floating-point numbers, so that the pattern holds for all values of these.
 #pragma once
 
 #include "samite/ir/kernel.h"

@@ -44,6 +44,30 @@ Preconditioner jacobi(const SparseMatrix &a, SourceLocation where = std::source_
 Preconditioner block_jacobi(const SparseMatrix &a, int size = 0,
                             SourceLocation where = std::source_location::current());
 
+struct ChebyshevOptions {
+  int degree = 4;     // of the polynomial: products with A
+  double ratio = 30;  // of the largest to the smallest eigenvalue that it is meant for
+};
+// A polynomial of D^-1 A that approximates its inverse, by Chebyshev's (Saad, Iterative Methods for Sparse Linear
+// Systems, 2nd ed. 2003, algorithm 12.1); D is the diagonal. For a symmetric, positive definite A, as it is when a
+// product is made; the bound of the eigenvalues, by Gershgorin's circles, is that of A as it is now. UserError for a
+// diagonal that is not positive (naming the row), a rectangular A, and options out of range.
+Preconditioner chebyshev(const SparseMatrix &a, const ChebyshevOptions &options = {},
+                         SourceLocation where = std::source_location::current());
+
+struct IncompleteCholeskyOptions {
+  // Iterations of Jacobi in place of each triangular solve, which then is one launch each (Anzt, Chow and Dongarra,
+  // Iterative sparse triangular solves for preconditioning, 2015). 0: exactly, with a launch for each level of rows
+  // that do not depend on each other.
+  int sweeps = 0;
+};
+// The inverse of L transpose(L), a factor with the entries of A's lower triangle only, IC(0) (Meijerink and van der
+// Vorst, 1977). For a symmetric, positive definite A, as it is now; the host factors, and reads the lower triangle. If
+// a pivot is not positive, the diagonal is enlarged, in steps (Manteuffel, 1980). UserError for a diagonal that is not
+// positive (naming the row), numbers that are not finite, and a rectangular A.
+Preconditioner incomplete_cholesky(const SparseMatrix &a, const IncompleteCholeskyOptions &options = {},
+                                   SourceLocation where = std::source_location::current());
+
 struct SolveProgress {
   std::int64_t iterations;
   double residual, target;

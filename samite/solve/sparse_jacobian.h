@@ -8,8 +8,8 @@
 //   SparseJacobian hessian = sparse_hessian<1, 0>(energy, {n}, sum, x);       // d² sum / dx²
 //
 // The host finds once which elements of the output depend on which of the input, from the kernel's indices: they may be
-// computed from thread and loop indices, extents, integer arguments and arrays of integers. Of a branch on
-// floating-point numbers both sides count, so that the pattern holds wherever the input is. It holds for the contents
+// computed from thread and loop indices, extents, integer arguments and arrays of integers. Both sides of
+// a branch on floating-point numbers count, so that the pattern holds wherever the input is. It holds for the contents
 // that arrays of integers had then.
 //
 // Columns that no row has in common get one colour (Curtis, Powell and Reid, On the estimation of sparse Jacobian
