@@ -16,3 +16,4 @@
 #include "samite/solve/sort.h"
 #include "samite/solve/sparse_jacobian.h"
 #include "samite/solve/sparse_matrix.h"
+#include "samite/solve/sparse_product.h"
