@@ -26,8 +26,24 @@ inline Int64 element_index() {
   return Int64(row) * elements_of_a_row + column;
 }
 
-// The number of blocks that sum a whole vector: enough to fill a large GPU, and a constant, so that the order of sums
-// is the same everywhere.
+// The same for kernels that are made twice: `wide` ones as above, and others for as many elements as an Int counts.
+// These need no mask, and stores with masks take a few times as long on processors with AVX2 alone.
+//
+//   kernel(is_wide(count)).launch(elements_to_launch(count), …, count);   // and in the kernel:
+//   for_own_element(wide, count, [&](const auto &i) { … });
+inline bool is_wide(std::int64_t count) { return count > 2147483647; }
+
+inline Extents elements_to_launch(std::int64_t count) { return is_wide(count) ? each_element(count) : Extents{count}; }
+
+template <class F>
+void for_own_element(bool wide, const Int64 &count, const F &function) {
+  if (!wide) return function(thread_index());
+  const Int64 i = element_index();
+  if_(i < count, [&] { function(i); });
+}
+
+// Blocks of a sum of a whole vector: as many as a large GPU runs at a time, and a constant, so that the order is the
+// same everywhere.
 constexpr int blocks_of_a_sum = 1024;
 
 // The mask of a block's tile before the end of a vector; the blocks take the vector's tiles in turn.

@@ -77,44 +77,50 @@ const auto &sums_of_sums() {
 }
 
 template <class T>
-const auto &sgd_step() {
-  static const Kernel kernel{
-      "sgd_step",
-      {"x", "gradient", "velocity", "counts", "rate", "momentum", "nesterov", "weight_decay", "count"},
-      [](Array<T, 1> x, Array<const T, 1> gradient, Array<T, 1> velocity, ReadCounts counts, Traced<T> rate,
-         Traced<T> momentum, Bool nesterov, Traced<T> weight_decay, const Int64 &count) {
-        const Int64 i = detail::element_index();
-        if_(i < count, [&] {
-          const Traced<T> g = gradient(i) * cast<Traced<T>>(counts(clip_factor)) + weight_decay * x(i);
-          const Traced<T> v = momentum * velocity(i) + g;
-          velocity(i) = v;
-          x(i) -= rate * select(nesterov, g + momentum * v, v);
-        });
-      }};
-  return kernel;
+auto make_sgd_step(bool wide) {
+  return Kernel{"sgd_step",
+                {"x", "gradient", "velocity", "counts", "rate", "momentum", "nesterov", "weight_decay", "count"},
+                [wide](Array<T, 1> x, Array<const T, 1> gradient, Array<T, 1> velocity, ReadCounts counts,
+                       Traced<T> rate, Traced<T> momentum, Bool nesterov, Traced<T> weight_decay, const Int64 &count) {
+                  detail::for_own_element(wide, count, [&](const auto &i) {
+                    const Traced<T> g = gradient(i) * cast<Traced<T>>(counts(clip_factor)) + weight_decay * x(i);
+                    const Traced<T> v = momentum * velocity(i) + g;
+                    velocity(i) = v;
+                    x(i) -= rate * select(nesterov, g + momentum * v, v);
+                  });
+                }};
 }
 
 template <class T>
-const auto &adam_step() {
-  static const Kernel kernel{
-      "adam_step",
-      {"x", "gradient", "first", "second", "counts", "rate", "beta1", "beta2", "epsilon", "coupled", "decoupled",
-       "count"},
-      [](Array<T, 1> x, Array<const T, 1> gradient, Array<T, 1> first, Array<T, 1> second, ReadCounts counts,
-         Traced<T> rate, Traced<T> beta1, Traced<T> beta2, Traced<T> epsilon, Traced<T> coupled, Traced<T> decoupled,
-         const Int64 &count) {
-        const Int64 i = detail::element_index();
-        if_(i < count, [&] {
-          const Traced<T> before = x(i);
-          const Traced<T> g = gradient(i) * cast<Traced<T>>(counts(clip_factor)) + coupled * before;
-          const Traced<T> m = beta1 * first(i) + (1 - beta1) * g, v = beta2 * second(i) + (1 - beta2) * g * g;
-          first(i) = m, second(i) = v;
-          const Traced<T> mean = m * cast<Traced<T>>(counts(first_correction));
-          const Traced<T> square = v * cast<Traced<T>>(counts(second_correction));
-          x(i) = before - rate * decoupled * before - rate * mean / (sqrt(square) + epsilon);
-        });
-      }};
-  return kernel;
+const auto &sgd_step(bool is_wide) {
+  static const auto narrow = make_sgd_step<T>(false), wide = make_sgd_step<T>(true);
+  return is_wide ? wide : narrow;
+}
+
+template <class T>
+auto make_adam_step(bool wide) {
+  return Kernel{"adam_step",
+                {"x", "gradient", "first", "second", "counts", "rate", "beta1", "beta2", "epsilon", "coupled",
+                 "decoupled", "count"},
+                [wide](Array<T, 1> x, Array<const T, 1> gradient, Array<T, 1> first, Array<T, 1> second,
+                       ReadCounts counts, Traced<T> rate, Traced<T> beta1, Traced<T> beta2, Traced<T> epsilon,
+                       Traced<T> coupled, Traced<T> decoupled, const Int64 &count) {
+                  detail::for_own_element(wide, count, [&](const auto &i) {
+                    const Traced<T> before = x(i);
+                    const Traced<T> g = gradient(i) * cast<Traced<T>>(counts(clip_factor)) + coupled * before;
+                    const Traced<T> m = beta1 * first(i) + (1 - beta1) * g, v = beta2 * second(i) + (1 - beta2) * g * g;
+                    first(i) = m, second(i) = v;
+                    const Traced<T> mean = m * cast<Traced<T>>(counts(first_correction));
+                    const Traced<T> square = v * cast<Traced<T>>(counts(second_correction));
+                    x(i) = before - rate * decoupled * before - rate * mean / (sqrt(square) + epsilon);
+                  });
+                }};
+}
+
+template <class T>
+const auto &adam_step(bool is_wide) {
+  static const auto narrow = make_adam_step<T>(false), wide = make_adam_step<T>(true);
+  return is_wide ? wide : narrow;
 }
 
 const char *name_of(const Optimiser::Method &method) {
@@ -211,11 +217,12 @@ void Optimiser::record_launches() {
     const std::int64_t count = x.count();
     detail::with_floating_type(x.type(), "", {}, [&]<class T>(T) {
       const Buffer<T> values(x), gradient(gradients[run]), first(first_[run]);
-      const Extents each = detail::each_element(count);
+      const Extents each = detail::elements_to_launch(count);
+      const bool wide = detail::is_wide(count);
       if (const Sgd *sgd = std::get_if<Sgd>(&method_)) {
-        update_.push_back(sgd_step<T>().record(each, values, gradient, first, counts, static_cast<T>(sgd->rate),
-                                               static_cast<T>(sgd->momentum), sgd->nesterov,
-                                               static_cast<T>(sgd->weight_decay), count));
+        update_.push_back(sgd_step<T>(wide).record(each, values, gradient, first, counts, static_cast<T>(sgd->rate),
+                                                   static_cast<T>(sgd->momentum), sgd->nesterov,
+                                                   static_cast<T>(sgd->weight_decay), count));
         return;
       }
       std::visit(
@@ -223,10 +230,10 @@ void Optimiser::record_launches() {
             if constexpr (!std::same_as<M, Sgd>) {
               const T decay = static_cast<T>(adam.weight_decay), none = 0;
               constexpr bool is_coupled = std::same_as<M, Adam>;
-              update_.push_back(adam_step<T>().record(each, values, gradient, first, Buffer<T>(second_[run]), counts,
-                                                      static_cast<T>(adam.rate), static_cast<T>(adam.beta1),
-                                                      static_cast<T>(adam.beta2), static_cast<T>(adam.epsilon),
-                                                      is_coupled ? decay : none, is_coupled ? none : decay, count));
+              update_.push_back(adam_step<T>(wide).record(each, values, gradient, first, Buffer<T>(second_[run]),
+                                                          counts, static_cast<T>(adam.rate), static_cast<T>(adam.beta1),
+                                                          static_cast<T>(adam.beta2), static_cast<T>(adam.epsilon),
+                                                          is_coupled ? decay : none, is_coupled ? none : decay, count));
             }
           },
           method_);
