@@ -4,12 +4,13 @@
 #include "samite/ir/parameter.h"
 #include "samite/ir/properties.h"
 #include "samite/ir/stmt.h"
+#include "samite/ir/tile_plan.h"
 
 #include <string>
 
 namespace samite::ir {
 
-// How the blocks of a tile kernel are numbered and share the launch.
+// How the blocks of a tile kernel are numbered, and how they share the launch and a multiprocessor.
 struct Grid {
   // Blocks are numbered in strips of this many columns of the last two dimensions of the launch, row by row within a
   // strip (passes/tiles/number_blocks.h). 0: row by row of the launch.
@@ -23,6 +24,7 @@ struct Grid {
   // launch up to the end of that loop, each with its part of the steps. The first block then has the total sums and
   // continues alone (passes/sm90/share_steps.h). 0: one block runs all steps.
   int step_parts = 0;
+  int resident_blocks = 0;  // limits registers so that this many fit a multiprocessor; 0: no limit
 };
 
 // The roles of a block's threads, in a lowered tile kernel.
@@ -48,7 +50,7 @@ struct Kernel {
   // not lowered; it is the index of the block. Such kernels have no derivatives.
   bool scheduled = false;
   bool sums_in_shared = false;  // of a tile kernel: no tile stays in the registers of its threads
-  int resident_blocks = 0;      // of a tile kernel: limits registers so that these fit a multiprocessor; 0: no limit
+  TilePlan plan = {};           // of a tile kernel: what is asked for, and what steps have chosen
   Grid grid = {};
   Roles roles = {};
   Properties properties = {};          // established by the steps after lowering

@@ -29,9 +29,10 @@ Kernel Parser::parse() {
     kernel_.block_threads = number<int>("the number of threads of a block");
     kernel_.scheduled = accept("scheduled");
     kernel_.sums_in_shared = accept("shared");
-    if (accept("resident")) kernel_.resident_blocks = number<int>("the number of blocks");
+    if (accept("resident")) kernel_.grid.resident_blocks = number<int>("the number of blocks");
     if (accept("teams")) kernel_.roles.teams = number<int>("the number of teams");
     if (accept("parts")) kernel_.grid.step_parts = number<int>("the number of blocks that share a loop's steps");
+    if (accept("plan")) kernel_.plan = parse_plan();
   }
   kernel_.where = parse_location();
   kernel_.body = parse_block();
@@ -41,6 +42,19 @@ Kernel Parser::parse() {
   }
   expect(TokenKind::End, "the end of the text after the kernel");
   return std::move(kernel_);
+}
+
+TilePlan Parser::parse_plan() {
+  TilePlan plan;
+  expect("(");
+  do {
+    const Token &name = expect(TokenKind::Word, "a field of the plan");
+    const auto field = std::ranges::find(plan_fields(), name.text, &PlanField::name);
+    if (field == plan_fields().end()) fail_at(name, "expected a field of the plan, found " + describe(name));
+    plan.*field->value = number<int>("the field's value");
+  } while (accept(","));
+  expect(")");
+  return plan;
 }
 
 void Parser::collect_locals() {

@@ -56,6 +56,7 @@ class Parser {
   Type parse_type();
   ScalarType parse_scalar_type();
   void parse_parameters();
+  TilePlan parse_plan();
   std::uint32_t parameter_index(const Token &name) const;
   SourceLocation parse_location();
 

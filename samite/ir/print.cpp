@@ -165,9 +165,10 @@ class Printer {
                     ? ""
                     : fmt::format(" clusters {} along {}", kernel.grid.cluster_blocks, kernel.grid.cluster_dimension)),
             kernel.block_threads, kernel.scheduled ? " scheduled" : "", kernel.sums_in_shared ? " shared" : "",
-            kernel.resident_blocks == 0 ? "" : fmt::format(" resident {}", kernel.resident_blocks),
-            fmt::format("{}{}", kernel.roles.teams == 0 ? "" : fmt::format(" teams {}", kernel.roles.teams),
-                        kernel.grid.step_parts == 0 ? "" : fmt::format(" parts {}", kernel.grid.step_parts)),
+            kernel.grid.resident_blocks == 0 ? "" : fmt::format(" resident {}", kernel.grid.resident_blocks),
+            fmt::format("{}{}{}", kernel.roles.teams == 0 ? "" : fmt::format(" teams {}", kernel.roles.teams),
+                        kernel.grid.step_parts == 0 ? "" : fmt::format(" parts {}", kernel.grid.step_parts),
+                        kernel.plan == TilePlan() ? "" : fmt::format(" plan ({})", to_string(kernel.plan))),
             location(kernel.where));
     else
       write(") threads {}{} {{\n", kernel.launch_rank, location(kernel.where));

@@ -93,6 +93,7 @@ class Verifier {
   }
 
   void check_signature() const;
+  void check_plan() const;
   void check_gradient(std::size_t index) const;
   void check_block(const Block &block);
 

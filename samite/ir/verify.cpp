@@ -30,6 +30,24 @@ void Verifier::run() {
   if (kernel_.scheduled) check_loads_ahead();
 }
 
+// A kernel whose steps have all run is as its plan says.
+void Verifier::check_plan() const {
+  const TilePlan &plan = kernel_.plan;
+  if (plan == TilePlan()) return;
+  if (!is_tile_kernel(kernel_) || kernel_.scheduled) fail("a plan of a kernel that is none of tiles");
+  if (const std::string invalid = invalid_field(plan); !invalid.empty()) fail("a plan with {}", invalid);
+  if (!kernel_.properties.has(Property::memory_planned)) return;
+  const auto check = [&](const char *field, const TilePlan::Field &planned, int made) {
+    if (planned && *planned != made) fail("a plan with {} {}, and the kernel has {}", field, *planned, made);
+  };
+  check("teams", plan.teams, std::max(kernel_.roles.teams, 1));
+  check("cluster_blocks", plan.cluster_blocks, std::max(kernel_.grid.cluster_blocks, 1));
+  if (kernel_.grid.cluster_blocks != 0)
+    check("cluster_dimension", plan.cluster_dimension, kernel_.grid.cluster_dimension);
+  if (plan.parts_in_cluster == 1) check("parts", plan.parts, std::max(kernel_.grid.step_parts, 1));
+  check("strip_columns", plan.strip_columns, kernel_.grid.strip_columns);
+}
+
 void Verifier::check_signature() const {
   if (kernel_.launch_rank < 1 || kernel_.launch_rank > maximum_rank)
     fail("the launch has {} dimensions, expected 1 to {}", kernel_.launch_rank, maximum_rank);
@@ -64,6 +82,7 @@ void Verifier::check_signature() const {
     fail("split-K in {} parts, expected 2 to {}, without other clusters and without teams", kernel_.grid.step_parts,
          most_in_cluster);
   if (kernel_.roles.producers == 0 && !kernel_.roles.producing.empty()) fail("producer code without producer threads");
+  check_plan();
   std::unordered_set<std::string_view> names;
   for (const Parameter &parameter : kernel_.parameters) {
     if (parameter.name.empty()) fail("a parameter has no name");

@@ -225,7 +225,7 @@ int blocks_of_memory(const ir::Kernel &planned, const VariantKey &key) {
   constexpr std::int64_t most_registers = 255;
   const passes::Architecture &architecture = Target::of(key.cuda).architecture();
   const passes::TileMemoryPlan plan = passes::plan_tile_memory(planned);
-  if (key.debug || !is_tile_kernel(planned) || planned.resident_blocks != 0 || plan.sized_at_launch()) return 0;
+  if (key.debug || !is_tile_kernel(planned) || planned.grid.resident_blocks != 0 || plan.sized_at_launch()) return 0;
   const std::int64_t blocks = (architecture.shared_bytes + of_driver) / (plan.bytes + of_driver);
   return blocks * planned.block_threads * most_registers <= architecture.registers ? static_cast<int>(blocks) : 0;
 }

@@ -91,10 +91,10 @@ TEST(SpreadTiles, TilesAreInRegistersOneAfterAnother) {
 
 TEST(SpreadTiles, SaysHowManyBlocksLeaveEachThreadItsRegisters) {
   const ir::Kernel kernel = spread(load + reduce + use);
-  EXPECT_GT(kernel.resident_blocks, 0);
-  EXPECT_LE(kernel.resident_blocks * 64, 2048);
-  EXPECT_EQ(spread("store @y[0, 0] = 1.0").resident_blocks, 0);
-  EXPECT_LE(spread(load + reduce + use, 86).resident_blocks * 64, 1536) << "fewer threads at one time";
+  EXPECT_GT(kernel.grid.resident_blocks, 0);
+  EXPECT_LE(kernel.grid.resident_blocks * 64, 2048);
+  EXPECT_EQ(spread("store @y[0, 0] = 1.0").grid.resident_blocks, 0);
+  EXPECT_LE(spread(load + reduce + use, 86).grid.resident_blocks * 64, 1536) << "fewer threads at one time";
 }
 
 TEST(Architecture, RowsAreThoseOfTheirCapabilityOrTheOneBefore) {

@@ -83,7 +83,7 @@ int instances_per_thread(int worthwhile, std::span<const std::int64_t> extents, 
 // kernels and worse in adjoints (a 7-point stencil of 512³ on an H200: 0.945 of a copy's speed, else 0.930; its adjoint
 // 0.913, else 0.953).
 int blocks_at_once(const Kernel &planned, const ThreadsOfBlock &block) {
-  if (block.instances_of_thread == 1) return planned.resident_blocks;
+  if (block.instances_of_thread == 1) return planned.grid.resident_blocks;
   const bool adjoint = std::ranges::any_of(planned.parameters,
                                            [](const Parameter &parameter) { return parameter.role == Role::Gradient; });
   const int threads = block.march > 1 && !adjoint ? threads_with_80_registers : threads_with_128_registers;

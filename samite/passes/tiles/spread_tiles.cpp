@@ -230,7 +230,7 @@ Kernel spread_tiles(Kernel placed, const Architecture &architecture) {
   const std::set<LocalArrayId> in_every_thread = spreader.find_values_of_every_thread();
   const FragmentLayout everywhere{FragmentLayout::Unit::everywhere, 1, 1, 1, placed.block_threads / 32};
   const std::int64_t registers = has_products(placed) ? 0 : spreader.registers_at_one_time();
-  placed.resident_blocks = resident_blocks(registers, placed.block_threads, architecture);
+  placed.grid.resident_blocks = resident_blocks(registers, placed.block_threads, architecture);
   placed.body = rewrite(placed.body, [&](const Stmt &stmt) -> Stmt {
     auto *allocate = stmt.as<Allocate>();
     const bool one = allocate && in_every_thread.contains(allocate->array);
