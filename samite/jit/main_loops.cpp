@@ -1,9 +1,13 @@
 #include "samite/jit/main_loops.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/analysis/plan_refused.h"
 #include "samite/passes/sm90/assign_roles.h"
 #include "samite/passes/sm90/product_loops.h"
 #include "samite/passes/tiles/plan_tile_memory.h"
+#include "samite/passes/tiles/planned_tile.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -54,13 +58,40 @@ int fewer_stages(int stages, std::int64_t bytes_too_many, std::int64_t bytes_of_
   return left < 2 ? 0 : static_cast<int>(left);
 }
 
-}  // namespace
+// Whether the kernel with this many stages has main loops, and a block's shared memory has room for them.
+bool has_room_for(int stages, const ir::Kernel &kernel, const PlanContext &context) {
+  ir::Kernel fewer = kernel;
+  fewer.plan.stages = stages;
+  fewer.body = passes::with_stages_of_products(kernel.body, stages);
+  for (const bool steps : {true, false}) {
+    const ir::Kernel loops =
+        passes::product_loops(fewer, context.target, context.arrays, {.stages_of_others = 0, .steps = steps});
+    if (!passes::has_product_loops(loops)) return false;
+    if (steps && passes::has_product_steps(loops) && !has_roles_when_placed(loops, context)) continue;
+    return bytes_too_many_when_placed(loops, context) <= 0;
+  }
+  return false;
+}
 
-ir::Kernel with_main_loops(ir::Kernel kernel, const PlanContext &context) {
+// If the plan asks for stages, and main loops with fewer would fit.
+void refuse_too_many_stages(const ir::Kernel &kernel, const PlanContext &context) {
+  if (!kernel.plan.stages) return;
+  const int asked = *kernel.plan.stages;
+  for (int fewer = asked - 1; fewer > 1; --fewer) {
+    if (!has_room_for(fewer, kernel, context)) continue;
+    TilePlan nearest = kernel.plan;
+    nearest.stages = fewer;
+    throw passes::PlanRefused(kernel, fmt::format("stages {}", asked),
+                              fmt::format("a block's shared memory has room for {}", fewer), nearest);
+  }
+}
+
+// As many stages as fit.
+ir::Kernel with_fitting_loops(ir::Kernel kernel, const PlanContext &context) {
   const auto made = [&](int stages, bool steps) {
     return passes::product_loops(kernel, context.target, context.arrays, {.stages_of_others = stages, .steps = steps});
   };
-  for (int stages = most_stages_of_others;;) {
+  for (int stages = kernel.plan.stages ? 0 : most_stages_of_others;;) {
     ir::Kernel loops = made(stages, /*steps=*/true);
     if (!passes::has_product_loops(loops)) break;
     const int count = loops_in(loops);
@@ -80,8 +111,15 @@ ir::Kernel with_main_loops(ir::Kernel kernel, const PlanContext &context) {
     else
       stages = fewer_stages(stages, too_many, bytes_of_stage(loops));
   }
+  refuse_too_many_stages(kernel, context);
   return passes::product_loops(std::move(kernel), context.target, context.arrays,
                                {.steps = false, .refused = "a block's shared memory has no room for its buffers"});
+}
+
+}  // namespace
+
+ir::Kernel with_main_loops(ir::Kernel kernel, const PlanContext &context) {
+  return passes::with_stages_of_rings(with_fitting_loops(passes::with_planned_tile(std::move(kernel)), context));
 }
 
 bool fits_shared_memory(ir::Kernel lowered, const passes::Architecture &gpu, int *trials) {

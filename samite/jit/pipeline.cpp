@@ -8,6 +8,7 @@
 #include "samite/ir/verify.h"
 #include "samite/ir/visit.h"
 #include "samite/jit/main_loops.h"
+#include "samite/jit/target.h"
 #include "samite/passes/adjoint/exchanges_to_loads.h"
 #include "samite/passes/adjoint/gather_tiles.h"
 #include "samite/passes/adjoint/inline_primals.h"
@@ -20,6 +21,7 @@
 #include "samite/passes/sm90/product_loops.h"
 #include "samite/passes/threads/lower_threads.h"
 #include "samite/passes/tiles/lower_tiles.h"
+#include "samite/passes/tiles/planned_tile.h"
 #include "samite/passes/tiles/widen_tile_origins.h"
 
 #include <algorithm>
@@ -127,11 +129,13 @@ Lowered lower(const ir::Kernel &structured, const LowerChoices &choices) {
       last = checked(passes::exchanges_to_loads(std::move(last)), ir::Form::structured, "exchanges_to_loads");
     last = checked(passes::widen_tile_origins(std::move(last), choices.wide_arrays), ir::Form::structured,
                    "widen_tile_origins");
+    if (Target::of(choices.cuda).is_gpu() && last.plan.stages)
+      last = checked(passes::with_planned_stages(std::move(last)), ir::Form::structured, "with_planned_stages");
     last = checked(lower_tiles(last, choices.cuda, choices.in_order, choices.arrays, choices.trials), ir::Form::lowered,
                    "lower_tiles");
     if (choices.may_share) {
       passes::CheckedForRaces looking = passes::check_races(last, *choices.may_share);
-      lowered.unchecked_for_races = choices.cuda != 0 && !codegen::fits_parameter_space(looking.kernel);
+      lowered.unchecked_for_races = Target::of(choices.cuda).is_gpu() && !codegen::fits_parameter_space(looking.kernel);
       if (!lowered.unchecked_for_races) {
         last = checked(std::move(looking.kernel), ir::Form::lowered, "check_races");
         lowered.races = std::move(looking.races);

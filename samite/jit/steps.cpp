@@ -6,6 +6,7 @@
 #include "samite/ir/verify.h"
 #include "samite/jit/main_loops.h"
 #include "samite/passes/adjoint/split_zero_fills.h"
+#include "samite/passes/analysis/plan_refused.h"
 #include "samite/passes/analysis/unsynchronised.h"
 #include "samite/passes/pipelines/dead_elements.h"
 #include "samite/passes/pipelines/equal_loops.h"
@@ -35,6 +36,7 @@
 #include "samite/passes/tiles/pipeline_loops.h"
 #include "samite/passes/tiles/place_tiles.h"
 #include "samite/passes/tiles/plan_tile_memory.h"
+#include "samite/passes/tiles/planned_tile.h"
 #include "samite/passes/tiles/reuse_registers.h"
 #include "samite/passes/tiles/spread_tiles.h"
 #include "samite/passes/tiles/stage_loads.h"
@@ -132,11 +134,9 @@ constexpr Step steps[] = {
     {"number_blocks", Step::tiles, Step::gpu, always, {roles_assigned}, {},
      [](Kernel k, Context) { return passes::number_blocks(std::move(k)); }},
     {"share_steps", Step::tiles, Step::gpu, always, {roles_assigned}, {},
-     [](Kernel k, Context c) { return passes::share_steps(std::move(k), c.target, c.choices.step_parts); },
-     [](const PlanChoices &c) { return c.step_parts > 1; }, {memory_planned}},
+     [](Kernel k, Context c) { return passes::share_steps(std::move(k), c.target, c.choices.step_parts); }, nullptr, {memory_planned}},
     {"form_teams", Step::tiles, Step::gpu, always, {roles_assigned}, {},
-     [](Kernel k, Context c) { return passes::form_teams(std::move(k), c.target); },
-     [](const PlanChoices &c) { return c.in_rounds; }, {memory_planned}},
+     [](Kernel k, Context c) { return passes::form_teams(std::move(k), c.target, c.choices.in_rounds); }, nullptr, {memory_planned}},
     {"take_turns", Step::tiles, Step::gpu, always, {roles_assigned}, {},
      [](Kernel k, Context) { return passes::take_turns(std::move(k)); }},
     {"overlap_products", Step::tiles, Step::gpu, always, {roles_assigned}, {},
@@ -191,6 +191,45 @@ void verify_after(const Step &step, const Kernel &kernel, Context context) {
 #endif
 }
 
+// A plan's stages, if threads copy the windows: with too many, the kernel's tiles exceed shared memory.
+Kernel with_room_for_stages(Kernel planned, Context context) {
+  if (planned.plan.stages.value_or(1) == 1 || planned.scheduled) return planned;
+  const passes::TileMemoryPlan memory = passes::plan_tile_memory(planned);
+  if (memory.sized_at_launch() || passes::bytes_too_many(memory, context.target) <= 0) return planned;
+  TilePlan nearest = planned.plan;
+  nearest.stages = *planned.plan.stages - 1;
+  throw passes::PlanRefused(
+      planned, fmt::format("stages {}", *planned.plan.stages),
+      fmt::format("the kernel's tiles then take {} bytes of a block's shared memory, which has {}", memory.bytes,
+                  context.target.shared_bytes),
+      nearest);
+}
+
+// A refusal's nearest plan, without what steps had chosen for fields that `asked` leaves to them.
+TilePlan nearest_to(const TilePlan &asked, const passes::PlanRefused &refused) {
+  TilePlan nearest = refused.nearest();
+  for (const PlanField &field : plan_fields())
+    if (!(asked.*field.value) && nearest.*field.value == refused.plan().*field.value)
+      nearest.*field.value = std::nullopt;
+  return nearest;
+}
+
+// The first plan from `nearest` on that no step refuses, each of which comes from the refusal before.
+template <class Planned>
+TilePlan plan_that_holds(const Kernel &lowered, TilePlan nearest, const Planned &planned) {
+  constexpr int most_refusals = 64;
+  for (int refusals = 0; refusals < most_refusals; ++refusals) try {
+      Kernel kernel = lowered;
+      kernel.plan = nearest;
+      if (nearest.stages) kernel.body = passes::with_stages_of_products(kernel.body, *nearest.stages);
+      planned(std::move(kernel));
+      return nearest;
+    } catch (const passes::PlanRefused &refused) {
+      nearest = nearest_to(nearest, refused);
+    }
+  return {};
+}
+
 }  // namespace
 
 bool Step::applies(const Kernel &kernel, Context context) const {
@@ -219,7 +258,17 @@ Kernel run_steps(Kernel kernel, Context context, std::string_view first, std::st
 }
 
 Kernel plan(Kernel lowered, Context context) {
-  return run_steps(std::move(lowered), context, steps[0].name, std::end(steps)[-1].name);
+  const auto planned = [&](Kernel kernel) {
+    return run_steps(std::move(kernel), context, steps[0].name, std::end(steps)[-1].name);
+  };
+  if (lowered.plan == TilePlan()) return planned(std::move(lowered));
+  try {
+    return with_room_for_stages(planned(lowered), context);
+  } catch (const passes::PlanRefused &refused) {
+    throw refused.with_nearest(plan_that_holds(lowered, nearest_to(lowered.plan, refused), [&](Kernel kernel) {
+      return with_room_for_stages(planned(std::move(kernel)), context);
+    }));
+  }
 }
 
 }  // namespace samite::jit

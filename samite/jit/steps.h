@@ -68,7 +68,8 @@ std::span<const Step> plan_steps();
 // Runs the steps from `first` to `last`, inclusive, that apply to the kernel.
 ir::Kernel run_steps(ir::Kernel kernel, const PlanContext &context, std::string_view first, std::string_view last);
 
-// Runs all of them.
+// Runs all of them. The kernel's plan (ir/tile_plan.h) then has the steps' choices, too. Throws passes::PlanRefused,
+// with the nearest plan that all steps obey, if one of them refuses the plan.
 ir::Kernel plan(ir::Kernel lowered, const PlanContext &context);
 
 }  // namespace samite::jit

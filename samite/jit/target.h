@@ -28,7 +28,7 @@ class Target {
   // The threads that run in step: a warp's 32 on a GPU. A CPU thread has vectors, whose width its compiler knows.
   int subgroup() const { return is_gpu() ? 32 : 1; }
   // Whether main loops can be fed by bulk copies and multiplied by warp groups (passes/sm90).
-  bool has_warp_groups() const { return is_gpu() && !architecture().of_groups.empty(); }
+  bool has_warp_groups() const { return is_gpu() && architecture().has_warp_groups(); }
   // Whether a launch may begin while the one before it ends (CudaOptions::programmatic).
   bool launches_early() const { return capability_ >= 90; }
 

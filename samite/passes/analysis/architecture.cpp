@@ -50,6 +50,12 @@ constexpr Architecture gpus[] = {
 
 }  // namespace
 
+const Multiplication *Architecture::multiplication_of_groups(ScalarType factor) const {
+  for (const Multiplication &row : of_groups)
+    if (row.factor == factor) return &row;
+  return nullptr;
+}
+
 const Architecture &cpu_architecture() { return cpu; }
 
 const Architecture &gpu_architecture(int capability) {

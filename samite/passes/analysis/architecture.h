@@ -31,6 +31,14 @@ struct Architecture {
   bool fetches_rows = false;  // one instruction prefetches a given number of bytes into the level-2 cache
 
   bool blocks_have_threads() const { return capability != 0; }
+  bool has_warp_groups() const { return !of_groups.empty(); }
+  // The blocks with this many bytes of shared memory that fit a multiprocessor, which keeps 1 KiB for each.
+  std::int64_t blocks_with_room(std::int64_t bytes) const {
+    constexpr std::int64_t of_driver = 1024;
+    return (shared_bytes + of_driver) / (bytes + of_driver);
+  }
+  // How warp groups multiply factors of this type, of 32 bits as tf32. Null if they do not.
+  const Multiplication *multiplication_of_groups(ScalarType factor) const;
 };
 
 const Architecture &cpu_architecture();

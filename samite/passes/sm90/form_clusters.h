@@ -12,7 +12,8 @@
 // products of two alternating teams are 1 to 3 % slower in clusters.
 //
 // The number of blocks in that dimension must be a multiple of the cluster's size. The launcher says in which
-// dimensions it is.
+// dimensions it is. `TilePlan` asks for clusters of a kernel of any type, in a launch of any number of pairs, or for
+// none; for the dimension; and for the factors that are shared.
 //
 // A pure function of a lowered kernel whose threads may have roles (passes/sm90/assign_roles.h).
 #pragma once
@@ -24,7 +25,9 @@
 
 namespace samite::passes {
 
-// `paired`: dimensions of the launch with an even number of blocks, as bits.
+// `paired`: dimensions of the launch with an even number of blocks, as bits. Throws PlanRefused if the plan asks for
+// clusters and the kernel does not qualify. Otherwise the plan of a kernel with producer warps has the blocks of a
+// cluster afterwards, and what they share.
 ir::Kernel form_clusters(ir::Kernel with_roles, const Architecture &architecture, std::uint64_t paired);
 
 }  // namespace samite::passes

@@ -3,10 +3,15 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/analysis/index_forms.h"
 #include "samite/passes/analysis/launch_loops.h"
+#include "samite/passes/analysis/plan_refused.h"
 #include "samite/passes/sm90/group_sums.h"
+#include "samite/passes/sm90/planned_products.h"
 #include "samite/passes/tiles/plan_tile_memory.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
 
 namespace samite::passes {
 namespace {
@@ -43,6 +48,25 @@ bool teams_may_run(const Kernel &kernel) {
          std::ranges::all_of(loop.around, [](const For *one) { return one->kind == LoopKind::Serial; });
 }
 
+// The reason that a kernel does not qualify, besides the room for its tiles. Empty if it does.
+std::string why_no_teams(const Kernel &kernel, const Architecture &architecture) {
+  if (kernel.roles.producers == 0) return why_no_producers(kernel, architecture);
+  if (kernel.grid.step_parts != 0)
+    return fmt::format("the {} blocks of a cluster share the steps of its main loop", kernel.grid.step_parts);
+  if (kernel.block_threads != threads_of_group)
+    return fmt::format("a block has {} threads, and a team is one warp group of {}", kernel.block_threads,
+                       threads_of_group);
+  if (!teams_may_run(kernel))
+    return fmt::format("teams need one main loop that only multiplies, with at most {} sums of a thread", most_sums);
+  return "";
+}
+
+Kernel with_teams(Kernel kernel, int count) {
+  kernel.roles.teams = count == 1 ? 0 : count;
+  kernel.plan.teams = count;
+  return kernel;
+}
+
 }  // namespace
 
 LoopOfIndex loop_of_index(const Kernel &kernel) {
@@ -72,13 +96,20 @@ bool has_equal_turns(const Kernel &kernel) {
          std::ranges::all_of(launch, [&](const For *dimension) { return forms.same_in(*main->count, *dimension); });
 }
 
-Kernel form_teams(Kernel with_roles, const Architecture &architecture) {
-  if (with_roles.roles.producers == 0 || with_roles.grid.step_parts != 0 ||
-      with_roles.block_threads != threads_of_group || !teams_may_run(with_roles))
-    return with_roles;
-  Kernel in_teams = with_roles;
-  in_teams.roles.teams = teams;
-  return fits(plan_tile_memory(in_teams), architecture) ? in_teams : with_roles;
+Kernel form_teams(Kernel with_roles, const Architecture &architecture, bool several_waves) {
+  const bool asked = with_roles.plan.teams == teams;
+  if (!asked && !loop_of_index(with_roles).main) return with_roles;
+  if (!asked && (with_roles.plan.teams || !several_waves)) return with_teams(std::move(with_roles), 1);
+  std::string why_not = why_no_teams(with_roles, architecture);
+  if (why_not.empty()) {
+    Kernel in_teams = with_teams(with_roles, teams);
+    if (fits(plan_tile_memory(in_teams), architecture)) return in_teams;
+    why_not = "a block's shared memory has no room for the tiles of two teams";
+  }
+  if (!asked) return with_teams(std::move(with_roles), 1);
+  TilePlan nearest = with_roles.plan;
+  nearest.teams = 1;
+  throw PlanRefused(with_roles, fmt::format("teams {}", teams), why_not, nearest);
 }
 
 }  // namespace samite::passes

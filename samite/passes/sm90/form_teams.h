@@ -10,7 +10,8 @@
 // the position in the ring, unless every index has the same number of steps.
 //
 // The kernel must have roles, with 128 consumer threads and one main loop, which may be inside branches and loops, and
-// enough shared memory for each team's own tiles. The launch must have several waves of blocks, as the launcher says.
+// enough shared memory for each team's own tiles. Teams pay in launches of several waves of blocks, as the launcher
+// says. `TilePlan::teams` asks for them in any launch, or for none.
 //
 // A pure function of a lowered kernel whose threads may have roles (passes/sm90/assign_roles.h).
 #pragma once
@@ -22,7 +23,9 @@
 
 namespace samite::passes {
 
-ir::Kernel form_teams(ir::Kernel with_roles, const Architecture &architecture);
+// Throws PlanRefused if the plan asks for teams and the kernel does not qualify. Otherwise the plan of a kernel with a
+// main loop has the number of teams afterwards.
+ir::Kernel form_teams(ir::Kernel with_roles, const Architecture &architecture, bool several_waves);
 
 // The first main loop for an index of the launch, and its enclosing loops, the outermost one first. Null if there is
 // none.

@@ -3,6 +3,8 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/sm90/group_sums.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -62,6 +64,19 @@ std::vector<WayOfProduct> ways_of_products(const Kernel &planned) {
     }
   });
   return ways;
+}
+
+std::string why_no_producers(const Kernel &planned, const Architecture &architecture) {
+  if (!architecture.has_warp_groups())
+    return fmt::format("compute capability {}.{} has no warp groups", architecture.capability / 10,
+                       architecture.capability % 10);
+  const std::vector<WayOfProduct> ways = ways_of_products(planned);
+  if (ways.empty()) return "the kernel has no product";
+  for (const WayOfProduct &way : ways)
+    if (!way.why_not.empty())
+      return fmt::format("the product at {} is not by warp groups from bulk copies, since {}", way.where.to_string(),
+                         way.why_not);
+  return "the block has no producer warps (passes/sm90/assign_roles.h has the conditions)";
 }
 
 Block with_reason(const Block &block, const std::string &reason) {

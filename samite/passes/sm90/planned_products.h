@@ -5,6 +5,7 @@
 #pragma once
 
 #include "samite/ir/kernel.h"
+#include "samite/passes/analysis/architecture.h"
 
 #include <cstdint>
 #include <string>
@@ -27,6 +28,10 @@ struct WayOfProduct {
   friend bool operator==(const WayOfProduct &, const WayOfProduct &) = default;
 };
 std::vector<WayOfProduct> ways_of_products(const ir::Kernel &planned);
+
+// The reason that a block has no producer warps, for refusals of plans that need them: "compute capability 8.0 has no
+// warp groups".
+std::string why_no_producers(const ir::Kernel &planned, const Architecture &architecture);
 
 // For product_loops, which writes these reasons: names the reason that the products of a block are in no main loop,
 // except for those in serial loops inside.

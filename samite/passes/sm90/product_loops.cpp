@@ -572,7 +572,7 @@ class Maker {
 
 Kernel product_loops(Kernel lowered, const Architecture &architecture, const FactsOfArrays &arrays,
                      const MainLoopChoices &choices) {
-  if (!is_tile_kernel(lowered) || architecture.of_groups.empty()) return lowered;
+  if (!is_tile_kernel(lowered) || !architecture.has_warp_groups()) return lowered;
   if (lowered.sums_in_shared) {
     const char *reason = "sums are asked for in shared memory";
     lowered.body = rewrite(lowered.body, [&](const Stmt &stmt) { return with_reason({stmt}, reason).front(); });

@@ -25,7 +25,9 @@ namespace samite::passes {
 // The largest cluster that every device with clusters supports.
 inline constexpr std::int64_t most_step_parts = 8;
 
-// With this many parts; returns the kernel unchanged if it does not qualify, or if `parts` is 1.
+// With this many parts; in one if the kernel does not qualify. Throws PlanRefused if the plan asks for parts in
+// clusters and the kernel does not qualify. Otherwise the plan of a kernel with a main loop has the number of parts
+// afterwards.
 ir::Kernel share_steps(ir::Kernel with_roles, const Architecture &architecture, std::int64_t parts);
 
 // The windows' memory, in a kernel's main loop, that can hold the register sums of all threads. Empty if neither

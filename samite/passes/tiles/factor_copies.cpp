@@ -72,7 +72,7 @@ class Reads {
 
 std::vector<FactorRead> factor_reads(const Kernel &structured, const Architecture &architecture) {
   if (!is_tile_kernel(structured) || structured.scheduled || structured.sums_in_shared ||
-      architecture.of_groups.empty())
+      !architecture.has_warp_groups())
     return {};
   return Reads(structured, architecture).take();
 }

@@ -3,7 +3,10 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/analysis/first_iteration.h"
 #include "samite/passes/analysis/launch_loops.h"
+#include "samite/passes/analysis/plan_refused.h"
 #include "samite/passes/tiles/spread_tiles.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
@@ -61,18 +64,25 @@ std::int64_t stored_by(const Block &block) {
 class Fetcher {
  public:
   Fetcher(const Kernel &kernel, const FactsOfArrays &arrays)
-      : arrays_(arrays), forms_(kernel), threads_(kernel.block_threads), build_(kernel.local_count) {
+      : arrays_(arrays),
+        forms_(kernel),
+        asked_(kernel.plan.blocks_ahead),
+        threads_(kernel.block_threads),
+        build_(kernel.local_count) {
     const std::vector<const For *> loops = launch_loops(kernel.body, kernel.launch_rank);
     if (loops.empty()) return;
     blocks_of_launch_ = loops.back();
     for (const Stmt &stmt : blocks_of_launch_->body) look_at(stmt);
     std::int64_t bytes = 0;
     for (const Window &window : windows_) bytes += window.bytes();
-    if (bytes >= least_bytes_of_block && 4 * stored_by(blocks_of_launch_->body) >= bytes)
+    if (asked_)
+      ahead_ = windows_.empty() ? 0 : *asked_;
+    else if (bytes >= least_bytes_of_block && 4 * stored_by(blocks_of_launch_->body) >= bytes)
       ahead_ = std::max<std::int64_t>(bytes_ahead / bytes, 1);
   }
 
-  bool any() const { return ahead_ != 0; }
+  // In blocks; 0: no prefetch.
+  std::int64_t distance() const { return ahead_; }
 
   Block with_fetches(const Block &block) {
     Block made;
@@ -172,9 +182,7 @@ class Fetcher {
     const For &launch = *blocks_of_launch_;
     const Value later =
         build_(Op::Add, {Value::local(launch.type, launch.index), Value::constant(launch.type, ahead_)});
-    const Value of_launch = build_(Op::Sub, {launch.end, launch.begin});
-    const Value is_long = build_(Op::Greater, {of_launch, Value::constant(launch.type, least_launch * ahead_)});
-    If branch{build_(Op::And, {build_(Op::Less, {later, launch.end}), is_long}), {}, {}, {}};
+    If branch{is_worthwhile(later), {}, {}, {}};
     Block outer = build_.open();
     Prefetch fetch{window.array, window.type, {}};
     const auto *loop = window.loaded_by->as<For>();
@@ -191,8 +199,18 @@ class Fetcher {
     if (known) build_.append({std::move(branch), build_.where()});
   }
 
+  // Whether there is such a block, in a launch that is long enough.
+  Value is_worthwhile(const Value &later) {
+    const For &launch = *blocks_of_launch_;
+    if (asked_) return build_(Op::Less, {later, launch.end});
+    const Value of_launch = build_(Op::Sub, {launch.end, launch.begin});
+    const Value is_long = build_(Op::Greater, {of_launch, Value::constant(launch.type, least_launch * ahead_)});
+    return build_(Op::And, {build_(Op::Less, {later, launch.end}), is_long});
+  }
+
   const FactsOfArrays &arrays_;
   const IndexForms forms_;
+  const TilePlan::Field asked_;
   const For *blocks_of_launch_ = nullptr;  // consecutively numbered ones
   std::int64_t threads_, ahead_ = 0;       // of these blocks
   std::vector<Window> windows_;
@@ -202,13 +220,27 @@ class Fetcher {
 }  // namespace
 
 Kernel fetch_ahead(Kernel planned, const Architecture &architecture, const FactsOfArrays &arrays) {
-  if (!architecture.fetches_rows || !is_tile_kernel(planned) || has_products(planned) || !computes_together(planned))
+  const bool asked = planned.plan.blocks_ahead.value_or(0) != 0;
+  const auto refuse_unless = [&](bool holds, const char *reason) {
+    if (holds || !asked) return holds;
+    TilePlan nearest = planned.plan;
+    nearest.blocks_ahead = 0;
+    throw PlanRefused(planned, fmt::format("blocks_ahead {}", *planned.plan.blocks_ahead), reason, nearest);
+  };
+  if (!is_tile_kernel(planned) || planned.plan.blocks_ahead == 0) return planned;
+  if (!refuse_unless(architecture.fetches_rows, "the GPU has no instruction that prefetches rows")) return planned;
+  if (!refuse_unless(planned.plan.strip_columns.value_or(0) == 0, "its blocks are in strips, not row by row"))
     return planned;
+  if (!asked && (has_products(planned) || !computes_together(planned))) return planned;
   Fetcher fetcher(planned, arrays);
-  if (!fetcher.any()) return planned;
+  if (!refuse_unless(fetcher.distance() != 0,
+                     "a block loads no window, of rows of at least 512 bytes in units of 16, that lies a constant "
+                     "distance from that of the next block"))
+    return planned;
   Block body = fetcher.with_fetches(planned.body);
   planned.body = std::move(body);
   planned.local_count = fetcher.local_count();
+  planned.plan.blocks_ahead = static_cast<int>(fetcher.distance());
   return planned;
 }
 

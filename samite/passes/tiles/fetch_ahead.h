@@ -19,6 +19,8 @@
 //   - in blocks that store less than a quarter of what they load: those that mostly load keep memory busy on their own
 //     (sums of rows of 8,192 floats reach 4.5 TB/s, and 4.1 with prefetches).
 //
+// `TilePlan::blocks_ahead` asks for another distance, in launches and blocks of any size, or for no prefetch.
+//
 // It covers loads of tiles, which load_in_units has marked, and element loops that load a tile, for rows that begin
 // with units of 16 bytes and have at least 512 bytes. A pure function of a planned tile kernel.
 #pragma once
@@ -29,6 +31,8 @@
 
 namespace samite::passes {
 
+// Throws PlanRefused if the plan asks for prefetches and no window qualifies. Otherwise the plan of a kernel that
+// prefetches has the distance afterwards.
 ir::Kernel fetch_ahead(ir::Kernel planned, const Architecture &architecture, const FactsOfArrays &arrays);
 
 }  // namespace samite::passes

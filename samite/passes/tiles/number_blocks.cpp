@@ -2,6 +2,9 @@
 
 #include "samite/ir/visit.h"
 #include "samite/passes/analysis/launch_loops.h"
+#include "samite/passes/analysis/plan_refused.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -48,7 +51,17 @@ bool has_no_wide_tiles(const Block &body) {
 }  // namespace
 
 Kernel number_blocks(Kernel with_roles) {
-  if (!is_tile_kernel(with_roles) || with_roles.launch_rank < 2) return with_roles;
+  if (!is_tile_kernel(with_roles)) return with_roles;
+  if (const TilePlan::Field &asked = with_roles.plan.strip_columns) {
+    if (*asked != 0 && with_roles.launch_rank < 2) {
+      TilePlan nearest = with_roles.plan;
+      nearest.strip_columns = 0;
+      throw PlanRefused(with_roles, fmt::format("strip_columns {}", *asked), "its launch has one dimension", nearest);
+    }
+    with_roles.grid.strip_columns = *asked;
+    return with_roles;
+  }
+  if (with_roles.launch_rank < 2) return with_roles;
   const bool alone = with_roles.roles.producers != 0;  // a multiprocessor has one such block
   const Block &body = alone ? with_roles.roles.producing : with_roles.body;
   const std::vector<const For *> loops = launch_loops(body, with_roles.launch_rank);
@@ -58,6 +71,7 @@ Kernel number_blocks(Kernel with_roles) {
   with_roles.grid.strip_columns = finds_by_loads(loops.back()->body, alone) ? 4
                                   : !alone || has_no_wide_tiles(body)       ? 16
                                                                             : 8;
+  with_roles.plan.strip_columns = with_roles.grid.strip_columns;
   return with_roles;
 }
 
