@@ -58,6 +58,9 @@ int main() {
   for (std::size_t k = 0; k < static_cast<std::size_t>(inner); ++k) first += numbers[k];
   check(c.at(0, 0) == first && c.at(0, columns - 1) == first, "product");
 
+  // On CUDA: blocks one below the other, for which b's tiles stay in the cache.
+  gemm.launch({3, 2}, {.cuda = {.plan = {.strip_columns = 1}}}, a, b, c);
+
   c.gradient().fill(1);
   gemm.launch({3, 2}, {.direction = Direction::adjoint}, a, b, c);
   check(a.gradient().at(rows - 1, inner - 1) == static_cast<float>(columns), "gradient of a factor");

@@ -10,6 +10,7 @@
 #include "samite/jit/progress.h"
 #include "samite/jit/target.h"
 #include "samite/jit/variant_facts.h"
+#include "samite/passes/analysis/plan_refused.h"
 #include "samite/passes/tiles/factor_copies.h"
 #include "samite/toolchain/archives.h"
 
@@ -116,9 +117,19 @@ struct SharedSteps {
   ir::Kernel planned;
 };
 
-// With the key's number of parts. Empty if blocks do not share the steps of the kernel's loop.
+constexpr const char *runs_in_one_block =
+    "it adds atomically in an order that shows, so that a deterministic launch runs in one block";
+
+// In the key's number of parts. Empty if blocks do not share the steps of the kernel's loop.
 std::optional<SharedSteps> with_shared_steps(const ir::Kernel &kernel, const VariantKey &key, int &trials) {
-  if (key.shape.step_parts == 1 || (key.deterministic && order_shows(kernel))) return std::nullopt;
+  if (key.shape.step_parts == 1) return std::nullopt;
+  if (key.deterministic && order_shows(kernel)) {
+    if (key.plan.parts_in_cluster != 1) return std::nullopt;
+    TilePlan nearest = key.plan;
+    nearest.parts = 1;
+    throw passes::PlanRefused(kernel, fmt::format("parts {} in a cluster", key.shape.step_parts), runs_in_one_block,
+                              nearest);
+  }
   Variant trial;
   trial.key = key;
   const ir::Kernel *const kernels[] = {&kernel};
@@ -176,6 +187,25 @@ KernelToRun adjoint_to_run(KernelDefinition &definition, Variant &variant) {
   return found;
 }
 
+// The kernels of split sums: the first one has the plan, since it multiplies.
+struct SplitKernels {
+  ir::Kernel parts, rest;
+  std::vector<passes::PartialSums> sums;
+};
+
+SplitKernels split_kernels(const KernelDefinition &definition, const VariantKey &key) {
+  const passes::SplitSums &split = definition.split_sums(key.shape.sum_parts).value();
+  SplitKernels kernels{split.parts, split.rest, split.sums};
+  kernels.parts.plan = key.plan, kernels.rest.plan = {};
+  if (Target::of(key.cuda).is_cpu()) return kernels;
+  kernels.parts.plan.parts = key.shape.sum_parts, kernels.parts.plan.parts_in_cluster = 0;
+  if (key.plan.cluster_blocks.value_or(1) == 1) return kernels;
+  TilePlan nearest = key.plan;
+  nearest.cluster_blocks = 1, nearest.cluster_dimension = nearest.shared_factors = std::nullopt;
+  throw passes::PlanRefused(definition.forward(), fmt::format("cluster_blocks {}", *key.plan.cluster_blocks),
+                            fmt::format("another kernel reduces its sums, of {} parts", key.shape.sum_parts), nearest);
+}
+
 std::shared_ptr<const Variant> make_variant(KernelDefinition &definition, const VariantKey &key, const Making &making) {
   auto variant = std::make_shared<Variant>();
   variant->key = key;
@@ -194,7 +224,11 @@ std::shared_ptr<const Variant> make_variant(KernelDefinition &definition, const 
     variant->derivative.gradient_of = tangent.gradient_of;
     variant->report.times.derive = definition.tangent_milliseconds(key.derivative.active);
   }
-  const passes::SplitSums *split = nullptr;
+  // Derived kernels have no plan.
+  std::optional<ir::Kernel> with_plan;
+  if (kernel == &definition.forward() && kernel->plan != key.plan) with_plan.emplace(*kernel).plan = key.plan;
+  if (with_plan) kernel = &*with_plan;
+  std::optional<SplitKernels> split;
   std::vector<passes::FactorCopy> factors;
   std::optional<ir::Kernel> planned;
   if (auto shared = with_shared_steps(*kernel, key, variant->report.trials)) {
@@ -203,7 +237,7 @@ std::shared_ptr<const Variant> make_variant(KernelDefinition &definition, const 
     if (!key.debug) planned = std::move(shared->planned);
   } else {
     if (key.shape.sum_parts > 1) {
-      split = &definition.split_sums(key.shape.sum_parts).value();
+      split = split_kernels(definition, key);
       kernel = &split->rest;
       variant->arrays.sums = split->sums;
     }
@@ -233,7 +267,7 @@ std::shared_ptr<const Variant> make_variant(KernelDefinition &definition, const 
     variant->first =
         compiles.add_beside(*variant, passes::with_copies(split->parts, factors), {}, variant->arrays.factor_copies);
   compiles.run();
-  if (split) variant->gpu.products = variant->first->gpu.products;
+  if (split) variant->gpu.products = variant->first->gpu.products, variant->gpu.plan = variant->first->gpu.plan;
   if (variant->first) add(variant->report.times, variant->first->report.times);
   for (const Variant *next = variant->afterwards.get(); next; next = next->afterwards.get())
     add(variant->report.times, next->report.times);

@@ -12,6 +12,7 @@
 #include "samite/jit/target.h"
 #include "samite/jit/user_lines.h"
 #include "samite/jit/variant_facts.h"
+#include "samite/passes/analysis/plan_refused.h"
 #include "samite/passes/threads/instances_per_thread.h"
 #include "samite/passes/threads/march.h"
 #include "samite/toolchain/archives.h"
@@ -204,8 +205,6 @@ void compile_for_cpu(const ir::Kernel &lowered, Variant &variant, const Making &
   variant.report.times.compile = milliseconds_since(start);
 }
 
-constexpr std::int64_t of_driver = 1024;  // bytes of a block's shared memory reserved by the driver
-
 // A multiprocessor has one block of more than 512 threads if these use all registers, and idles while they wait for
 // each other. Two blocks fit if each thread needs at most half.
 bool room_for_two(const ir::Kernel &planned, const codegen::EmitOptions &options, const VariantKey &key) {
@@ -216,7 +215,7 @@ bool room_for_two(const ir::Kernel &planned, const codegen::EmitOptions &options
       std::int64_t{2} * threads > architecture.threads)
     return false;
   const passes::TileMemoryPlan plan = passes::plan_tile_memory(planned);
-  return plan.sized_at_launch() || 2 * (plan.bytes + of_driver) <= architecture.shared_bytes + of_driver;
+  return plan.sized_at_launch() || architecture.blocks_with_room(plan.bytes) >= 2;
 }
 
 // The number of blocks that fit a multiprocessor's shared memory, if their threads may use all registers; else 0. The
@@ -226,7 +225,7 @@ int blocks_of_memory(const ir::Kernel &planned, const VariantKey &key) {
   const passes::Architecture &architecture = Target::of(key.cuda).architecture();
   const passes::TileMemoryPlan plan = passes::plan_tile_memory(planned);
   if (key.debug || !is_tile_kernel(planned) || planned.grid.resident_blocks != 0 || plan.sized_at_launch()) return 0;
-  const std::int64_t blocks = (architecture.shared_bytes + of_driver) / (plan.bytes + of_driver);
+  const std::int64_t blocks = architecture.blocks_with_room(plan.bytes);
   return blocks * planned.block_threads * most_registers <= architecture.registers ? static_cast<int>(blocks) : 0;
 }
 
@@ -293,6 +292,17 @@ PlanChoices plan_choices(const Variant &variant, const codegen::CudaForm &form) 
           .step_parts = variant.gpu.step_parts};
 }
 
+// A launch on one thread runs one block at a time, of one team.
+void refuse_in_one_block(const ir::Kernel &lowered) {
+  if (lowered.plan.teams.value_or(1) == 1 && lowered.plan.cluster_blocks.value_or(1) == 1) return;
+  TilePlan nearest = lowered.plan;
+  nearest.teams = nearest.cluster_blocks = 1;
+  nearest.cluster_dimension = nearest.shared_factors = std::nullopt;
+  throw passes::PlanRefused(
+      lowered, to_string(lowered.plan),
+      "it adds atomically in an order that shows, so that a deterministic launch runs in one block", nearest);
+}
+
 // `known`: the planned kernel; empty if `lowered` is still to be planned.
 void compile_for_cuda(const ir::Kernel &lowered, std::optional<ir::Kernel> known, Variant &variant,
                       const Making &making) {
@@ -302,6 +312,7 @@ void compile_for_cuda(const ir::Kernel &lowered, std::optional<ir::Kernel> known
   options.cuda.waits_for_earlier_launch = variant.key.shape.programmatic;
   options.cuda.tile_threads = lowered.block_threads;
   options.cuda.wide_launch = variant.key.shape.grid_stride;
+  if (variant.execution.one_thread) refuse_in_one_block(lowered);
   const bool by_threads = !variant.key.debug && !is_tile_kernel(lowered);
   if (by_threads)
     options.cuda.instances_per_thread =
@@ -312,6 +323,7 @@ void compile_for_cuda(const ir::Kernel &lowered, std::optional<ir::Kernel> known
                              plan_choices(variant, options.cuda), /*trial=*/false, &variant.report.trials});
   options.cuda.march = passes::marched(planned);
   variant.gpu.products = passes::ways_of_products(planned);
+  variant.gpu.plan = planned.plan;
   if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
   codegen::set_blocks(options.cuda, planned);
   // Its copies run ahead into the block's next index.

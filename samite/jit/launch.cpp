@@ -375,7 +375,8 @@ Launch Launch::in_graph() const {
 Launch Launch::in_place_of(const Launch &before) const {
   Launch copy = in_graph();
   if (!cuda_ || !before.cuda_) return copy;
-  if (copy.variant_->parts() != before.variant_->parts() && !options_.cuda.sum_parts) {
+  if (copy.variant_->parts() != before.variant_->parts() && !options_.cuda.sum_parts &&
+      !copy.variant_->key.plan.parts) {
     copy.options_.cuda.sum_parts = before.variant_->parts();
     copy.prepare();
   }
@@ -386,7 +387,8 @@ Launch Launch::in_place_of(const Launch &before) const {
     copy.prepare();
   }
   const std::vector<unsigned> kept = before.cuda_->clusters();
-  if (copy.cuda_->kernel_count() == before.cuda_->kernel_count() && copy.cuda_->clusters() != kept) {
+  if (copy.cuda_->kernel_count() == before.cuda_->kernel_count() && copy.cuda_->clusters() != kept &&
+      !copy.variant_->key.plan.cluster_blocks) {
     copy.options_.cuda.cluster = std::max(static_cast<int>(std::ranges::max(kept)), 1);
     copy.prepare();
   }

@@ -1,6 +1,7 @@
 // Options of a launch.
 #pragma once
 
+#include "samite/ir/tile_plan.h"
 #include "samite/runtime/stream.h"
 
 #include <optional>
@@ -31,6 +32,9 @@ struct CudaOptions {
   // (passes/sm90/share_steps.h), otherwise by another kernel (passes/tiles/split_sums.h). By default as many as fill
   // the device's multiprocessors; 1 disables it. UserError for more than one in any other kernel.
   std::optional<int> sum_parts = {};
+  // For a forward launch of a tile kernel: fields that are set replace those of TileOptions::plan. Unlike `sum_parts`,
+  // which gives a loop with fewer iterations as many parts as it has, a plan's `parts` is obeyed or refused.
+  TilePlan plan = {};
   // Programmatic dependent launch, from compute capability 9.0 on: the device prepares this launch while the previous
   // one in the stream ends. The kernel waits for that one before it accesses memory. It shortens the gap between short
   // launches.

@@ -21,9 +21,9 @@ LaunchOptions options_of_kernels(const PipelineOptions &options) {
   own.stream = options.stream;
   own.debug = options.debug ? *options.debug : debug_mode();
   own.deterministic = options.deterministic;
-  if (options.cuda.cluster || options.cuda.sum_parts)
+  if (options.cuda.cluster || options.cuda.sum_parts || options.cuda.plan != TilePlan())
     throw UserError(
-        "PipelineOptions::cuda: cluster and sum_parts are for single kernels; leave them unset for a "
+        "PipelineOptions::cuda: cluster, sum_parts and plan are for single kernels; leave them unset for a "
         "pipeline, whose kernels differ");
   own.cuda = options.cuda;
   return own;

@@ -44,7 +44,7 @@ struct PipelineOptions {
   std::string schedule = {};
   std::optional<bool> debug = {};
   bool deterministic = false;
-  CudaOptions cuda = {};  // cluster and sum_parts are for single kernels: UserError
+  CudaOptions cuda = {};  // cluster, sum_parts and plan are for single kernels: UserError
 };
 
 class PipelineLaunch {

@@ -79,6 +79,7 @@ void add_needs(const jit::Variant &variant, ReportedVariant &report) {
   report.trials = variant.report.trials;
   report.blocks = {variant.parts(), variant.gpu.step_parts > 1, variant.gpu.form.teams,
                    variant.gpu.form.cluster_blocks};
+  report.plan = variant.gpu.plan;
   ReportedResources &resources = report.resources;
   resources.shared_bytes = static_cast<std::size_t>(variant.gpu.tile_memory.bytes);
   for (const CudaKernelResources &kernel : variant.gpu.code->image().report().kernels) {
@@ -149,6 +150,7 @@ std::string ReportedVariant::to_string() const {
   if (blocks.sum_parts > 1)
     text += fmt::format("\n  sums are computed in {} parts, and added up {}", blocks.sum_parts,
                         blocks.parts_in_clusters ? "by the blocks of a cluster" : "by a further kernel");
+  if (plan != TilePlan()) text += "\n  plan: " + samite::to_string(plan);
   if (trials != 0) text += fmt::format("\n  {} trial{} of plans", trials, trials == 1 ? "" : "s");
   if (blocks.teams != 0) text += fmt::format("\n  {} teams of a block's threads multiply in turn", blocks.teams);
   if (blocks.cluster_blocks != 0)
@@ -174,6 +176,9 @@ std::string KernelReport::to_json() const {
     for (const ReportedProduct &product : variant.products)
       products.push_back(
           {{"where", product.where.to_string()}, {"why_not", product.why_not}, {"copied", product.copied}});
+    Json plan = Json::object();
+    for (const PlanField &field : plan_fields())
+      if (const TilePlan::Field &value = variant.plan.*field.value) plan[std::string(field.name)] = *value;
     for (const ReportedVariant::Step &step : variant.steps) steps[step.name] = step.milliseconds;
     for (const ReportedObject &object : variant.objects)
       objects.push_back({{"name", object.name},
@@ -198,6 +203,7 @@ std::string KernelReport::to_json() const {
                    {"sum_parts", variant.blocks.sum_parts},
                    {"parts_in_clusters", variant.blocks.parts_in_clusters},
                    {"teams", variant.blocks.teams},
+                   {"plan", plan},
                    {"trials", variant.trials},
                    {"cluster_blocks", variant.blocks.cluster_blocks},
                    {"products", products}});

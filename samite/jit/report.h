@@ -68,6 +68,7 @@ struct ReportedVariant {
   std::size_t peak_compiler_bytes;
   ReportedResources resources;
   ReportedBlocks blocks;
+  TilePlan plan;                          // of a tile kernel on CUDA: as asked for, and as the library has chosen
   int trials;                             // CUDA: of plans for its tiles, before the one that is emitted
   std::vector<ReportedProduct> products;  // in program order
 

@@ -27,6 +27,8 @@ void check_options(const TileOptions &options, const std::string &kernel, Source
   if (options.threads < warp || options.threads > most || options.threads % warp != 0)
     throw UserError(where, "kernel '" + kernel + "': a block of " + std::to_string(options.threads) +
                                " threads; it has a multiple of 32, at most 1024");
+  if (const std::string invalid = invalid_field(options.plan); !invalid.empty())
+    throw UserError(where, "kernel '" + kernel + "': TileOptions::plan has " + invalid);
 }
 
 std::shared_ptr<KernelDefinition> define_kernel(std::string name, std::vector<ir::Parameter> parameters,
@@ -34,6 +36,7 @@ std::shared_ptr<KernelDefinition> define_kernel(std::string name, std::vector<ir
                                                 const TileOptions &options, SourceLocation where) {
   ir::Kernel captured = lang::run_capture(std::move(name), std::move(parameters), function, where, options.threads);
   captured.sums_in_shared = options.sums_in_shared_memory;
+  captured.plan = options.plan;
   return defined(std::move(captured), where);
 }
 

@@ -32,6 +32,9 @@ struct TileOptions {
   // On CUDA sums of products are in registers between statements, if possible (docs/tiles.md); with this option they
   // are in shared memory, like other tiles. It matters for kernels that run out of registers.
   bool sums_in_shared_memory = false;
+  // How forward launches on CUDA do the work; the library decides about fields that are unset. UserError, when such a
+  // launch is prepared, for a plan that does not hold: with the reason, and the nearest plan that does.
+  TilePlan plan = {};
 };
 
 namespace jit {
@@ -39,7 +42,7 @@ namespace jit {
 template <>
 struct SignatureOf<TileOptions> {};
 
-// UserError for an invalid number of threads.
+// UserError for an invalid number of threads, or an invalid plan.
 void check_options(const TileOptions &options, const std::string &kernel, SourceLocation where);
 std::shared_ptr<KernelDefinition> define_kernel(std::string name, std::vector<ir::Parameter> parameters,
                                                 FunctionRef<void(std::uint32_t serial)> function,

@@ -80,6 +80,7 @@ struct VariantKey {
   Derivative derivative = {};
   Arrays arrays = {};
   Shape shape = {};
+  TilePlan plan = {};  // CUDA, tile kernels, forward, not in debug mode: what the launch and its kernel ask for
 
   // On a GPU an atomic addition costs more than repeating a neighbour's reads.
   passes::Gathering gathering() const {
@@ -135,6 +136,7 @@ struct GpuCode {
   std::vector<codegen::TileLoadSite> tile_loads;
   std::vector<passes::TensorMapNeeded> tensor_maps;  // made by the launch
   std::vector<passes::WayOfProduct> products;        // the method of each, if there are several
+  TilePlan plan;                                     // as asked for and chosen
   CudaCompileReport compile;
 };
 

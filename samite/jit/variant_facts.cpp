@@ -51,7 +51,8 @@ void for_each_fact(Key &key, const See &see) {
   see("deterministic", key.deterministic);
 }
 
-constexpr std::string_view name_fact = "kernel=", direction_fact = "direction=", limit_fact = "memory_limit=";
+constexpr std::string_view name_fact = "kernel=", direction_fact = "direction=", limit_fact = "memory_limit=",
+                           plan_fact = "plan.";
 
 template <class T>
 bool read_number(std::string_view text, T &value) {
@@ -71,6 +72,11 @@ bool read_fact(std::string_view word, VariantKey &key) {
     return read_number(word.substr(limit_fact.size()), key.derivative.memory_limit.emplace());
   const std::size_t equals = word.find('=');
   if (equals == std::string_view::npos) return false;
+  if (word.starts_with(plan_fact)) {
+    const std::string_view field = word.substr(plan_fact.size(), equals - plan_fact.size());
+    const auto found = std::ranges::find(plan_fields(), field, &PlanField::name);
+    return found != plan_fields().end() && read_number(word.substr(equals + 1), (key.plan.*found->value).emplace());
+  }
   bool read = false;
   for_each_fact(key, [&](std::string_view name, auto &value) {
     if (name != word.substr(0, equals)) return;
@@ -179,6 +185,7 @@ std::string description(const VariantKey &key, const std::vector<ir::Parameter> 
   add(key.shape.paired != 0, fmt::format("blocks in pairs {}", key.shape.paired));
   add(key.shape.sum_parts > 1 || key.shape.step_parts > 1,
       fmt::format("sums in {} parts", std::max(key.shape.sum_parts, key.shape.step_parts)));
+  add(key.plan != TilePlan(), "plan " + to_string(key.plan));
   return text;
 }
 
@@ -195,6 +202,9 @@ std::string facts_text(const std::string &kernel, const VariantKey &key) {
   for_each_fact(key, [&](std::string_view name, const auto &value) {
     if (static_cast<std::int64_t>(value) != defaults[at++]) text += fmt::format(" {}={:d}", name, value);
   });
+  for (const PlanField &field : plan_fields())
+    if (const TilePlan::Field &value = key.plan.*field.value)
+      text += fmt::format(" {}{}={}", plan_fact, field.name, *value);
   return text;
 }
 
@@ -216,7 +226,7 @@ bool serves(const VariantKey &archived, const VariantKey &key) {
                          archived.derivative.memory_limit == key.derivative.memory_limit &&
                          archived.derivative.active == key.derivative.active &&
                          archived.shape.programmatic == key.shape.programmatic &&
-                         archived.deterministic == key.deterministic;
+                         archived.deterministic == key.deterministic && archived.plan == key.plan;
   if (!same_kind || Target::of(archived.cuda).is_cpu() != Target::of(key.cuda).is_cpu()) return false;
   // The result's bits may depend on it.
   if (key.deterministic && archived.derivative.gather != key.derivative.gather) return false;

@@ -4,12 +4,16 @@
 #include "samite/jit/launch_copies.h"
 #include "samite/jit/target.h"
 #include "samite/passes/adjoint/gather_tiles.h"
+#include "samite/passes/analysis/plan_refused.h"
 #include "samite/passes/sm90/share_steps.h"
 #include "samite/passes/threads/instances_per_thread.h"
 #include "samite/passes/threads/march.h"
+#include "samite/passes/tiles/automatic_plan.h"
 #include "samite/runtime/cuda_memory.h"
 #include "samite/runtime/task_pool.h"
 #include "samite/shipped/tensor_maps.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -272,6 +276,41 @@ void set_worth_copying(const KernelDefinition &definition, const Extents &extent
   }
 }
 
+// The largest number of parts that a launch can have, and the reason that it has no more.
+struct MostParts {
+  std::int64_t parts;
+  std::string why;
+};
+
+MostParts most_parts(const TilePlan &plan, std::int64_t blocks, std::int64_t iterations, const CudaDevice &device) {
+  constexpr std::int64_t most_blocks = std::numeric_limits<std::int32_t>::max();
+  MostParts most{std::max<std::int64_t>(iterations, 1), fmt::format("its loop has {} iterations", iterations)};
+  const auto limit = [&](std::int64_t parts, const std::string &why) {
+    if (parts < most.parts) most = {std::max<std::int64_t>(parts, 1), why};
+  };
+  limit(most_blocks / blocks, "a grid has at most 2147483647 blocks");
+  if (plan.parts_in_cluster != 1) return most;
+  if (!device.context().limits().clusters) limit(1, "the device has no clusters");
+  limit(passes::most_step_parts, fmt::format("a cluster has at most {} blocks", passes::most_step_parts));
+  limit(device.largest_cluster(), fmt::format("the device has room for clusters of {}", device.largest_cluster()));
+  return most;
+}
+
+// The number of parts that the plan asks for. UserError if the launch cannot have as many.
+void set_planned_parts(const KernelDefinition &definition, std::int64_t blocks, std::int64_t iterations,
+                       const CudaDevice &device, VariantKey &key) {
+  const int asked = *key.plan.parts;
+  if (const MostParts most = most_parts(key.plan, blocks, iterations, device); asked > most.parts) {
+    TilePlan nearest = key.plan;
+    nearest.parts = static_cast<int>(most.parts);
+    throw passes::PlanRefused(definition.forward(), fmt::format("parts {}", asked), most.why, nearest);
+  }
+  const bool in_cluster = asked <= passes::most_step_parts && asked <= device.largest_cluster() &&
+                          device.context().limits().clusters && key.plan.parts_in_cluster != 0;
+  if (in_cluster) key.shape.step_parts = asked;
+  key.shape.sum_parts = key.plan.parts_in_cluster == 1 ? 1 : asked;
+}
+
 // The number of parts in which a launch computes its sums.
 void set_parts(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
                std::span<const Argument> arguments, const CudaDevice &device, VariantKey &key) {
@@ -282,29 +321,65 @@ void set_parts(const KernelDefinition &definition, const Extents &extents, const
     throw UserError(definition.where(), "LaunchOptions::sum_parts of kernel '" + definition.name() + "' is " +
                                             std::to_string(asked) + "; expected 1 to " + std::to_string(most_asked));
   const std::int64_t blocks = extents.count();
-  if (key.debug || key.direction != Direction::forward) return;
-  if (asked == 1 || (asked == 0 && 2 * blocks > limits.multiprocessors) || blocks == 0) return;
+  if (key.debug || key.direction != Direction::forward || blocks == 0) return;
+  const int wanted = key.plan.parts.value_or(asked);
+  if (wanted == 1 || (wanted == 0 && 2 * blocks > limits.multiprocessors)) return;
+  const bool other_clusters = options.cuda.cluster || key.plan.cluster_blocks.value_or(1) > 1;
+  if (wanted == 0 && key.plan.cluster_blocks.value_or(1) > 1) return;
   const std::optional<passes::SplitSums> &split = definition.split_sums();
   if (!split) {
-    if (asked == 0) return;
+    if (wanted == 0) return;
+    constexpr const char *reason =
+        "it has no loop at its outermost level that adds up products and does nothing else, whose sums could be "
+        "computed in parts";
+    if (key.plan.parts) {
+      TilePlan nearest = key.plan;
+      nearest.parts = 1;
+      throw passes::PlanRefused(definition.forward(), fmt::format("parts {}", wanted), reason, nearest);
+    }
     throw UserError(definition.where(), "LaunchOptions::sum_parts of kernel '" + definition.name() + "' is " +
-                                            std::to_string(asked) +
-                                            "; it has no loop at its outermost level that adds up products and does "
-                                            "nothing else, whose sums could be computed in parts");
+                                            std::to_string(asked) + "; " + reason);
   }
   const std::int64_t iterations = windows(split->loop, arguments).value_or(0);
+  if (key.plan.parts) return set_planned_parts(definition, blocks, iterations, device, key);
   std::int64_t bytes = 0;
   for (const passes::PartialSums &sums : split->sums)
     bytes += sums.rows * sums.columns * static_cast<std::int64_t>(size_of(sums.type));
-  key.shape.sum_parts = static_cast<int>(
-      asked == 0 ? passes::parts_of_sums(blocks, iterations, bytes, limits.multiprocessors)
-                 : std::clamp<std::int64_t>(std::min<std::int64_t>(iterations, most_blocks / blocks), 1, asked));
-  if (!limits.clusters || options.cuda.cluster || definition.factor_reads(key.cuda).empty()) return;
-  const std::int64_t in_clusters =
-      asked == 0 ? passes::parts_of_steps(blocks, iterations, limits.multiprocessors) : asked;
+  const passes::AutomaticParts automatic = passes::automatic_parts(blocks, iterations, bytes, limits.multiprocessors);
+  if (key.plan.parts_in_cluster != 1)
+    key.shape.sum_parts = static_cast<int>(
+        asked == 0 ? automatic.by_kernel
+                   : std::clamp<std::int64_t>(std::min<std::int64_t>(iterations, most_blocks / blocks), 1, asked));
+  const bool excluded = other_clusters || key.plan.teams.value_or(1) > 1 || key.plan.parts_in_cluster == 0;
+  if (!limits.clusters || excluded || definition.factor_reads(key.cuda).empty()) return;
+  const std::int64_t in_clusters = asked == 0 ? automatic.in_cluster : asked;
   // Otherwise another kernel reduces the parts.
   const bool has_room = in_clusters <= passes::most_step_parts && in_clusters <= device.largest_cluster();
   if (has_room && blocks <= most_blocks / in_clusters) key.shape.step_parts = static_cast<int>(in_clusters);
+}
+
+// Dimensions of the launch with an even number of blocks, as bits, where clusters may form.
+std::uint64_t paired_dimensions(const Extents &extents, const LaunchOptions &options, const CudaDevice &device,
+                                const VariantKey &key) {
+  // Clusters take about 3 µs longer to start, which one wave of blocks does not recover.
+  const bool wanted = key.plan.cluster_blocks ? *key.plan.cluster_blocks > 1 : key.shape.in_rounds;
+  if (!wanted || options.cuda.cluster || !device.context().limits().clusters || device.largest_cluster() < 2) return 0;
+  std::uint64_t paired = 0;
+  for (int d = std::max(extents.rank() - 2, 0); d < extents.rank(); ++d)
+    if (extents[d] % 2 == 0) paired |= bit(static_cast<std::size_t>(d));
+  return paired;
+}
+
+// The plan of a launch: its own fields, then its kernel's.
+TilePlan asked_plan(const KernelDefinition &definition, const LaunchOptions &options) {
+  const TilePlan &of_launch = options.cuda.plan;
+  if (of_launch == TilePlan()) return definition.forward().plan;
+  const std::string name = "LaunchOptions::cuda.plan of kernel '" + definition.name() + "'";
+  if (!ir::is_tile_kernel(definition.forward()) || definition.forward().scheduled)
+    throw UserError(definition.where(), name + ": plans are for kernels of tiles; leave it unset");
+  if (const std::string invalid = invalid_field(of_launch); !invalid.empty())
+    throw UserError(definition.where(), name + " has " + invalid);
+  return with(definition.forward().plan, of_launch);
 }
 
 void set_for_cuda(const KernelDefinition &definition, const Extents &extents, const LaunchOptions &options,
@@ -327,7 +402,9 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
     key.shape.outgrows_caches = passes::outgrows_caches(counts);
     key.shape.neighbours = passes::instances_per_thread(most_neighbours, counts, limits.multiprocessors);
   }
+  const TilePlan plan = asked_plan(definition, options);
   if (!ir::is_tile_kernel(kernel) || kernel.scheduled) return;
+  if (!key.debug && key.direction == Direction::forward) key.plan = plan;
   set_parts(definition, extents, options, arguments, cuda, key);
   if (!Target::of(key.cuda).has_warp_groups()) return;
   for_each(key.arrays.aligned, [&](std::size_t i) {
@@ -337,11 +414,8 @@ void set_for_cuda(const KernelDefinition &definition, const Extents &extents, co
   });
   set_worth_copying(definition, extents, arguments, key);
   const bool multiplies = !key.debug && !definition.factor_reads(key.cuda).empty();
-  key.shape.in_rounds = multiplies && count >= std::int64_t{2} * limits.multiprocessors;
-  // Clusters take about 3 µs longer to start, which one wave of blocks does not recover.
-  if (key.shape.in_rounds && !options.cuda.cluster && limits.clusters && cuda.largest_cluster() > 1)
-    for (int d = std::max(extents.rank() - 2, 0); d < extents.rank(); ++d)
-      if (extents[d] % 2 == 0) key.shape.paired |= bit(static_cast<std::size_t>(d));
+  key.shape.in_rounds = multiplies && passes::has_several_waves(count, limits.multiprocessors);
+  key.shape.paired = paired_dimensions(extents, options, cuda, key);
 }
 
 }  // namespace

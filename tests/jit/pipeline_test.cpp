@@ -78,9 +78,10 @@ TEST(Pipeline, ProgramIsWhatALaunchWouldRun) {
 
 TEST_F(SmoothPipeline, RefusesOptionsOfSingleKernels) {
   const auto pipeline = smooth();
-  for (const CudaOptions &cuda : {CudaOptions{.cluster = 2}, CudaOptions{.sum_parts = 2}})
+  for (const CudaOptions &cuda :
+       {CudaOptions{.cluster = 2}, CudaOptions{.sum_parts = 2}, CudaOptions{.plan = {.teams = 1}}})
     EXPECT_THAT(message_of<UserError>([&] { pipeline.launch({.cuda = cuda}, out, in); }),
-                HasSubstr("cluster and sum_parts are for single kernels"));
+                HasSubstr("cluster, sum_parts and plan are for single kernels"));
 }
 
 // A definition may read an element that it has stored to in between, if its arrays share memory. So such launches are
