@@ -10,13 +10,11 @@ MatmulPlan grouped_plan(const GroupedShape &shape, MatmulFactors factors, const 
                      device);
 }
 
-MatmulPlan differentiated_grouped_plan(const GroupedShape &shape, const MatmulFactors &factors,
-                                       const PlanDevice &device) {
+MatmulPlan differentiated_grouped_plan(const GroupedShape &shape, MatmulFactors factors, const PlanDevice &device) {
   constexpr MatmulPlan largest{64, 64, 32, 128, 2};
-  constexpr int without_groups_of_warps = 80;
   if (device.is_cpu()) return grouped_plan(shape, factors, device);
-  const MatmulPlan plan = grouped_plan(
-      shape, factors, {std::min(device.compute_capability, without_groups_of_warps), device.multiprocessors});
+  factors.by_single_warps = true;
+  const MatmulPlan plan = grouped_plan(shape, factors, device);
   return plan.rows > largest.rows ? largest : plan;
 }
 

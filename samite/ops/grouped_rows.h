@@ -28,8 +28,7 @@ struct GroupedShape {
 // The plan of a grouped product: that of groups of equal heights.
 MatmulPlan grouped_plan(const GroupedShape &shape, MatmulFactors factors, const PlanDevice &device);
 // A plan with small tiles, whose derived adjoint fits a GPU's shared memory. Its blocks add to gradients atomically.
-MatmulPlan differentiated_grouped_plan(const GroupedShape &shape, const MatmulFactors &factors,
-                                       const PlanDevice &device);
+MatmulPlan differentiated_grouped_plan(const GroupedShape &shape, MatmulFactors factors, const PlanDevice &device);
 
 // The blocks of a launch: the largest number of row tiles, and column tiles.
 Extents grouped_blocks(const GroupedShape &shape, const MatmulPlan &plan);

@@ -17,7 +17,12 @@
 //
 // A launch is that of a TileKernel: it is recorded, put on tapes and into graphs, and differentiated with respect to a,
 // b and every floating array of the epilogue. The tiling of the product depends on its shape and the device
-// (ops/matmul_plan.h), or on measurements by tune() (ops/tune.h); each plan is captured and compiled once.
+// (ops/matmul_plan.h), or on measurements by tune() (ops/tune.h); each plan is captured and compiled once. On a GPU the
+// fields that `LaunchOptions::cuda.plan` sets replace the chosen ones, also those of the tile:
+//
+//   layer.launch({.cuda = {.plan = {.rows = 128, .columns = 128, .inner = 64, .threads = 128, .stages = 6, .teams =
+//   2}}},
+//                a, b, c, bias, residual);
 #pragma once
 
 #include "samite/jit/launch.h"
@@ -132,7 +137,7 @@ class Matmul<Tile<C>(Sums<T>, Extras...)> {
   }
   void launch(const LaunchOptions &options, const First &a, const Buffer<T> &b, const Buffer<C> &c,
               jit::ArgumentFor<Extras>... extras) const {
-    with_kernel(a, b, c, [&](const auto &kernel, const LaunchExtents &blocks) {
+    with_kernel(options, a, b, c, [&](const auto &kernel, const LaunchExtents &blocks) {
       kernel.launch(blocks, detail::with_stream(options, state_->options), a.buffer, b, c, extras...);
     });
   }
@@ -141,7 +146,7 @@ class Matmul<Tile<C>(Sums<T>, Extras...)> {
   }
   Launch record(const LaunchOptions &options, const First &a, const Buffer<T> &b, const Buffer<C> &c,
                 jit::ArgumentFor<Extras>... extras) const {
-    return with_kernel(a, b, c, [&](const auto &kernel, const LaunchExtents &blocks) {
+    return with_kernel(options, a, b, c, [&](const auto &kernel, const LaunchExtents &blocks) {
       return kernel.record(blocks, detail::with_stream(options, state_->options), a.buffer, b, c, extras...);
     });
   }
@@ -190,9 +195,12 @@ class Matmul<Tile<C>(Sums<T>, Extras...)> {
     return function(state_->matrices.at(plan), blocks);
   }
   template <class F>
-  decltype(auto) with_kernel(const First &a, const AnyBuffer &b, const AnyBuffer &c, const F &function) const {
+  decltype(auto) with_kernel(const LaunchOptions &options, const First &a, const AnyBuffer &b, const AnyBuffer &c,
+                             const F &function) const {
     const PlannedProduct product = planned_product(a.buffer, b, c, a.where);
-    return with_plan(product.shape, chosen_plan(product), a, function);
+    MatmulPlan plan = chosen_plan(product);
+    if (product.device.kind() == DeviceKind::cuda) plan = obeying(options.cuda.plan, plan);
+    return with_plan(product.shape, plan, a, function);
   }
 
   template <int Rank, class E>

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "samite/base/scalar_type.h"
+#include "samite/ir/tile_plan.h"
 #include "samite/lang/tile_operations.h"
 #include "samite/ops/plan_device.h"
 #include "samite/runtime/extents.h"
@@ -43,8 +44,9 @@ struct MatmulFactors {
   bool row_blocks = false;     // with scales for blocks of 128 rows
   bool rows_vary = false;      // the shape's rows are a mean, for groups of rows
   bool terms_vary =
-      false;  // its terms are, for groups of terms: their loops have a limit (passes/tiles/masked_copies.h)
-  bool differentiated = false;  // the kernel, with its epilogue, has a derived adjoint
+      false;  // its terms are, for groups of terms: their loops have a limit (passes/tiles/declared_products.h)
+  bool differentiated = false;   // the kernel, with its epilogue, has a derived adjoint
+  bool by_single_warps = false;  // warp groups do not multiply, though the device has them
   // The factors are whole arrays, which a launch may copy first (passes/tiles/factor_copies.h).
   bool copied_where_that_pays = false;
 };
@@ -55,6 +57,9 @@ MatmulPlan matmul_plan(const MatmulShape &shape, const MatmulFactors &factors, c
 // that are not much too high, and those with a stage less or more. A pure function.
 std::vector<MatmulPlan> matmul_candidates(const MatmulShape &shape, const MatmulFactors &factors,
                                           const PlanDevice &device);
+
+// `plan` with the fields that are set in `asked` replaced.
+MatmulPlan obeying(const TilePlan &asked, MatmulPlan plan);
 
 // The blocks of a launch: batches, tiles of rows, tiles of columns; without the first if there are no batches.
 Extents matmul_blocks(const MatmulShape &shape, const MatmulPlan &plan, bool in_batches = true);

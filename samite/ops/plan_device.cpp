@@ -5,11 +5,13 @@
 
 namespace samite::ops {
 
-bool PlanDevice::has_warp_groups() const { return jit::Target::of(compute_capability).has_warp_groups(); }
-
-std::int64_t PlanDevice::shared_bytes() const {
-  return jit::Target::of(compute_capability).architecture().shared_bytes;
+const passes::Architecture &PlanDevice::architecture() const {
+  return jit::Target::of(compute_capability).architecture();
 }
+
+bool PlanDevice::has_warp_groups() const { return architecture().has_warp_groups(); }
+
+std::int64_t PlanDevice::shared_bytes() const { return architecture().shared_bytes; }
 
 PlanDevice plan_device(Device device) {
   if (device.kind() == DeviceKind::cpu) return {};

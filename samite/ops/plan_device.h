@@ -1,6 +1,7 @@
 // The facts about a device that plans of operations depend on.
 #pragma once
 
+#include "samite/passes/analysis/architecture.h"
 #include "samite/runtime/device.h"
 
 namespace samite::ops {
@@ -10,6 +11,8 @@ struct PlanDevice {
   int compute_capability = 0, multiprocessors = 1;
 
   bool is_cpu() const { return compute_capability == 0; }
+  // The capabilities of its multiprocessors.
+  const passes::Architecture &architecture() const;
   // Whether bulk copies feed main loops that warp groups multiply there.
   bool has_warp_groups() const;
   // The most shared memory of a block; 0 for the CPU.

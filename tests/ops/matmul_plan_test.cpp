@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace samite::ops {
 namespace {
@@ -181,6 +182,31 @@ TEST(MatmulPlan, GroupsOfWarpsMultiplyWhatIsCopiedSoThatTermsLieTogether) {
   EXPECT_EQ(matmul_plan({1, 4096, 4096, 4096}, factors, hopper), (MatmulPlan{128, 256, 64, 256, 2}));
   factors = {.type = ScalarType::Int8, .copied_where_that_pays = true};
   EXPECT_EQ(matmul_plan({1, 4096, 4096, 4096}, factors, hopper), (MatmulPlan{128, 128, 128, 128, 6}));
+}
+
+// Not its compute capability: newer GPUs have as much room.
+TEST(MatmulPlan, ThreadsHaveTheLargestTileForWhichABlockHasRoom) {
+  for (const auto &[capability, columns] : {std::pair{80, 128}, {86, 128}, {90, 256}, {100, 256}, {120, 128}}) {
+    const MatmulPlan chosen = plan(4096, 4096, ScalarType::Float32, {capability, 108});
+    EXPECT_EQ(chosen.columns, columns) << capability;
+    EXPECT_LE(4 * (chosen.rows + chosen.columns) * chosen.inner * chosen.stages,
+              (PlanDevice{capability, 108}.shared_bytes()));
+  }
+}
+
+TEST(MatmulPlan, SingleWarpsMultiplyWhereWarpGroupsAreNotAskedFor) {
+  MatmulFactors factors{.type = ScalarType::BFloat16, .by_single_warps = true};
+  EXPECT_EQ(matmul_plan({1, 4096, 4096, 4096}, factors, hopper), (MatmulPlan{128, 128, 32, 256, 3}));
+  factors.by_single_warps = false;
+  EXPECT_EQ(differentiated_grouped_plan({8, 32768, 4096, 2048}, factors, hopper), (MatmulPlan{64, 64, 32, 128, 2}));
+}
+
+TEST(MatmulPlan, HasTheFieldsThatALaunchAsksFor) {
+  const MatmulPlan chosen{128, 256, 64, 256, 4};
+  EXPECT_EQ(obeying({}, chosen), chosen);
+  EXPECT_EQ(obeying({.teams = 2, .strip_columns = 4}, chosen), chosen);
+  EXPECT_EQ(obeying({.columns = 128, .threads = 128, .stages = 6}, chosen), (MatmulPlan{128, 128, 64, 128, 6}));
+  EXPECT_EQ(obeying({.rows = 64, .inner = 128}, chosen), (MatmulPlan{64, 256, 128, 256, 4}));
 }
 
 // A block of scales covers whole tiles, and an iteration's terms.

@@ -164,6 +164,21 @@ TEST(Matmul, ARecordedLaunchIsRepeated) {
   EXPECT_EQ(plain.kernels().size(), 1u);
 }
 
+// On a GPU; the CPU ignores plans.
+TEST(Matmul, ALaunchHasTheTileOfItsPlan) {
+  const ops::Matmul plain{"plain", [](const ops::Sums<float> &s) { return s.values(); }};
+  const Matrix a(130, 70, 1), b(70, 90, 2);
+  const auto left = buffer<float>(a.extents(), a.values), right = buffer<float>(b.extents(), b.values);
+  auto c = poisoned<float>({130, 90});
+  const TilePlan plan{.rows = 16, .columns = 32, .inner = 16, .threads = 64, .stages = 3, .strip_columns = 0};
+  Launch launch = plain.record({.cuda = {.plan = plan}}, left, right, c);
+  launch.launch();
+  expect_near(c, product(a, b).values, tolerance<float, float>(70));
+  if (device().kind() == DeviceKind::cpu) return;
+  const TilePlan chosen = report(plain.kernels().at(0)).variants.at(0).plan;
+  EXPECT_EQ(with(chosen, plan), chosen);
+}
+
 TEST(Matmul, NamesWhatDoesNotFit) {
   const Buffer<float> a(device(), {3, 4}), b(device(), {5, 2}), turned(device(), {2, 4}), c(device(), {3, 2});
   const auto message = [](const auto &...arguments) {
