@@ -2,6 +2,7 @@
 
 #include "samite/ir/visit.h"
 #include "samite/passes/adjoint/exchanges.h"
+#include "samite/passes/simplify/rewrite.h"
 
 #include <algorithm>
 #include <optional>
@@ -43,31 +44,16 @@ Block with_loads(const Block &block) {
   for (std::size_t i = 0; i < block.size(); ++i) {
     if (dropped[i]) continue;
     const Stmt &stmt = block[i];
-    visit(
-        stmt,
-        [&](Let let) {
-          if (is_plain_exchange(let.value))
-            if (auto back = return_of(block, i)) {
-              dropped[*back] = true;
-              let.value = as_load(std::move(let.value));
-            }
-          result.push_back({std::move(let), stmt.where()});
-        },
-        [&](If branch) {
-          branch.then_block = with_loads(branch.then_block);
-          branch.else_block = with_loads(branch.else_block);
-          result.push_back({std::move(branch), stmt.where()});
-        },
-        [&](For loop) {
-          loop.body = with_loads(loop.body);
-          result.push_back({std::move(loop), stmt.where()});
-        },
-        [&](While loop) {
-          loop.condition_block = with_loads(loop.condition_block);
-          loop.body = with_loads(loop.body);
-          result.push_back({std::move(loop), stmt.where()});
-        },
-        [&](const auto &) { result.push_back(stmt); });
+    const auto *let = stmt.as<Let>();
+    const auto back = let && is_plain_exchange(let->value) ? return_of(block, i) : std::nullopt;
+    if (!back) {
+      result.push_back(with_blocks(stmt, with_loads));
+      continue;
+    }
+    dropped[*back] = true;
+    Let load = *let;
+    load.value = as_load(std::move(load.value));
+    result.emplace_back(std::move(load), stmt.where());
   }
   return result;
 }

@@ -1,6 +1,7 @@
 #include "samite/passes/adjoint/inline_primals.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/simplify/rewrite.h"
 
 #include <unordered_map>
 
@@ -22,21 +23,9 @@ class Inliner {
             for (Stmt &inner : flattened(custom.primal)) flat.push_back(std::move(inner));
             for (const CustomResult &result : custom.results) value_of_.insert_or_assign(result.local, result.value);
           },
-          [&](If branch) {
-            branch.then_block = flattened(branch.then_block);
-            branch.else_block = flattened(branch.else_block);
-            flat.emplace_back(std::move(branch), stmt.where());
-          },
-          [&](For loop) {
-            loop.body = flattened(loop.body);
-            flat.emplace_back(std::move(loop), stmt.where());
-          },
-          [&](While loop) {
-            loop.condition_block = flattened(loop.condition_block);
-            loop.body = flattened(loop.body);
-            flat.emplace_back(std::move(loop), stmt.where());
-          },
-          [&](const auto &) { flat.push_back(stmt); });
+          [&](const auto &) {
+            flat.push_back(with_blocks(stmt, [&](const Block &inner) { return flattened(inner); }));
+          });
     return flat;
   }
 

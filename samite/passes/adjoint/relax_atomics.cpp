@@ -2,6 +2,7 @@
 
 #include "samite/ir/visit.h"
 #include "samite/passes/analysis/accesses.h"
+#include "samite/passes/simplify/rewrite.h"
 
 namespace samite::passes {
 namespace {
@@ -24,35 +25,19 @@ const std::vector<Value> *gradient_access(const Kernel &kernel, const Stmt &stmt
 }
 
 Block relax(const Block &block, const std::vector<bool> &plain) {
-  Block relaxed;
-  for (const Stmt &stmt : block) {
-    visit(
-        stmt,
-        [&](Let let) {
-          if (let.value.op == Op::Exchange && plain[let.value.array]) let.value.attribute = 1;
-          relaxed.push_back({std::move(let), stmt.where()});
-        },
-        [&](Accumulate accumulate) {
-          accumulate.atomic = accumulate.atomic && !plain[accumulate.array];
-          relaxed.push_back({std::move(accumulate), stmt.where()});
-        },
-        [&](If branch) {
-          branch.then_block = relax(branch.then_block, plain);
-          branch.else_block = relax(branch.else_block, plain);
-          relaxed.push_back({std::move(branch), stmt.where()});
-        },
-        [&](For loop) {
-          loop.body = relax(loop.body, plain);
-          relaxed.push_back({std::move(loop), stmt.where()});
-        },
-        [&](While loop) {
-          loop.condition_block = relax(loop.condition_block, plain);
-          loop.body = relax(loop.body, plain);
-          relaxed.push_back({std::move(loop), stmt.where()});
-        },
-        [&](const auto &) { relaxed.push_back(stmt); });
-  }
-  return relaxed;
+  return rewrite(block, [&](const Stmt &stmt) -> Stmt {
+    if (const auto *let = stmt.as<Let>(); let && let->value.op == Op::Exchange && plain[let->value.array]) {
+      Let own = *let;
+      own.value.attribute = 1;
+      return {std::move(own), stmt.where()};
+    }
+    if (const auto *add = stmt.as<Accumulate>(); add && plain[add->array]) {
+      Accumulate own = *add;
+      own.atomic = false;
+      return {std::move(own), stmt.where()};
+    }
+    return stmt;
+  });
 }
 
 }  // namespace

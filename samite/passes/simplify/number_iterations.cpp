@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
 #include "samite/passes/simplify/builder.h"
+#include "samite/passes/simplify/rewrite.h"
 
 #include <algorithm>
 #include <limits>
@@ -82,20 +83,9 @@ class Numbering {
   void rewrite(const Stmt &stmt) {
     visit(
         stmt,
-        [&](If branch) {
-          branch.then_block = rewritten(branch.then_block);
-          branch.else_block = rewritten(branch.else_block);
-          build_.append({std::move(branch), stmt.where()});
-        },
-        [&](For loop) {
+        [&](const For &loop) {
           if (!stays_in_type(loop)) return number(loop, stmt.where());
-          loop.body = rewritten(loop.body);
-          build_.append({std::move(loop), stmt.where()});
-        },
-        [&](While loop) {
-          loop.condition_block = rewritten(loop.condition_block);
-          loop.body = rewritten(loop.body);
-          build_.append({std::move(loop), stmt.where()});
+          rewrite_blocks(stmt);
         },
         [&](Labelled labelled) {
           labelled.body = rewritten(labelled.body);
@@ -109,7 +99,10 @@ class Numbering {
           call.primal = rewritten(call.primal);
           build_.append({std::move(call), stmt.where()});
         },
-        [&](const auto &) { build_.append(stmt); });
+        [&](const auto &) { rewrite_blocks(stmt); });
+  }
+  void rewrite_blocks(const Stmt &stmt) {
+    build_.append(with_blocks(stmt, [&](const Block &inner) { return rewritten(inner); }));
   }
 
   void number(const For &loop, SourceLocation where) {

@@ -4,37 +4,34 @@ namespace samite::passes {
 
 using namespace ir;
 
-namespace {
-
 using Append = std::function<void(const Stmt &, Block &)>;
 
-Stmt with_blocks(const Stmt &stmt, const Append &append) {
+Stmt with_blocks(const Stmt &stmt, const std::function<Block(const Block &)> &made) {
   if (auto *branch = stmt.as<If>()) {
     If copy = *branch;
-    copy.then_block = rewrite(branch->then_block, append);
-    copy.else_block = rewrite(branch->else_block, append);
+    copy.then_block = made(branch->then_block);
+    copy.else_block = made(branch->else_block);
     return {std::move(copy), stmt.where()};
   }
   if (auto *loop = stmt.as<For>()) {
     For copy = *loop;
-    copy.body = rewrite(loop->body, append);
+    copy.body = made(loop->body);
     return {std::move(copy), stmt.where()};
   }
   if (auto *loop = stmt.as<While>()) {
     While copy = *loop;
-    copy.condition_block = rewrite(loop->condition_block, append);
-    copy.body = rewrite(loop->body, append);
+    copy.condition_block = made(loop->condition_block);
+    copy.body = made(loop->body);
     return {std::move(copy), stmt.where()};
   }
   return stmt;
 }
 
-}  // namespace
-
 Block rewrite(const Block &block, const Append &append) {
   Block made;
   made.reserve(block.size());
-  for (const Stmt &stmt : block) append(with_blocks(stmt, append), made);
+  for (const Stmt &stmt : block)
+    append(with_blocks(stmt, [&](const Block &inner) { return rewrite(inner, append); }), made);
   return made;
 }
 

@@ -1,6 +1,7 @@
 #include "samite/passes/sm90/planned_products.h"
 
 #include "samite/ir/visit.h"
+#include "samite/passes/simplify/rewrite.h"
 #include "samite/passes/sm90/group_sums.h"
 
 #include <fmt/format.h>
@@ -83,21 +84,13 @@ Block with_reason(const Block &block, const std::string &reason) {
   Block made;
   for (const Stmt &stmt : block) {
     const auto *call = stmt.as<TileCall>();
-    const auto *branch = stmt.as<If>();
     const auto *loop = stmt.as<For>();
     if (call && call->op == Op::MatMul) {
       TileCall own = *call;
       own.why_no_loop = reason;
       made.emplace_back(std::move(own), stmt.where());
-    } else if (branch) {
-      If own = *branch;
-      own.then_block = with_reason(branch->then_block, reason);
-      own.else_block = with_reason(branch->else_block, reason);
-      made.emplace_back(std::move(own), stmt.where());
-    } else if (loop && loop->kind != LoopKind::Serial) {
-      For own = *loop;
-      own.body = with_reason(loop->body, reason);
-      made.emplace_back(std::move(own), stmt.where());
+    } else if (stmt.as<If>() || (loop && loop->kind != LoopKind::Serial)) {
+      made.push_back(with_blocks(stmt, [&](const Block &inner) { return with_reason(inner, reason); }));
     } else if (const auto *unknown = stmt.as<While>()) {
       While own = *unknown;
       own.body = with_reason(unknown->body, in_no_loop);

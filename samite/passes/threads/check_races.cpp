@@ -3,6 +3,7 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/adjoint/exchanges.h"
 #include "samite/passes/simplify/builder.h"
+#include "samite/passes/simplify/rewrite.h"
 #include "samite/passes/threads/lower_threads.h"
 
 #include <algorithm>
@@ -149,23 +150,10 @@ class RaceChecker {
     const std::size_t known = known_.size();
     for (const Stmt &stmt : block) {
       Block checked;
-      if (const If *branch = stmt.as<If>()) {
-        If both = *branch;
-        both.then_block = with_checks(branch->then_block);
-        both.else_block = with_checks(branch->else_block);
-        checked.emplace_back(std::move(both), stmt.where());
-      } else if (const For *loop = stmt.as<For>()) {
-        For each = *loop;
-        each.body = with_checks(loop->body);
-        checked.emplace_back(std::move(each), stmt.where());
-      } else if (const While *repeated = stmt.as<While>()) {
-        While each = *repeated;
-        each.condition_block = with_checks(repeated->condition_block);
-        each.body = with_checks(repeated->body);
-        checked.emplace_back(std::move(each), stmt.where());
-      } else {
+      if (stmt.as<If>() || stmt.as<For>() || stmt.as<While>())
+        checked.push_back(with_blocks(stmt, [&](const Block &inner) { return with_checks(inner); }));
+      else
         checked = with_checks(stmt);
-      }
       made.insert(made.end(), checked.begin(), checked.end());
     }
     known_.resize(known);

@@ -2,6 +2,7 @@
 
 #include "samite/passes/analysis/index_number.h"
 #include "samite/passes/analysis/tile_uses.h"
+#include "samite/passes/simplify/rewrite.h"
 
 #include <algorithm>
 #include <utility>
@@ -71,20 +72,10 @@ class Inserter {
       made.push_back(stmt);
       if (&stmt.kind() != waited_for_ && (!is_in_registers(stmt, registers_) || reads_what_changes(stmt)))
         barrier(made, where);
-    } else if (const If *branch = stmt.as<If>()) {
-      If copy = *branch;
-      copy.then_block = with_barriers(branch->then_block);
-      copy.else_block = with_barriers(branch->else_block);
-      made.emplace_back(std::move(copy), where);
-    } else if (const While *loop = stmt.as<While>()) {
-      While copy = *loop;
-      copy.condition_block = with_barriers(loop->condition_block);
-      copy.body = with_barriers(loop->body);
-      made.emplace_back(std::move(copy), where);
     } else if (const For *loop = stmt.as<For>()) {
       add_loop(*loop, stmt, made);
     } else {
-      made.push_back(stmt);
+      made.push_back(with_blocks(stmt, [&](const Block &inner) { return with_barriers(inner); }));
     }
   }
 

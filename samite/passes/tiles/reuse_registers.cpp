@@ -102,11 +102,8 @@ Block reused(const Block &block, const Names &names) {
   for (const Stmt &stmt : block) {
     const auto *allocate = stmt.as<Allocate>();
     if (allocate && names.contains(allocate->array)) continue;
-    if (const auto *branch = stmt.as<If>()) {
-      If copy = *branch;
-      copy.then_block = reused(branch->then_block, Reuse(branch->then_block).names());
-      copy.else_block = reused(branch->else_block, Reuse(branch->else_block).names());
-      made.emplace_back(std::move(copy), stmt.where());
+    if (stmt.as<If>()) {
+      made.push_back(with_blocks(stmt, [](const Block &side) { return reused(side, Reuse(side).names()); }));
     } else if (const auto *loop = stmt.as<For>()) {
       For copy = *loop;
       const Names inside = Reuse(loop->body).names();

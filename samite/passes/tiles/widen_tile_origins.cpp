@@ -2,6 +2,7 @@
 
 #include "samite/ir/visit.h"
 #include "samite/passes/simplify/builder.h"
+#include "samite/passes/simplify/rewrite.h"
 
 #include <algorithm>
 
@@ -50,21 +51,7 @@ class Widening {
             widen(accumulate.indices, accumulate.indices.size());
           build_.append({std::move(accumulate), stmt.where()});
         },
-        [&](If branch) {
-          branch.then_block = rewritten(branch.then_block);
-          branch.else_block = rewritten(branch.else_block);
-          build_.append({std::move(branch), stmt.where()});
-        },
-        [&](For loop) {
-          loop.body = rewritten(loop.body);
-          build_.append({std::move(loop), stmt.where()});
-        },
-        [&](While loop) {
-          loop.condition_block = rewritten(loop.condition_block);
-          loop.body = rewritten(loop.body);
-          build_.append({std::move(loop), stmt.where()});
-        },
-        [&](const auto &) { build_.append(stmt); });
+        [&](const auto &) { build_.append(with_blocks(stmt, [&](const Block &inner) { return rewritten(inner); })); });
   }
 
   // An index that is a tile has the index of each element, and stays unchanged.
