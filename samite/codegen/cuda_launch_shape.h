@@ -33,10 +33,6 @@ bool fits_exact_launch(std::span<const std::int64_t> extents, const CudaForm &fo
 // Whether the grid can have an axis for each dimension of a launch of blocks (`CudaForm::grid_axes`).
 bool fits_grid_axes(std::span<const std::int64_t> extents);
 
-// Whether a planned kernel should use the grid-stride form for any launch: it uses a workspace, or sums over the
-// launch.
-bool wants_grid_stride(const ir::Kernel &planned);
-
 // `most_blocks` limits the grid of the grid-stride form, e.g. to the blocks that the device can run concurrently:
 // several for each multiprocessor. If a launch has only a few blocks for each of the device's `multiprocessors`, it
 // gets smaller blocks, of at least 64 threads, to balance the work; 0 multiprocessors disable that. Throws

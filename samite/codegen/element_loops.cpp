@@ -2,7 +2,8 @@
 
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/analysis/op_cost.h"
+#include "samite/passes/analysis/tile_uses.h"
+#include "samite/passes/tiles/plan_element_loops.h"
 
 #include <algorithm>
 
@@ -11,7 +12,8 @@ namespace samite::codegen {
 using namespace ir;
 
 void ElementLoops::loop(const For &loop) {
-  if (const auto tiles = tiles_in_registers(loop); !tiles.empty()) return loop_in_registers(loop, tiles);
+  if (const auto tiles = passes::tiles_of_loop(loop, in_registers_of_block_); !tiles.empty())
+    return loop_in_registers(loop, tiles);
   loop_in_memory(loop);
 }
 
@@ -33,8 +35,8 @@ void ElementLoops::loop_in_memory(const For &loop) {
     out.open("{{");
     out.line("const {0} {1} = {0}(flat_thread());", type, index);
   } else {
-    const std::int64_t turns = (count + threads - 1) / threads, together = passes::turns_together(loop.body, turns);
-    if (together < turns) out.line("#pragma unroll {}", together);
+    const std::int64_t turns = (count + threads - 1) / threads;
+    if (loop.elements.interleaved != 0) out.line("#pragma unroll {}", loop.elements.interleaved);
     out.open("for (i32 {0} = 0; {0} < {1}; ++{0}) {{", turn, turns);
     out.line("const {0} {1} = {0}(flat_thread()) + {2} * {3};", type, index, turn, threads);
   }
@@ -64,27 +66,10 @@ void ElementLoops::loop_of_launch(const For &loop) {
   out.close();
 }
 
-// For a loop that rotates a thread's registers: the elements per iteration, after which all registers move. With few,
-// each register moves many times: two at a time, the 128 sums of a thread cost 8000 moves, while the whole product of a
-// tile takes 50 microseconds. With many, there are as many branches, which take the compiler long. So each register
-// moves at most eight times, if 16 elements suffice for that.
-std::int64_t ElementLoops::front_of_rotation(const FragmentLayout &layout) {
-  constexpr std::int64_t most = 16, moves = 8;
-  const std::int64_t together = layout.together(), all = layout.registers();
-  std::int64_t front = together;
-  for (std::int64_t more = 2 * together; more <= most && front * moves < all; more += together)
-    if (all % more == 0) front = more;
-  return front;
-}
-
-// Hoists per-row values, unless the loop rotates its registers anyway.
 void ElementLoops::loop_in_registers(const For &loop, const std::set<LocalArrayId> &tiles) {
-  const FragmentLayout &layout = *places_.fragments_of(*tiles.begin());
-  std::optional<passes::RowValues> rows;
-  if (!emission_.options.debug) rows = passes::row_values(loop, layout);
-  const bool rotates =
-      rows && passes::grouped_elements(emission_.forms(), rows->loop, layout, emission_.options.arrays).rotates;
-  if (!rows || rotates) return elements_in_registers(loop, tiles);
+  if (!loop.elements.by_rows) return elements_in_registers(loop, tiles);
+  const std::optional<passes::RowValues> rows = passes::row_values(loop, *places_.fragments_of(*tiles.begin()));
+  internal_check(rows.has_value(), "values of rows in a loop that has none");
   row_values_ = &*rows;
   compute_rows(*tiles.begin());
   elements_in_registers(rows->loop, tiles);
@@ -114,18 +99,7 @@ bool ElementLoops::makes_values_of_every_thread(const For &loop) const {
   });
 }
 
-// All have the same layout, except those with one value for each row of the others.
-std::set<LocalArrayId> ElementLoops::tiles_in_registers(const For &loop) const {
-  std::set<LocalArrayId> found, of_rows;
-  for_each_statement(loop.body, [&](const Stmt &stmt) {
-    const auto array = local_array_touched(stmt);
-    const FragmentLayout *layout = array ? places_.fragments_of(*array) : nullptr;
-    if (layout && !layout->in_every_thread()) (layout->repeats() ? of_rows : found).insert(*array);
-  });
-  return found.empty() ? of_rows : found;
-}
-
-// Declares the objects that store and add all of a thread's elements.
+// What stores and adds for all of a thread's elements.
 void ElementLoops::declare_for_thread(LocalArrayId tile, std::int64_t count) {
   SourceWriter &out = emission_.out;
   for (const auto &own : stores_)
@@ -166,7 +140,7 @@ void ElementLoops::groups_in_registers(const For &loop, const std::set<LocalArra
   SourceWriter &out = emission_.out;
   const LocalArrayId tile = *tiles.begin();
   const FragmentLayout &layout = *places_.fragments_of(tile);
-  const std::int64_t count = layout.together(), front = front_of_rotation(layout);
+  const std::int64_t count = layout.together(), front = loop.elements.rotates;
   const bool rotates = grouped_.rotates;
   if (rotates) {
     out.line("#pragma unroll (everywhere ? Sums{}::registers : 1)", tile);
@@ -196,7 +170,7 @@ void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalAr
   const LocalArrayId tile = *tiles.begin();
   const FragmentLayout &layout = *places_.fragments_of(tile);
   if (!emission_.options.debug) {
-    group(loop, layout);
+    group(loop);
     group_in_block(loop, layout);
   }
   const bool twice = !grouped_.empty() && !grouped_.once;
@@ -225,8 +199,8 @@ void ElementLoops::elements_in_registers(const For &loop, const std::set<LocalAr
   stores_in_block_.clear();
 }
 
-void ElementLoops::group(const For &loop, const FragmentLayout &layout) {
-  grouped_ = passes::grouped_elements(emission_.forms(), loop, layout, emission_.options.arrays);
+void ElementLoops::group(const For &loop) {
+  grouped_ = passes::planned_groups(loop);
   const auto name = [&](const auto &all, std::string_view prefix, auto &own) {
     for (const auto &grouped : all) {
       std::string stride;

@@ -2,20 +2,17 @@
 //
 // In a loop over tiles in memory, a thread's elements begin at its own number, in steps of the block's threads.
 //
-// A loop over tiles in registers is emitted twice. If the first and the last element of the tile are inside all arrays
-// of the loop, every element is: this version has no bounds checks, and loads and stores contiguous elements of an
-// array together (`passes/analysis/grouped_elements.h`). The other version checks each element. Since a branch for each
-// element takes compilers long, it is not unrolled for a product's sums, but rotates them through the thread's
-// registers. If contiguous elements are inside only together, it checks once for all of them; with few such packs in a
-// thread the loop is emitted once. Values per row are loaded once for each row, before the loop
-// (`passes/analysis/row_values.h`).
+// The loop's plan says how (`ir::ElementPlan`, passes/tiles/plan_element_loops.h): which accesses a thread makes for
+// several elements at once, whether there is a version without bounds checks, and what runs once for each row.
 #pragma once
 
 #include "samite/codegen/emission.h"
 #include "samite/codegen/tile_places.h"
 #include "samite/passes/analysis/grouped_elements.h"
 #include "samite/passes/analysis/row_values.h"
+#include "samite/passes/analysis/tile_uses.h"
 
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -37,7 +34,10 @@ class ElementCode {
 class ElementLoops {
  public:
   ElementLoops(Emission &emission, const TilePlaces &places, ElementCode &code)
-      : emission_(emission), places_(places), code_(code) {}
+      : emission_(emission),
+        places_(places),
+        code_(code),
+        in_registers_of_block_(passes::layouts_in_registers(emission.kernel)) {}
 
   void loop(const ir::For &loop);
 
@@ -79,14 +79,12 @@ class ElementLoops {
   void loop_of_launch(const ir::For &loop);
   void loop_in_registers(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles);
   void compute_rows(ir::LocalArrayId tile);
-  static std::int64_t front_of_rotation(const ir::FragmentLayout &layout);
   void elements_in_registers(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles);
   void groups_in_registers(const ir::For &loop, const std::set<ir::LocalArrayId> &tiles, bool twice);
   void declare_for_thread(ir::LocalArrayId tile, std::int64_t count);
   void declare_for_group(const ir::For &loop, ir::LocalArrayId tile, std::int64_t count);
   bool makes_values_of_every_thread(const ir::For &loop) const;
-  std::set<ir::LocalArrayId> tiles_in_registers(const ir::For &loop) const;
-  void group(const ir::For &loop, const ir::FragmentLayout &layout);
+  void group(const ir::For &loop);
   void group_in_block(const ir::For &loop, const ir::FragmentLayout &layout);
   bool lies_together(ir::LocalArrayId array, const ir::FragmentLayout &layout) const;
   void ask_corners(const ir::For &loop, const ir::FragmentLayout &layout, const std::string &whole);
@@ -101,6 +99,7 @@ class ElementLoops {
   Emission &emission_;
   const TilePlaces &places_;
   ElementCode &code_;
+  const std::map<ir::LocalArrayId, ir::FragmentLayout> in_registers_of_block_;
   bool open_ = false;
   // For the current loop over registers.
   std::optional<InRegisters> in_registers_;

@@ -61,6 +61,9 @@ void set_blocks(CudaForm &form, const ir::Kernel &planned) {
   form.teams = planned.roles.teams;
   form.cluster_blocks = planned.grid.cluster_blocks;
   form.step_parts = planned.grid.step_parts;
+  form.grid_stride = form.grid_stride || planned.grid.strides;
+  form.stays = form.stays || planned.grid.persistent;
+  form.grid_axes = form.grid_axes || planned.grid.axes;
 }
 
 EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options) {

@@ -29,6 +29,7 @@
 #include "samite/ir/kernel.h"
 #include "samite/passes/analysis/array_facts.h"
 #include "samite/passes/sm90/product_loops.h"
+#include "samite/passes/threads/instances_per_thread.h"
 #include "samite/passes/tiles/plan_tile_memory.h"
 
 #include <string>
@@ -43,7 +44,7 @@ struct CudaForm {
   // Each thread iterates over further instances until the box is done, so that any grid runs any box. Otherwise a
   // thread runs one instance, and the grid must have a thread for each: fewer than 2^31 in each dimension.
   bool grid_stride = false;
-  int threads_per_block = 256;  // the maximum
+  int threads_per_block = passes::most_threads_of_block;  // the maximum
   // A thread runs this many neighbours in the last dimension together, as the kernel was planned
   // (`passes/threads/side_by_side.h`). A power of two up to 8; the box then begins at a multiple of it in the last
   // dimension.
@@ -70,9 +71,6 @@ struct CudaForm {
   // For a tile kernel in the exact form: the grid has an axis for each of the launch's two or three dimensions, the
   // last one along x. A block then computes its indices without a division.
   bool grid_axes = false;
-  // For a tile kernel: limits registers just enough to fit this many blocks on a multiprocessor. 0: as many
-  // registers as one block allows.
-  int blocks_at_once = 0;
   // For a tile kernel: a launch may have 2^31 instances or more.
   bool wide_launch = false;
 
@@ -165,8 +163,9 @@ EmittedSource emit_cpu(const ir::Kernel &lowered, const EmitOptions &options);
 // Throws UserError if the parameters exceed CUDA's 4 KiB.
 EmittedSource emit_cuda(const ir::Kernel &planned, const EmitOptions &options);
 
-// Sets the fields of a form that follow from the kernel's plan: the threads of a block, its teams, and the blocks of a
-// cluster. `emit_cuda` does this itself.
+// Sets the fields of a form that follow from the kernel's plan: the threads of a block, its teams, the blocks of a
+// cluster, and the shape of the launch; a form may take further indices even if the kernel need not. `emit_cuda` does
+// this itself.
 void set_blocks(CudaForm &form, const ir::Kernel &planned);
 
 }  // namespace samite::codegen

@@ -33,9 +33,4 @@ void LaunchSums::close() {
   }
 }
 
-// Here and not with the shapes, because the run-time library has those without passes.
-bool wants_grid_stride(const Kernel &planned) {
-  return passes::uses_workspace(planned) || passes::sums_over_launch(planned);
-}
-
 }  // namespace samite::codegen

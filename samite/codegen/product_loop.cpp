@@ -3,8 +3,6 @@
 #include "samite/codegen/tile_calls.h"
 #include "samite/ir/tile_rules.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/sm90/form_teams.h"
-#include "samite/passes/sm90/share_steps.h"
 
 #include <algorithm>
 #include <map>
@@ -52,13 +50,14 @@ std::string ring_type(std::int64_t stages) { return fmt::format("RingPosition<{}
 
 }  // namespace
 
-std::string TileCalls::is_last_of_index() const {
-  const passes::LoopOfIndex of_index = passes::loop_of_index(emission_.kernel);
-  internal_check(of_index.main != nullptr, "teams without a loop of products");
+std::string TileCalls::is_last_of_index(const MainLoop &main) const {
   std::string last;
-  for (const For *loop : of_index.around)
+  for_each_statement(emission_.kernel.body, [&](const Stmt &stmt) {
+    const auto *loop = stmt.as<For>();
+    if (!loop || std::ranges::find(main.hands_over_in, loop->index) == main.hands_over_in.end()) return;
     last += fmt::format("{}{} - {} <= {}", last.empty() ? "" : " && ", scalar_text(loop->end),
                         scalar_text(Value::local(loop->type, loop->index)), scalar_text(loop->step));
+  });
   return last.empty() ? "true" : last;
 }
 
@@ -114,13 +113,12 @@ void TileCalls::main_loop(const MainLoop &loop, SourceLocation where) {
   if (loop.terms) arguments += fmt::format(", TermsBelow{{{}}}", scalar_text(*loop.terms));
   if (products && emission_.kernel.roles.teams != 0)
     arguments += fmt::format(", AllTerms{{}}, TeamTurn<decltype(turns), {}>{{turns, {}, {}}}",
-                             ring_type(stages_of(*loop.barriers)), ring_position(barriers), is_last_of_index());
+                             ring_type(stages_of(*loop.barriers)), ring_position(barriers), is_last_of_index(loop));
   emission_.out.line("{}<{}{}>({});", function, kind_of_loop(loop), steps, arguments);
   if (parts == 0 || copies) return;
-  const std::optional<LocalArrayId> memory = passes::memory_for_sums(emission_.kernel, loop);
-  internal_check(memory.has_value(), "sums of parts without memory");
+  internal_check(loop.sums_through.has_value(), "sums of parts without memory");
   emission_.out.line("if (!add_sums_of_parts<{}, {}>({}, {})) return;", parts, emission_.kernel.block_threads,
-                     array_name(loop.result.array), array_name(*memory));
+                     array_name(loop.result.array), array_name(*loop.sums_through));
 }
 
 void TileCalls::window_product(const WindowProduct &product) {
@@ -199,7 +197,7 @@ void TileCalls::make_rings() {
     emission_.out.line("{} {};", ring_type(stages), ring_position(barriers));
     if (teams == 0) continue;
     emission_.out.line("{}<{}, {}> turns{{{{reinterpret_cast<u64 *>(shared + {}), team}}}};",
-                       passes::has_equal_turns(emission_.kernel) ? "EqualTurns" : "TeamTurns", teams,
+                       emission_.kernel.roles.equal_turns ? "EqualTurns" : "TeamTurns", teams,
                        emission_.kernel.block_threads / 32,
                        memory.at(barriers)->offset.value() + passes::bytes_of_barriers(stages));
     emission_.out.line("if (team == 0 && flat_thread() == 0) turns.make();");

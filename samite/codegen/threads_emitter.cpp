@@ -2,10 +2,8 @@
 
 #include "samite/codegen/spelling.h"
 #include "samite/ir/visit.h"
-#include "samite/passes/sm90/assign_roles.h"
 #include "samite/passes/sm90/product_loops.h"
 #include "samite/passes/sm90/take_turns.h"
-#include "samite/passes/threads/instances_per_thread.h"
 
 namespace samite::codegen {
 
@@ -38,12 +36,7 @@ void ThreadsEmitter::open_kernel(const std::string &entry) {
     out_.close("};");
   }
   out_.line("");
-  // If roles exchange registers, the assembler must know their number.
-  const int blocks =
-      passes::registers_of_roles(kernel_) ? 1
-      : form.blocks_at_once != 0
-          ? form.blocks_at_once
-          : passes::blocks_at_once(kernel_, {form.threads_per_block, form.instances_per_thread, form.march});
+  const int blocks = kernel_.grid.blocks_at_once;
   out_.line("extern \"C\" __global__ void __launch_bounds__({}{})", form.threads_per_block,
             blocks > 0 ? fmt::format(", {}", blocks) : "");
   out_.line("{}(const __grid_constant__ Arguments arguments, const __grid_constant__ Box box, Channel *channel,",
@@ -79,19 +72,19 @@ void ThreadsEmitter::body() {
     out_.line("const u32 team = team_of_thread();");
   }
   tile_calls_.make_rings();
-  const auto registers = passes::registers_of_roles(kernel_);
+  const auto [producing, multiplying] = kernel_.roles.registers;
   if (in_teams)
     out_.open("if (team == {}) {{", kernel_.roles.teams);
   else
     out_.open("if (flat_thread() >= {}) {{", kernel_.block_threads);
-  if (registers) out_.line("give_registers<{}>();", registers->producing);
+  if (producing != 0) out_.line("give_registers<{}>();", producing);
   emitting_producers_ = true;
   block(kernel_.roles.producing);
   emitting_producers_ = false;
   if (kernel_.grid.step_parts != 0) out_.line("pass_sums_of_parts();");
   out_.close();
   out_.open("else {{");
-  if (registers) out_.line("take_registers<{}>();", registers->multiplying);
+  if (multiplying != 0) out_.line("take_registers<{}>();", multiplying);
   const int groups = passes::groups_in_turns(kernel_);
   if (groups != 0) out_.line("const Turns<{}> turns;", groups);
   if (groups != 0) out_.line("turns.open();");

@@ -60,8 +60,8 @@ class TileCalls {
   std::string bulk_windows(const passes::TensorMapNeeded &needed, const std::vector<ir::Value> &indices) const;
   std::string bulk_windows(const ir::Transfer &factor) const;
   std::string kind_of_loop(const ir::MainLoop &loop) const;
-  // Whether this is the last main loop for the index of the launch, as far as the enclosing loops tell.
-  std::string is_last_of_index() const;
+  // Whether the loops in which a team hands over are in their last iterations.
+  std::string is_last_of_index(const ir::MainLoop &main) const;
 
   // tile_objects.cpp: the name to call `function` by, a function of samite/device/tile/ with its template arguments.
   std::string heavy(const ir::TileCall &call, const std::string &function);

@@ -24,7 +24,17 @@ struct Grid {
   // launch up to the end of that loop, each with its part of the steps. The first block then has the total sums and
   // continues alone (passes/sm90/share_steps.h). 0: one block runs all steps.
   int step_parts = 0;
-  int resident_blocks = 0;  // limits registers so that this many fit a multiprocessor; 0: no limit
+  // On a GPU: each block, or each thread of a kernel of threads, takes further indices of the launch until all have
+  // run. Otherwise the grid has one for each index (passes/threads/shape_launch.h).
+  bool strides = false;
+  // Each multiprocessor has one block, which takes one index after another.
+  bool persistent = false;
+  // The grid has an axis for each dimension of the launch, so that a block needs no division for its indices.
+  bool axes = false;
+  // Limits a thread's registers so that this many blocks fit a multiprocessor. 0: no limit.
+  int blocks_at_once = 0;
+
+  friend bool operator==(const Grid &, const Grid &) = default;
 };
 
 // The roles of a block's threads, in a lowered tile kernel.
@@ -36,6 +46,15 @@ struct Roles {
   // With producers: the number of consumer teams, of `block_threads` each. Teams run the body for alternate indices of
   // the launch, and have separate memory except for the rings of bulk copies (passes/sm90/form_teams.h). 0: one.
   int teams = 0;
+  // With teams: each index of the launch runs the main loop once, with the same number of steps. So a team knows where
+  // its windows are in the ring without being told by the team before it.
+  bool equal_turns = false;
+  // With producers: the registers of a thread, after it has started. A producer needs few, a consumer many. 0: all keep
+  // what they have.
+  struct Registers {
+    int producing = 0, multiplying = 0;
+  };
+  Registers registers = {};
 };
 
 struct Kernel {

@@ -31,13 +31,23 @@ Kernel Parser::parse() {
     kernel_.sums_in_shared = accept("shared");
     if (accept("resident")) kernel_.grid.resident_blocks = number<int>("the number of blocks");
     if (accept("teams")) kernel_.roles.teams = number<int>("the number of teams");
+    kernel_.roles.equal_turns = accept("equal");
     if (accept("parts")) kernel_.grid.step_parts = number<int>("the number of blocks that share a loop's steps");
     if (accept("plan")) kernel_.plan = parse_plan();
   }
+  kernel_.grid.strides = accept("strides");
+  kernel_.grid.persistent = accept("persistent");
+  kernel_.grid.axes = accept("axes");
+  if (accept("at_once")) kernel_.grid.blocks_at_once = number<int>("the number of blocks of a multiprocessor");
   kernel_.where = parse_location();
   kernel_.body = parse_block();
   if (accept("producing")) {
     kernel_.roles.producers = number<int>("the number of producing threads");
+    if (accept("registers")) {
+      kernel_.roles.registers.producing = number<int>("the registers of a producing thread");
+      expect(",");
+      kernel_.roles.registers.multiplying = number<int>("the registers of a multiplying thread");
+    }
     kernel_.roles.producing = parse_block();
   }
   expect(TokenKind::End, "the end of the text after the kernel");

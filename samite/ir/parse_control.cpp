@@ -85,6 +85,7 @@ Stmt Parser::parse_for() {
   const auto ahead = accept("ahead") ? number<std::size_t>("the number of statements") : 0;
   const int jam = accept("jam") ? number<int>("the number of vectors") : 1;
   LoopProducts products = parse_products();
+  ElementPlan elements = parse_elements();
   For loop{index,
            type,
            begin,
@@ -98,7 +99,8 @@ Stmt Parser::parse_for() {
            jam,
            rolled,
            {instances, by_warp, march},
-           std::move(products)};
+           std::move(products),
+           std::move(elements)};
   SourceLocation where = parse_location();
   loop.body = parse_block();
   return Stmt(std::move(loop), where);
@@ -121,6 +123,42 @@ LoopProducts Parser::parse_products() {
   }
   products.in_turns = accept("in_turns");
   return products;
+}
+
+ElementPlan Parser::parse_elements() {
+  ElementPlan plan;
+  if (accept("interleaved")) plan.interleaved = number<int>("the number of iterations");
+  plan.by_rows = accept("by_rows");
+  if (accept("together")) {
+    expect("(");
+    do plan.groups.push_back(parse_group());
+    while (accept("and"));
+    if (!accept(")")) fail_expected("'and' or ')' after an access");
+  }
+  if (accept("bounds")) parse_list([&] { plan.bounds.push_back(parse_local()); });
+  if (accept("corners")) plan.corners = number<int>("the number of corners");
+  plan.in_packs = accept("in_packs");
+  if (accept("rotates")) plan.rotates = number<int>("the number of elements");
+  return plan;
+}
+
+ElementPlan::Group Parser::parse_group() {
+  using Kind = ElementPlan::Group::Kind;
+  ElementPlan::Group group;
+  if (accept("load")) {
+    group.load = parse_local();
+  } else {
+    group.kind = accept("store") ? Kind::store : Kind::add;
+    if (group.kind == Kind::add) expect_word("add");
+    group.array = parse_array();
+  }
+  if (accept("rows"))
+    parse_list([&, &rows = group.along_rows.emplace()] { rows.push_back(number<std::size_t>("a dimension")); });
+  group.in_quads = accept("in_quads");
+  group.in_units = accept("in_units");
+  if (accept("rounds")) group.unrounded = parse_value();
+  if (accept("if")) group.bound = parse_local();
+  return group;
 }
 
 LoopProduct::Factor Parser::parse_factor() {

@@ -150,6 +150,8 @@ Stmt Parser::parse_main_loop() {
   if (accept("barriers")) loop.barriers = parse_tile_memory();
   loop.sums = parse_sums();
   if (accept("terms")) loop.terms = parse_value();
+  if (accept("sums_through")) loop.sums_through = parse_local_array();
+  if (accept("hands_over_in")) parse_list([&] { loop.hands_over_in.push_back(parse_local()); });
   loop.why_by_threads = parse_reason("because");
   return located(std::move(loop));
 }

@@ -109,6 +109,8 @@ class Parser {
   std::vector<BranchResult> parse_results();
   Stmt parse_for();
   LoopProducts parse_products();
+  ElementPlan parse_elements();
+  ElementPlan::Group parse_group();
   LoopProduct::Factor parse_factor();
   Stmt parse_while();
   Stmt parse_labelled();

@@ -1,76 +1,16 @@
 #include "samite/ir/print.h"
 
+#include "samite/ir/atom_text.h"
 #include "samite/ir/load_ahead.h"
-#include "samite/ir/tokens.h"
 #include "samite/ir/visit.h"
 
 #include <fmt/format.h>
-#include <bit>
-#include <cmath>
 #include <iterator>
 #include <ostream>
 #include <unordered_map>
 
 namespace samite::ir {
 namespace {
-
-constexpr std::uint64_t quiet_nan = 0x7ff8'0000'0000'0000;
-
-std::string in_quotes(std::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out + "\"";
-}
-
-// @name, or @"any text" if the name is not an identifier.
-std::string at_name(std::string_view name) {
-  bool identifier = !name.empty() && is_letter(name[0]);
-  for (char c : name) identifier = identifier && (is_letter(c) || is_digit(c));
-  return "@" + (identifier ? std::string(name) : in_quotes(name));
-}
-
-std::string digits(ScalarType type, double value) {
-  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  auto bits = std::bit_cast<std::uint64_t>(value);
-  if (std::isnan(value)) return bits == quiet_nan ? "nan" : fmt::format("nan({:#x})", bits);
-  // The shortest digits of an f32 distinguish it from other floats, not from other doubles.
-  std::string text =
-      type == ScalarType::Float64 ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
-  // A point or an exponent distinguishes a floating constant from an integer.
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text;
-}
-
-std::string constant_text(const Value &value) {
-  if (value.type().is_tile()) {
-    const std::string element = constant_text(Value::from_bits(value.type().element(), value.bits()));
-    return fmt::format("{}:{}", element.substr(0, element.rfind(':')), name(value.type()));
-  }
-  switch (value.type()) {
-    case ScalarType::Bool:
-      if (value.bits() > 1) return fmt::format("{}:bool", value.bits());
-      return value.bits() == 1 ? "true" : "false";
-    case ScalarType::Int32: return fmt::format("{}", value.as_int());
-    case ScalarType::Float32: return digits(value.type(), value.as_double());
-    case ScalarType::Float8E4M3:
-    case ScalarType::Float8E5M2:
-    case ScalarType::Float16:
-    case ScalarType::BFloat16:
-    case ScalarType::Float64: return fmt::format("{}:{}", digits(value.type(), value.as_double()), name(value.type()));
-    case ScalarType::UInt64: return fmt::format("{}:u64", value.bits());
-    default: return fmt::format("{}:{}", value.as_int(), name(value.type()));
-  }
-}
 
 std::string_view keyword(LoopKind kind) {
   switch (kind) {
@@ -123,11 +63,15 @@ std::string_view role_words(ThreadRole role) {
   return "unknown ";
 }
 
+std::string counted(std::string_view word, int number) {
+  return number == 0 ? "" : fmt::format(" {} {}", word, number);
+}
+
 // The attributes of a loop, after its step.
 std::string notes(const For &loop) {
   const std::string rolled = loop.rolled ? " rolled" : "";
   const std::string instances = loop.threads.instances == 1 ? "" : fmt::format(" instances {}", loop.threads.instances);
-  const std::string by_warp = loop.threads.by_warp == 0 ? "" : fmt::format(" by_warp {}", loop.threads.by_warp);
+  const std::string by_warp = counted("by_warp", loop.threads.by_warp);
   const std::string march = loop.threads.march == 1 ? "" : fmt::format(" march {}", loop.threads.march);
   const std::string ahead = loop.ahead == 0 ? "" : fmt::format(" ahead {}", loop.ahead);
   const std::string jam = loop.jam == 1 ? "" : fmt::format(" jam {}", loop.jam);
@@ -157,25 +101,28 @@ class Printer {
     write("kernel {}(", at_name(kernel.name));
     for (std::size_t i = 0; i < kernel.parameters.size(); ++i)
       write("{}{}", i == 0 ? "" : ", ", declaration(kernel.parameters[i]));
+    const Grid &grid = kernel.grid;
+    const Roles &roles = kernel.roles;
+    const std::string launch =
+        fmt::format("{}{}{}{}", grid.strides ? " strides" : "", grid.persistent ? " persistent" : "",
+                    grid.axes ? " axes" : "", counted("at_once", grid.blocks_at_once));
     if (is_tile_kernel(kernel))
-      write(") blocks {}{} of {}{}{}{}{}{} {{\n", kernel.launch_rank,
-            fmt::format(
-                "{}{}", kernel.grid.strip_columns == 0 ? "" : fmt::format(" strips {}", kernel.grid.strip_columns),
-                kernel.grid.cluster_blocks == 0
-                    ? ""
-                    : fmt::format(" clusters {} along {}", kernel.grid.cluster_blocks, kernel.grid.cluster_dimension)),
+      write(") blocks {}{}{} of {}{}{}{}{}{}{}{}{} {{\n", kernel.launch_rank, counted("strips", grid.strip_columns),
+            grid.cluster_blocks == 0
+                ? ""
+                : fmt::format(" clusters {} along {}", grid.cluster_blocks, grid.cluster_dimension),
             kernel.block_threads, kernel.scheduled ? " scheduled" : "", kernel.sums_in_shared ? " shared" : "",
-            kernel.grid.resident_blocks == 0 ? "" : fmt::format(" resident {}", kernel.grid.resident_blocks),
-            fmt::format("{}{}{}", kernel.roles.teams == 0 ? "" : fmt::format(" teams {}", kernel.roles.teams),
-                        kernel.grid.step_parts == 0 ? "" : fmt::format(" parts {}", kernel.grid.step_parts),
-                        kernel.plan == TilePlan() ? "" : fmt::format(" plan ({})", to_string(kernel.plan))),
-            location(kernel.where));
+            counted("resident", kernel.resident_blocks), counted("teams", roles.teams),
+            roles.equal_turns ? " equal" : "", counted("parts", grid.step_parts), launch, location(kernel.where));
     else
-      write(") threads {}{} {{\n", kernel.launch_rank, location(kernel.where));
+      write(") threads {}{}{} {{\n", kernel.launch_rank, launch, location(kernel.where));
     print_nested(kernel.body);
     write("}}");
-    if (kernel.roles.producers != 0) {
-      write(" producing {} {{\n", kernel.roles.producers);
+    if (roles.producers != 0) {
+      write(" producing {}{} {{\n", roles.producers,
+            roles.registers.producing == 0
+                ? ""
+                : fmt::format(" registers {}, {}", roles.registers.producing, roles.registers.multiplying));
       print_nested(kernel.roles.producing);
       write("}}");
     }
@@ -242,11 +189,15 @@ class Printer {
       return fmt::format("{} step {}, {}{}{}", transfer(factor), factor.rows, factor.columns,
                          factor.parts == 1 ? "" : fmt::format(" in {}", factor.parts), units(factor.in_units));
     };
-    write("main_loop {}{} {} += {}, {}{}{} by {}{}{}{}", role_words(loop.role), loop.attribute,
+    std::string last;
+    for (const LocalId loop_index : loop.hands_over_in) last += (last.empty() ? "" : ", ") + local(loop_index);
+    write("main_loop {}{} {} += {}, {}{}{} by {}{}{}{}{}{}", role_words(loop.role), loop.attribute,
           tile_memory(loop.result), of_array(loop.factors[0]), of_array(loop.factors[1]),
           loop.count ? " for " + value(*loop.count) : "",
           loop.barriers ? " barriers " + tile_memory(*loop.barriers) : "", to_string(loop.sums),
-          loop.terms ? " terms " + value(*loop.terms) : "", because(loop.why_by_threads), where);
+          loop.terms ? " terms " + value(*loop.terms) : "",
+          loop.sums_through ? " sums_through " + local_array(*loop.sums_through) : "",
+          last.empty() ? "" : fmt::format(" hands_over_in ({})", last), because(loop.why_by_threads), where);
   }
   void print(const WindowProduct &product, const std::string &where) {
     write("window_product {}{} {} += {}, {} barriers {} by {}{}{}{}{}{}{}", role_words(product.role), product.attribute,
@@ -341,7 +292,12 @@ class Printer {
   }
   void print(const Leave &leave, const std::string &where) { write("leave {}{}", leave.label, where); }
 
-  std::string clauses(const For &loop) const { return notes(loop) + products(loop.products) + carried(loop.carried); }
+  std::string clauses(const For &loop) const {
+    const std::string elements = to_string(
+        loop.elements, [this](const Value &of) { return value(of); },
+        [this](std::uint32_t of) { return parameter(of); });
+    return notes(loop) + products(loop.products) + elements + carried(loop.carried);
+  }
   std::string products(const LoopProducts &products) const {
     std::string text;
     for (const LoopProduct &product : products.declared)

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "samite/base/source_location.h"
+#include "samite/ir/element_plan.h"
 #include "samite/ir/layout.h"
 #include "samite/ir/memory_space.h"
 #include "samite/ir/operation.h"
@@ -204,6 +205,11 @@ struct MainLoop {
   std::optional<Value> terms = {};
   ThreadRole role = ThreadRole::all;
   std::string why_by_threads = {};  // the reason that no bulk copies load the windows
+  // If blocks share its steps (Grid::step_parts): the ring through whose memory they pass each other their sums.
+  std::optional<LocalArrayId> sums_through = {};
+  // If teams take turns: a team hands over in the last iterations of these loops, by their indices, the outermost
+  // first.
+  std::vector<LocalId> hands_over_in = {};
 
   bool by_bulk_copies() const { return barriers.has_value(); }
   bool is_step() const { return !count.has_value(); }
@@ -423,9 +429,10 @@ struct LoopThreads {
 };
 
 // for %index in begin .. end step s [rolled] [instances n] [by_warp n] [march n] [stages n [ahead k]] [jam m]
-// [products …] [in_turns]: counts up if step > 0, down if step < 0. A thread loop of a kernel whose instances are
-// threads may have a step of more than one: its body then runs this many neighbours, or fewer at the end. A neighbour's
-// index, the loop's index plus a constant below the step, is computed only if it is inside the loop's bounds.
+// [products …] [in_turns] [elements …]: counts up if step > 0, down if step < 0. A thread loop of a kernel whose
+// instances are threads may have a step of more than one: its body then runs this many neighbours, or fewer at the end.
+// A neighbour's index, the loop's index plus a constant below the step, is computed only if it is inside the loop's
+// bounds.
 struct For {
   LocalId index;
   Type type;  // of index, begin, end and step
@@ -443,6 +450,7 @@ struct For {
   bool rolled = false;  // is not unrolled: it rarely runs, or is large
   LoopThreads threads = {};
   LoopProducts products = {};
+  ElementPlan elements = {};  // of a loop over elements, on a GPU
 };
 
 // Runs `condition_block`, leaves if `condition` is false (the results are then the `inner` values), else runs `body`.

@@ -93,7 +93,8 @@ class Verifier {
   }
 
   void check_signature() const;
-  void check_plan() const;
+  // How the launch is run, and what registers the roles have.
+  void check_launch() const;
   void check_gradient(std::size_t index) const;
   void check_block(const Block &block);
 
@@ -168,6 +169,8 @@ class Verifier {
   void check_product(const auto &product, const Type &a, const Type &b, ThreadRole role) const;
   void check(const MainLoop &loop) const;
   void check_bulk_copies(const MainLoop &loop) const;
+  // Split-K and teams.
+  void check_sharing(const MainLoop &loop) const;
   // Two for each stage.
   void check_barriers(const TileMemory &barriers, int stages) const;
   void check_transfer(const Transfer &factor, int stages) const;
@@ -214,6 +217,8 @@ class Verifier {
 
   // Attributes of a loop over the launch, and of one that several instances of a thread run together.
   void check_notes(const For &loop) const;
+  // Each access that is made for several elements is in the loop once.
+  void check_elements(const For &loop) const;
   void check(const While &loop);
   void check(const Labelled &labelled);
   void check(const Leave &leave) const;

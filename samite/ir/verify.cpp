@@ -82,7 +82,7 @@ void Verifier::check_signature() const {
     fail("split-K in {} parts, expected 2 to {}, without other clusters and without teams", kernel_.grid.step_parts,
          most_in_cluster);
   if (kernel_.roles.producers == 0 && !kernel_.roles.producing.empty()) fail("producer code without producer threads");
-  check_plan();
+  check_launch();
   std::unordered_set<std::string_view> names;
   for (const Parameter &parameter : kernel_.parameters) {
     if (parameter.name.empty()) fail("a parameter has no name");
@@ -96,6 +96,26 @@ void Verifier::check_signature() const {
   }
   for (std::size_t i = 0; i < kernel_.parameters.size(); ++i)
     if (kernel_.parameters[i].role == Role::Gradient) check_gradient(i);
+}
+
+void Verifier::check_launch() const {
+  const Grid &grid = kernel_.grid;
+  const auto [producing, multiplying] = kernel_.roles.registers;
+  if (grid.strides || grid.axes || grid.blocks_at_once != 0) check_lowered("kernel with a shape of its launch");
+  if (grid.persistent && (!grid.strides || kernel_.roles.producers == 0))
+    fail("a persistent kernel without further indices or without producer threads");
+  if (grid.axes && (grid.strides || !is_tile_kernel(kernel_) || kernel_.launch_rank < 2 || kernel_.launch_rank > 3))
+    fail("axes of the grid for the {} dimensions of a launch", kernel_.launch_rank);
+  if (grid.blocks_at_once < 0) fail("{} blocks at once", grid.blocks_at_once);
+  if (kernel_.roles.equal_turns && kernel_.roles.teams == 0) fail("equal turns without teams");
+  constexpr int of_multiprocessor = 64 << 10, unit = 8, least = 24, most = 240;
+  const auto may_be = [&](int registers) { return registers % unit == 0 && registers >= least && registers <= most; };
+  const int consumers = kernel_.block_threads * std::max(kernel_.roles.teams, 1);
+  if ((producing != 0 || multiplying != 0) &&
+      (kernel_.roles.producers == 0 || !may_be(producing) || !may_be(multiplying) ||
+       producing * kernel_.roles.producers + multiplying * consumers > of_multiprocessor))
+    fail("{} and {} registers of {} producer and {} consumer threads", producing, multiplying, kernel_.roles.producers,
+         consumers);
 }
 
 void Verifier::check_gradient(std::size_t index) const {

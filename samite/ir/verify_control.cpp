@@ -1,6 +1,7 @@
 #include "samite/ir/verifier.h"
 
 #include "samite/ir/loop_products.h"
+#include "samite/ir/visit.h"
 
 #include <algorithm>
 #include <utility>
@@ -52,6 +53,7 @@ void Verifier::check(const For &loop) {
   if (loop.kind != LoopKind::Serial) check_lowered("unordered loop");
   if (loop.kind != LoopKind::Serial && !loop.carried.empty()) fail("an unordered loop carries values");
   check_notes(loop);
+  check_elements(loop);
   if (loop.stages < 1) fail("a loop of {} stages", loop.stages);
   if (const std::string error = loop_products_error(loop, kernel_); !error.empty()) fail("{}", error);
   if (loop.ahead != 0) check_lowered("loop that prefetches statements");
@@ -98,6 +100,40 @@ void Verifier::check_notes(const For &loop) const {
   if (loop.threads.instances < 1 || ((loop.threads.instances != 1 || loop.rolled) && !(in_order && of_threads)))
     fail("a loop{} of {} instances, expected one of a thread", loop.rolled ? " that is rolled" : "",
          loop.threads.instances);
+}
+
+void Verifier::check_elements(const For &loop) const {
+  const ElementPlan &plan = loop.elements;
+  if (plan.is_default()) return;
+  check_lowered("planned loop over elements");
+  if (loop.kind != LoopKind::Thread || !is_tile_kernel(kernel_))
+    fail("a plan of elements of another loop than over them");
+  if (plan.corners != 0 && plan.corners != 2 && plan.corners != 4) fail("bounds at {} corners of a tile", plan.corners);
+  if (plan.interleaved < 0 || plan.rotates < 0)
+    fail("{} interleaved iterations and {} elements of a rotation", plan.interleaved, plan.rotates);
+  if (plan.rotates != 0 && plan.corners == 0) fail("registers rotate in a loop without a version with bounds checks");
+  if (plan.in_packs && plan.bounds.empty()) fail("bounds of groups of elements without bounds");
+  const auto count = [&](const auto &is_it) {
+    int found = 0;
+    for_each_statement(loop.body, [&](const Stmt &stmt) { found += is_it(stmt); });
+    return found;
+  };
+  const auto is_let = [](LocalId local) {
+    return [local](const Stmt &stmt) { return stmt.as<Let>() && stmt.as<Let>()->local == local; };
+  };
+  for (const LocalId bound : plan.bounds)
+    if (count(is_let(bound)) == 0) check_in_scope(bound);
+  using Kind = ElementPlan::Group::Kind;
+  for (const ElementPlan::Group &group : plan.groups) {
+    const int accesses = count([&](const Stmt &stmt) {
+      const auto *let = stmt.as<Let>();
+      if (group.kind == Kind::load) return let && group.load == let->local && let->value.op == Op::Load;
+      const auto *store = stmt.as<Store>();
+      const auto *add = stmt.as<Accumulate>();
+      return group.kind == Kind::store ? store && store->array == group.array : add && add->array == group.array;
+    });
+    if (accesses != 1) fail("a group of accesses that the loop has {} times", accesses);
+  }
 }
 
 void Verifier::check(const While &loop) {

@@ -78,6 +78,7 @@ void Verifier::check(const MainLoop &loop) const {
   }
   const int stages = stages_of(a.ring);
   for (const Transfer &factor : loop.factors) check_transfer(factor, stages);
+  check_sharing(loop);
   if (loop.by_bulk_copies()) return check_bulk_copies(loop);
   if (kernel_.roles.producers != 0 || loop.is_step())
     fail("a main loop whose threads copy the windows, with producer threads, or of one product");
@@ -85,6 +86,21 @@ void Verifier::check(const MainLoop &loop) const {
   for (const Transfer &factor : loop.factors)
     if (factor.parts != 1 || !factor.why_copy.empty())
       fail("windows of {}, copied by threads, in parts or of a copied array", name(factor.ring.type));
+}
+
+void Verifier::check_sharing(const MainLoop &loop) const {
+  const bool sums = loop.role != ThreadRole::producers;
+  if (loop.sums_through.has_value() != (sums && kernel_.grid.step_parts != 0))
+    fail("a main loop {} memory for the sums of parts, of {} parts", loop.sums_through ? "with" : "without",
+         kernel_.grid.step_parts);
+  if (loop.sums_through && *loop.sums_through != loop.factors[0].ring.array &&
+      *loop.sums_through != loop.factors[1].ring.array)
+    fail("sums of parts through ${}, which is not a ring of the main loop", *loop.sums_through);
+  if (!loop.hands_over_in.empty() && (!sums || kernel_.roles.teams == 0))
+    fail("a main loop that hands over, and no team multiplies");
+  for (const LocalId index : loop.hands_over_in)
+    if (std::ranges::none_of(loops_, [&](const For *around) { return around->index == index; }))
+      fail("a main loop hands over in the last iteration of %{}, which is not around it", index);
 }
 
 void Verifier::check_bulk_copies(const MainLoop &loop) const {

@@ -2,7 +2,6 @@
 
 #include "samite/base/dump.h"
 #include "samite/base/warning.h"
-#include "samite/codegen/cuda_launch_shape.h"
 #include "samite/codegen/prelude.h"
 #include "samite/ir/visit.h"
 #include "samite/jit/elapsed.h"
@@ -205,31 +204,7 @@ void compile_for_cpu(const ir::Kernel &lowered, Variant &variant, const Making &
   variant.report.times.compile = milliseconds_since(start);
 }
 
-// A multiprocessor has one block of more than 512 threads if these use all registers, and idles while they wait for
-// each other. Two blocks fit if each thread needs at most half.
-bool room_for_two(const ir::Kernel &planned, const codegen::EmitOptions &options, const VariantKey &key) {
-  constexpr int many_threads = 512;
-  const passes::Architecture &architecture = Target::of(key.cuda).architecture();
-  const int threads = options.cuda.tile_threads;
-  if (options.debug || options.cuda.stays || threads <= many_threads ||
-      std::int64_t{2} * threads > architecture.threads)
-    return false;
-  const passes::TileMemoryPlan plan = passes::plan_tile_memory(planned);
-  return plan.sized_at_launch() || architecture.blocks_with_room(plan.bytes) >= 2;
-}
-
-// The number of blocks that fit a multiprocessor's shared memory, if their threads may use all registers; else 0. The
-// assembler does not know it: it would rather spill some registers than leave room for one more block.
-int blocks_of_memory(const ir::Kernel &planned, const VariantKey &key) {
-  constexpr std::int64_t most_registers = 255;
-  const passes::Architecture &architecture = Target::of(key.cuda).architecture();
-  const passes::TileMemoryPlan plan = passes::plan_tile_memory(planned);
-  if (key.debug || !is_tile_kernel(planned) || planned.grid.resident_blocks != 0 || plan.sized_at_launch()) return 0;
-  const std::int64_t blocks = architecture.blocks_with_room(plan.bytes);
-  return blocks * planned.block_threads * most_registers <= architecture.registers ? static_cast<int>(blocks) : 0;
-}
-
-// Spilling a few registers costs less than running a single block.
+// Spilling a few registers costs less than running a single block (passes/threads/shape_launch.h).
 bool spills_much(const CudaImage &image) {
   constexpr std::size_t little = 32;  // bytes of a thread, stored and loaded
   return std::ranges::any_of(image.report().kernels, [](const CudaKernelResources &kernel) {
@@ -283,13 +258,16 @@ void note_recorded(const codegen::EmittedSource &emitted, const std::string &nam
       {&variant, architecture, std::move(part), is_plain && !emitted.uses_channel && variant.summed.empty()});
 }
 
-PlanChoices plan_choices(const Variant &variant, const codegen::CudaForm &form) {
-  return {.debug = variant.key.debug,
-          .instances_per_thread = form.instances_per_thread,
-          .outgrows_caches = variant.key.shape.outgrows_caches && !form.grid_stride,
-          .in_rounds = variant.key.shape.in_rounds && !variant.execution.one_thread,
-          .paired = variant.execution.one_thread ? 0 : variant.key.shape.paired,
-          .step_parts = variant.gpu.step_parts};
+PlanChoices plan_choices(const Variant &variant, int instances_per_thread, bool any_extents) {
+  const VariantKey &key = variant.key;
+  return {.debug = key.debug,
+          .instances_per_thread = instances_per_thread,
+          .outgrows_caches = key.shape.outgrows_caches && !any_extents,
+          .in_rounds = key.shape.in_rounds && !variant.execution.one_thread,
+          .paired = variant.execution.one_thread ? 0 : key.shape.paired,
+          .step_parts = variant.gpu.step_parts,
+          .any_extents = any_extents,
+          .fits_axes = key.shape.grid_axes};
 }
 
 // A launch on one thread runs one block at a time, of one team.
@@ -307,44 +285,43 @@ void refuse_in_one_block(const ir::Kernel &lowered) {
 void compile_for_cuda(const ir::Kernel &lowered, std::optional<ir::Kernel> known, Variant &variant,
                       const Making &making) {
   Clock::time_point start = Clock::now();
+  const VariantKey &key = variant.key;
   codegen::EmitOptions options = emit_options(variant);
-  options.cuda.grid_stride = variant.key.shape.grid_stride || variant.execution.one_thread;
-  options.cuda.waits_for_earlier_launch = variant.key.shape.programmatic;
-  options.cuda.tile_threads = lowered.block_threads;
-  options.cuda.wide_launch = variant.key.shape.grid_stride;
-  if (variant.execution.one_thread) refuse_in_one_block(lowered);
-  const bool by_threads = !variant.key.debug && !is_tile_kernel(lowered);
-  if (by_threads)
+  options.cuda.waits_for_earlier_launch = key.shape.programmatic;
+  options.cuda.wide_launch = key.shape.grid_stride;
+  if (!key.debug && !is_tile_kernel(lowered))
     options.cuda.instances_per_thread =
-        std::min(variant.key.shape.neighbours, passes::worthwhile_instances_per_thread(lowered));
-  const ir::Kernel planned =
-      known ? *std::move(known)
-            : plan(lowered, {Target::of(variant.key.cuda).architecture(), options.arrays,
-                             plan_choices(variant, options.cuda), /*trial=*/false, &variant.report.trials});
-  options.cuda.march = passes::marched(planned);
+        std::min(key.shape.neighbours, passes::worthwhile_instances_per_thread(lowered));
+  PlanContext context{
+      Target::of(key.cuda).architecture(), options.arrays,
+      plan_choices(variant, options.cuda.instances_per_thread, key.shape.grid_stride || variant.execution.one_thread),
+      /*trial=*/false, &variant.report.trials};
+  const auto shaped = [&](ir::Kernel kernel) {
+    return run_steps(std::move(kernel), context, "shape_launch", "shape_launch");
+  };
+  // A known plan was made without the choices of this launch.
+  ir::Kernel planned =
+      known ? run_steps(*std::move(known), context, "plan_element_loops", "shape_launch") : plan(lowered, context);
   variant.gpu.products = passes::ways_of_products(planned);
-  variant.gpu.plan = planned.plan;
-  if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
-  codegen::set_blocks(options.cuda, planned);
-  // Its copies run ahead into the block's next index.
-  if (planned.roles.producers != 0 && planned.grid.step_parts == 0)
-    options.cuda.grid_stride = options.cuda.stays = true;
-  const bool two = room_for_two(planned, options, variant.key);
-  options.cuda.blocks_at_once = two ? 2 : blocks_of_memory(planned, variant.key);
-  if (two) {
-    // Needs the fewest registers. Other kernels use one row of blocks: on an H100 a stencil of 512³ takes 6% longer on
-    // a grid with an axis for each dimension.
-    options.cuda.grid_axes = variant.key.shape.grid_axes && !options.cuda.grid_stride;
-  }
-  codegen::EmittedSource emitted = codegen::emit_cuda(planned, options);
+  const codegen::EmitOptions unshaped = options;
+  const auto emit = [&] {
+    options = unshaped;
+    options.cuda.march = passes::marched(planned);
+    codegen::set_blocks(options.cuda, planned);
+    return codegen::emit_cuda(planned, options);
+  };
+  codegen::EmittedSource emitted = emit();
   variant.report.times.emit = milliseconds_since(start);
   start = Clock::now();
   CompiledCuda compiled = compile_emitted(emitted, lowered.name, variant, making);
-  if (two && spills_much(*compiled.image)) {
-    options.cuda.blocks_at_once = 0;
-    options.cuda.grid_axes = false;
-    emitted = codegen::emit_cuda(planned, options);
-    compiled = compile_emitted(emitted, lowered.name, variant, making);
+  if (spills_much(*compiled.image)) {
+    context.choices.two_blocks = false;
+    ir::Kernel roomier = shaped(planned);
+    if (roomier.grid != planned.grid) {
+      planned = std::move(roomier);
+      emitted = emit();
+      compiled = compile_emitted(emitted, lowered.name, variant, making);
+    }
   }
   variant.gpu.form = options.cuda;
   note_recorded(emitted, lowered.name, variant, making);

@@ -23,7 +23,7 @@
 #include "samite/passes/threads/march.h"
 #include "samite/passes/threads/place_arrays.h"
 #include "samite/passes/threads/plain_thread_loops.h"
-#include "samite/passes/threads/scalar_instances.h"
+#include "samite/passes/threads/shape_launch.h"
 #include "samite/passes/threads/side_by_side.h"
 #include "samite/passes/threads/sum_over_lanes.h"
 #include "samite/passes/threads/sum_over_launch.h"
@@ -35,6 +35,7 @@
 #include "samite/passes/tiles/number_blocks.h"
 #include "samite/passes/tiles/pipeline_loops.h"
 #include "samite/passes/tiles/place_tiles.h"
+#include "samite/passes/tiles/plan_element_loops.h"
 #include "samite/passes/tiles/plan_tile_memory.h"
 #include "samite/passes/tiles/planned_tile.h"
 #include "samite/passes/tiles/reuse_registers.h"
@@ -70,6 +71,15 @@ Kernel side_by_side(Kernel kernel, Context context) {
 Kernel plan_tile_memory(Kernel kernel, Context) {
   const passes::TileMemoryPlan memory = passes::plan_tile_memory(kernel);
   return passes::with_offsets(std::move(kernel), memory);
+}
+
+Kernel shape_launch(Kernel kernel, Context context) {
+  const PlanChoices &choices = context.choices;
+  return passes::shape_launch(std::move(kernel), context.target,
+                              {.strides = choices.any_extents,
+                               .axes = choices.fits_axes,
+                               .debug = choices.debug,
+                               .two_blocks = choices.two_blocks});
 }
 
 // clang-format off
@@ -145,6 +155,9 @@ constexpr Step steps[] = {
      [](Kernel k, Context c) { return passes::form_clusters(std::move(k), c.target, c.choices.paired); }, nullptr, {memory_planned}},
     {"plan_tile_memory", Step::tiles | Step::scheduled, Step::gpu, always, {arrays_placed}, {memory_planned},
      plan_tile_memory},
+    {"plan_element_loops", Step::tiles | Step::scheduled, Step::gpu, not_in_trials, {memory_planned}, {},
+     [](Kernel k, Context c) { return passes::plan_element_loops(std::move(k), c.arrays, c.choices.debug); }},
+    {"shape_launch", Step::any_kernel, Step::gpu, not_in_trials, {arrays_placed}, {}, shape_launch},
 };
 // clang-format on
 

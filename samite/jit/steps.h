@@ -31,6 +31,10 @@ struct PlanChoices {
   std::uint64_t paired = 0;      // dimensions of the launch with an even number of blocks: passes/sm90/form_clusters.h
   std::int64_t step_parts =
       1;  // the number of parts into which a main loop's steps are split: passes/sm90/share_steps.h
+  // passes/threads/shape_launch.h
+  bool any_extents = false;  // the launch may have any
+  bool fits_axes = false;    // its extents fit the axes of a grid
+  bool two_blocks = true;    // may have to share a multiprocessor's registers
 };
 
 // A step's inputs besides the kernel.

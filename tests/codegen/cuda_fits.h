@@ -28,7 +28,6 @@ inline codegen::EmittedSource emit_as_launched(const ir::Kernel &kernel) {
                           options.arrays,
                           {.instances_per_thread = options.cuda.instances_per_thread, .outgrows_caches = true}});
   options.cuda.march = passes::marched(planned);
-  if (codegen::wants_grid_stride(planned)) options.cuda.grid_stride = true;
   return codegen::emit_cuda(planned, options);
 }
 

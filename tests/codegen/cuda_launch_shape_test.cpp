@@ -158,14 +158,5 @@ TEST(CudaLaunchShape, BlocksOfTilesAreLimitedInTheGridStrideForm) {
   EXPECT_EQ(cuda_launch_shape(std::vector<std::int64_t>{50}, form, 264).grid[0], 50u);
 }
 
-TEST(CudaLaunchShape, WorkspacesAndSumsWantTheGridStrideForm) {
-  const auto kernel = [](const std::string &body) {
-    return ir::parse_kernel("kernel @k(@x: array<f32, 1>) threads 1 {" + body + "}");
-  };
-  EXPECT_FALSE(wants_grid_stride(kernel("local $0: f32[8] accumulate atomic @x[0] += 1.0")));
-  EXPECT_TRUE(wants_grid_stride(kernel("local workspace $0: f32[8]")));
-  EXPECT_TRUE(wants_grid_stride(kernel("accumulate atomic over_launch @x[0] += 1.0")));
-}
-
 }  // namespace
 }  // namespace samite::codegen

@@ -151,7 +151,7 @@ void expect_stored(Shape tile, Shape whole) {
   run.run({(whole.rows + tile.rows - 1) / tile.rows, (whole.columns + tile.columns - 1) / tile.columns},
           {array(a, {whole.rows, whole.inner}), array(b, {whole.inner, whole.columns}),
            array(c, {whole.rows, whole.columns}), array(d, {whole.rows, whole.columns})});
-  EXPECT_NE(run.source().text.find("StoreQuads"), std::string::npos) << run.source().text;
+  EXPECT_NE(plan_text(product.ir()).find(" in_quads"), std::string::npos) << plan_text(product.ir());
   for (std::size_t i = 0; i < c.size(); ++i)
     ASSERT_EQ(static_cast<float>(c[i]), static_cast<float>(T(d[i] * 2.0f)))
         << i / static_cast<std::size_t>(whole.columns) << ' ' << i % static_cast<std::size_t>(whole.columns);
@@ -198,8 +198,7 @@ void expect_added(Shape tile, Shape whole, int threads) {
   on_host.run({(whole.rows + tile.rows - 1) / tile.rows, (whole.columns + tile.columns - 1) / tile.columns},
               {array(a, {whole.rows, whole.inner}), array(b, {whole.inner, whole.columns}), as_whole(narrow),
                as_whole(wide), as_whole(narrow_added), as_whole(wide_added)});
-  const std::string &text = on_host.source().text;
-  EXPECT_TRUE(text.find("AddQuads") != text.npos || text.find("AddTogether") != text.npos) << text;
+  EXPECT_NE(plan_text(adds).find("add @narrow_added rows (0)"), std::string::npos) << plan_text(adds);
   for (std::size_t i = 0; i < narrow.size(); ++i) {
     const auto of = [](auto value) { return static_cast<S>(value); };
     ASSERT_EQ(of(narrow_added[i]), of(T(of(narrow_before[i]) + of(narrow[i])))) << i;

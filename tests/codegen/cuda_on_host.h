@@ -35,6 +35,11 @@ inline codegen::EmittedSource emit_for_cuda(ir::Kernel structured, const codegen
   ir::verify(structured, ir::Form::lowered, "lower_tiles");
   return codegen::emit_cuda(plan_for_cuda(std::move(structured), options), options);
 }
+// The planned kernel as text.
+inline std::string plan_text(ir::Kernel structured, const codegen::EmitOptions &options = cuda_options()) {
+  structured = passes::lower_tiles(std::move(structured), passes::gpu_architecture(90));
+  return ir::to_string(plan_for_cuda(std::move(structured), options));
+}
 inline codegen::EmittedSource emit_for_cuda(std::string_view text,
                                             const codegen::EmitOptions &options = cuda_options()) {
   return emit_for_cuda(ir::parse_kernel(text), options);

@@ -37,11 +37,8 @@ TEST(CudaSideBySide, NeighboursAreLoadedAndStoredAtOnce) {
 }
 
 TEST(CudaSideBySide, ThreadsHaveThe128RegistersThatTheyMayNeed) {
-  codegen::EmitOptions options = side_by_side(4);
-  options.cuda.threads_per_block = 256;
-  EXPECT_THAT(emit_for_cuda(plain_axpy, options).text, HasSubstr("__launch_bounds__(256, 2)"));
-  options.cuda.threads_per_block = 1024;
-  EXPECT_THAT(emit_for_cuda(plain_axpy, options).text, HasSubstr("__launch_bounds__(1024, 1)"));
+  EXPECT_THAT(plan_text(ir::parse_kernel(plain_axpy), side_by_side(4)), HasSubstr("threads 1 at_once 2 {"));
+  EXPECT_THAT(plan_text(ir::parse_kernel(plain_axpy), side_by_side(1)), Not(HasSubstr("at_once")));
 }
 
 // Neighbours of neighbours come from the row that is loaded anyway.

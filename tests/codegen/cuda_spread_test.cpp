@@ -77,8 +77,8 @@ TEST(CudaSpread, Softmax) {
   const auto text = [](const CudaOnHost &kernel) { return kernel.source().text; };
   EXPECT_THAT(text(anywhere), HasSubstr("whole_units"));
   EXPECT_THAT(text(in_units), Not(HasSubstr("whole_units"))) << "which is known";
-  EXPECT_THAT(text(in_units), HasSubstr("StoreTogether<f32, 4, everywhere>"));
-  EXPECT_THAT(text(whole), HasSubstr("StoreTogether<f32, 4, true>"));
+  EXPECT_THAT(plan_text(softmax.ir(), arrays_in_units()), Not(HasSubstr("in_packs")));
+  EXPECT_THAT(plan_text(softmax.ir(), arrays_of_whole_units()), HasSubstr("in_packs"));
   for (const auto &[length, known] : softmaxes) {
     SCOPED_TRACE(length);
     const CudaOnHost &kernel = known == Known::nothing ? anywhere : known == Known::begin ? in_units : whole;

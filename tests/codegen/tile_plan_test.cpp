@@ -79,9 +79,8 @@ TEST(TilePlan, LargeSumsAreInSharedMemory) {
 // At an array's edge, where sums are stored one by one from the front of their registers.
 TEST(TilePlan, SumsGoAroundInEightTurnsAtMost) {
   const auto turns_by = [](std::int64_t rows, std::int64_t columns, int threads, int front) {
-    const std::string text =
-        emit_for_cuda(gemm<bfloat16>(rows, columns, 32, 1, {.threads = threads}), cuda_options()).text;
-    return text.find(fmt::format("rotate<{}>(", front)) != std::string::npos;
+    const std::string text = plan_text(gemm<bfloat16>(rows, columns, 32, 1, {.threads = threads}));
+    return text.find(fmt::format(" rotates {} ", front)) != std::string::npos;
   };
   EXPECT_TRUE(turns_by(128, 256, 256, 16)) << "128 sums of a thread";
   EXPECT_TRUE(turns_by(64, 64, 64, 8));

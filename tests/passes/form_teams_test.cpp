@@ -73,10 +73,10 @@ TEST(FormTeams, WhereverTheLoopIs) {
 // Each team can then compute its position in the ring. A loop around it, or a branch, may contain it any number of
 // times.
 TEST(FormTeams, TurnsAreEqualWhereEachIndexHasTheLoopOnceWithAsManySteps) {
-  EXPECT_TRUE(has_equal_turns(planned(scaled_text())));
-  EXPECT_TRUE(has_equal_turns(planned(scaled_text(128, 128, 6, "7"))));
-  EXPECT_FALSE(has_equal_turns(planned(scaled_text(128, 128, 6, "%0"))));
-  EXPECT_FALSE(has_equal_turns(planned(scaled_text(128, 128, 6, "%1"))));
+  EXPECT_TRUE(planned(scaled_text()).roles.equal_turns);
+  EXPECT_TRUE(planned(scaled_text(128, 128, 6, "7")).roles.equal_turns);
+  EXPECT_FALSE(planned(scaled_text(128, 128, 6, "%0")).roles.equal_turns);
+  EXPECT_FALSE(planned(scaled_text(128, 128, 6, "%1")).roles.equal_turns);
   const auto within = [](const std::string &begin) {
     std::string text = scaled_text();
     text.insert(text.find("for %4"), begin);
@@ -86,7 +86,7 @@ TEST(FormTeams, TurnsAreEqualWhereEachIndexHasTheLoopOnceWithAsManySteps) {
   const ir::Kernel branch = within("%21: bool = lt %0, 2 if %21 { "), loop = within("for %22: i32 in 0 .. 2 step 1 { ");
   for (const ir::Kernel *kernel : {&branch, &loop}) {
     EXPECT_EQ(kernel->roles.teams, 2);
-    EXPECT_FALSE(has_equal_turns(*kernel));
+    EXPECT_FALSE(kernel->roles.equal_turns);
   }
 }
 
@@ -140,7 +140,7 @@ TEST(FormTeams, InTheText) {
   };
   EXPECT_THAT(wrong("of 128 teams 2", "of 128 teams 1"), HasSubstr("1 teams of 128 threads"));
   EXPECT_THAT(wrong("of 128 teams 2", "of 128 teams 8"), HasSubstr("8 teams of 128 threads"));
-  EXPECT_THAT(wrong("of 128 teams 2", "of 128"), HasSubstr("memory of teams"));
+  EXPECT_THAT(wrong("of 128 teams 2 equal", "of 128"), HasSubstr("memory of teams"));
 }
 
 }  // namespace

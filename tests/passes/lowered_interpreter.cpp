@@ -1,8 +1,10 @@
 #include "tests/passes/lowered_interpreter.h"
 
 #include "samite/ir/print.h"
+#include "samite/passes/analysis/grouped_elements.h"
 #include "tests/passes/lowered_calls.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <unordered_map>
@@ -263,6 +265,7 @@ class LoweredInterpreter : private LoweredCalls {
     thread.in_elements = true;
     const std::int64_t count = integer(thread, loop.end);
     const std::vector<std::int64_t> *const own = elements_in_registers(loop, thread.number);
+    const bool everywhere = holds_at_corners(thread, loop);
     const std::int64_t turns = own                      ? static_cast<std::int64_t>(own->size())
                                : thread.number >= count ? 0
                                                         : (count - 1 - thread.number) / threads_ + 1;
@@ -270,11 +273,37 @@ class LoweredInterpreter : private LoweredCalls {
       thread.locals[loop.index].integer =
           own ? (*own)[static_cast<std::size_t>(turn)] : thread.number + turn * threads_;
       if (!run_at_once(thread, loop.body)) co_await run(thread, loop.body);
+      if (everywhere && !bounds_hold(thread, loop))
+        throw std::runtime_error("an element outside of its bounds, which hold at the corners of the tile");
     }
     thread.in_elements = false;
   }
 
-  // The thread's elements of the register tiles that the loop covers; null if there are none.
+  // Whether the version of a planned loop runs that checks no bounds (ir::ElementPlan::corners).
+  bool holds_at_corners(BlockThread &thread, const ir::For &loop) {
+    if (loop.elements.corners == 0) return false;
+    const ir::FragmentLayout &layout = *tiles_.place(registers_of_.at(&loop).value()).layout;
+    const auto [places, added] = places_.try_emplace(&loop);
+    if (added) places->second = passes::planned_groups(loop).places;
+    for (int corner = 0; corner < 4; ++corner) {
+      const bool is_asked = loop.elements.corners == 4 || corner == 0 || corner == 3;
+      if (!is_asked) continue;
+      thread.locals[loop.index].integer =
+          corner / 2 * (layout.rows - 1) * layout.columns + corner % 2 * (layout.columns - 1);
+      for (const ir::Stmt *stmt : places->second) {
+        const ir::Let &let = *stmt->as<ir::Let>();
+        thread.locals[let.local] = compute(thread, let.value);
+      }
+      if (!bounds_hold(thread, loop)) return false;
+    }
+    return true;
+  }
+  static bool bounds_hold(const BlockThread &thread, const ir::For &loop) {
+    return std::ranges::all_of(loop.elements.bounds,
+                               [&](ir::LocalId bound) { return thread.locals[bound].integer != 0; });
+  }
+
+  // Those that a thread has of the tiles in registers that the loop goes over; null where there are none.
   const std::vector<std::int64_t> *elements_in_registers(const ir::For &loop, int thread) {
     const auto [known, added] = registers_of_.try_emplace(&loop);
     if (added)
@@ -514,6 +543,7 @@ class LoweredInterpreter : private LoweredCalls {
   std::vector<BlockThread> block_;
   Element of_one_thread_;
   std::unordered_map<const ir::For *, std::optional<ir::LocalArrayId>> registers_of_;
+  std::unordered_map<const ir::For *, std::vector<const ir::Stmt *>> places_;  // of planned loops
   std::vector<std::string> said_;
   std::int64_t statements_ = 0;
 };

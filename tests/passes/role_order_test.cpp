@@ -12,7 +12,7 @@
 
 #include <functional>
 
-namespace samite::passes {
+namespace samite::passes::role_order_test {
 namespace {
 
 using test::product_loops::good;
@@ -48,16 +48,21 @@ const ir::Kernel &one_loop() {
   static const ir::Kernel kernel = planned(test::product_loops::kernel_text({.rows = 64, .columns = 256, .inner = 64}));
   return kernel;
 }
-// Each team transposes its sums in memory of its own.
-const ir::Kernel &in_teams() {
-  static const ir::Kernel kernel = planned(
+// Each team has the numbers of its rows in memory of its own. `around` begins a statement around the main loop.
+ir::Kernel teams_with(const std::string &around) {
+  std::string text =
       "kernel @k(@a: array<const f16, 2>, @b: array<const f16, 2>, @x: array<const f32, 2>, @c: array<f32, 2>, @n: i32)"
       " blocks 2 of 128 { %0: i32 = thread_index 0 %1: i32 = thread_index 1 %2: i32 = mul %0, 128 %3: i32 = mul %1, 128"
       " for %4: i32 in 0 .. @n step 1 stages 6 carry (%5 -> %6: tile<f32, 128, 128> = 0.0:tile<f32, 128, 128> then %10)"
       " { %7: i32 = mul %4, 64 %8: tile<f16, 128, 64> = load @a[%2, %7] %9: tile<f16, 128, 64> = load @b[%3, %7]"
       " %10: tile<f32, 128, 128> = matmul %8, transposed %9, %5 } %11: tile<f32, 128, 1> = load @x[%2, 0]"
-      " %12: tile<f32, 128, 128> = broadcast %11 %13: tile<f32, 128, 128> = mul %6, %12 store @c[%2, %3] = %13 }",
-      /*in_rounds=*/true);
+      " %12: tile<f32, 128, 128> = broadcast %11 %13: tile<f32, 128, 128> = mul %6, %12 store @c[%2, %3] = %13 }";
+  text.insert(text.find("for %4"), around);
+  if (!around.empty()) text.insert(text.rfind("}"), "} ");
+  return planned(text, /*in_rounds=*/true);
+}
+const ir::Kernel &in_teams() {
+  static const ir::Kernel kernel = teams_with("");
   return kernel;
 }
 
@@ -222,6 +227,24 @@ TEST(RoleOrder, ATurnGivenTwiceIsFound) {
   EXPECT_THAT(unordered(one_group), Contains(HasSubstr("one warp group takes turns")));
 }
 
+TEST(RoleOrder, ATeamThatHandsOverTwiceIsFound) {
+  const ir::Kernel in_loop = teams_with("for %22: i32 in 0 .. 2 step 1 { "),
+                   in_branch = teams_with("%21: bool = lt %0, 2 if %21 { ");
+  for (const ir::Kernel *kernel : {&in_loop, &in_branch}) {
+    EXPECT_EQ(kernel->roles.teams, 2);
+    EXPECT_FALSE(kernel->roles.equal_turns);
+    EXPECT_THAT(unordered(*kernel), IsEmpty());
+    ir::Kernel equal = *kernel;
+    equal.roles.equal_turns = true;
+    EXPECT_THAT(unordered(equal), Contains(HasSubstr("does not tell the next one")));
+  }
+  EXPECT_TRUE(in_teams().roles.equal_turns);
+  expect_found({&in_loop}, altered<ir::MainLoop>([](ir::MainLoop &loop) {
+                 loop.hands_over_in.clear();
+                 return true;
+               }));
+}
+
 TEST(RoleOrder, SumsInFlightAreNotUsed) {
   expect_found({&overlapping()}, altered<ir::WindowProduct>([](ir::WindowProduct &product) {
                  if (product.runs_into) return false;
@@ -282,4 +305,4 @@ TEST(RoleOrder, MemoryThatOthersWriteIsFound) {
 }
 
 }  // namespace
-}  // namespace samite::passes
+}  // namespace samite::passes::role_order_test

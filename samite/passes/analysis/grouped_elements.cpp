@@ -72,19 +72,6 @@ class Courses {
            std::all_of(indices.begin(), indices.end() - 1, [&](const Value &v) { return growth(v, count) == 0; });
   }
 
-  // The statements that compute these places and bounds, in order.
-  std::vector<const Stmt *> statements(std::set<LocalId> needed) const {
-    std::vector<const Stmt *> found;
-    for (const Stmt &stmt : std::views::reverse(loop_.body)) {
-      const Let *let = stmt.as<Let>();
-      if (!let || !needed.contains(let->local)) continue;
-      found.insert(found.begin(), &stmt);
-      for (const Value &operand : let->value.operands)
-        if (operand.is_local()) needed.insert(operand.id());
-    }
-    return found;
-  }
-
   // The movement of a place from one of a thread's elements to another.
   enum class Course { Stays, WithRow, WithColumn, Otherwise };
   Course course(const Value &value) const {
@@ -165,6 +152,26 @@ class Courses {
   std::set<LocalId> inside_;
   std::map<LocalId, const Operation *> definitions_;  // of values computed only from the index inside the loop
 };
+
+// The statements of a loop that compute the places of its grouped accesses, and its bounds, in order.
+std::vector<const Stmt *> statements_for_places(const GroupedElements &grouped, const For &loop) {
+  std::set<LocalId> needed = grouped.bounds;
+  const auto need = [&](const std::vector<Value> &indices) {
+    for (const Value &index : indices)
+      if (index.is_local()) needed.insert(index.id());
+  };
+  for (const auto &load : grouped.loads) need(load.access->operands);
+  for (const auto &store : grouped.stores) need(store.access->indices);
+  for (const auto &addition : grouped.additions) need(addition.access->indices);
+  std::vector<const Stmt *> found;
+  for (const Stmt &stmt : std::views::reverse(loop.body)) {
+    const Let *let = stmt.as<Let>();
+    if (!let || !needed.contains(let->local)) continue;
+    found.insert(found.begin(), &stmt);
+    need(let->value.operands);
+  }
+  return found;
+}
 
 // Whether each thread has all of its elements, with this many adjacent fragments.
 bool is_whole(const FragmentLayout &layout, int pieces = 1) {
@@ -262,7 +269,7 @@ class Grouping {
     add_accesses(loop_.body, {});
     const bool has_accesses = !found_.empty();
     const bool has_bounds = add_bounds();
-    find_places();
+    found_.places = statements_for_places(found_, loop_);
     const bool in_fragments = layout_.unit != FragmentLayout::Unit::rows, any = has_accesses || has_bounds;
     found_.in_packs = any && (!in_fragments || layout_.registers() <= most_packs * count_) &&
                       goes_in_packs(found_, forms_, courses_, first_iteration_, count_, arrays_);
@@ -318,7 +325,8 @@ class Grouping {
         {&addition, std::move(along), in_quads, {}, in_units(addition.array, addition.indices, type, in_quads)});
   }
 
-  void add_load(const Operation &load, std::optional<LocalId> bound) {
+  void add_load(const Let &let, std::optional<LocalId> bound) {
+    const Operation &load = let.value;
     if (written_.contains(load.array) || !facts_of(arrays_, load.array).unit_stride ||
         !courses_.lie_together(load.operands, count_))
       return;
@@ -327,7 +335,8 @@ class Grouping {
                             false,
                             {},
                             in_units(load.array, load.operands, load.type.element(), false),
-                            bound});
+                            bound,
+                            let.local});
   }
 
   void add_accesses(const Block &block, std::optional<LocalId> bound) {
@@ -337,7 +346,7 @@ class Grouping {
       else if (const auto *addition = stmt.as<Accumulate>())
         add_addition(*addition);
       else if (const auto *let = stmt.as<Let>(); let && let->value.op == Op::Load)
-        add_load(let->value, bound);
+        add_load(*let, bound);
     }
   }
 
@@ -362,18 +371,6 @@ class Grouping {
     return branches;
   }
 
-  void find_places() {
-    std::set<LocalId> needed = found_.bounds;
-    const auto need = [&](const std::vector<Value> &indices) {
-      for (const Value &index : indices)
-        if (index.is_local()) needed.insert(index.id());
-    };
-    for (const auto &load : found_.loads) need(load.access->operands);
-    for (const auto &store : found_.stores) need(store.access->indices);
-    for (const auto &addition : found_.additions) need(addition.access->indices);
-    found_.places = courses_.statements(std::move(needed));
-  }
-
   const IndexForms &forms_;
   const For &loop_;
   const FragmentLayout &layout_;
@@ -391,6 +388,31 @@ GroupedElements grouped_elements(const IndexForms &forms, const For &loop, const
                                  const FactsOfArrays &arrays) {
   if (layout.registers() <= 2) return {};  // a thread has too few elements
   return Grouping(forms, loop, layout, arrays).find();
+}
+
+GroupedElements planned_groups(const For &loop) {
+  const ElementPlan &plan = loop.elements;
+  GroupedElements found;
+  const auto add = [](auto &all, const auto *access, const ElementPlan::Group &group) {
+    all.push_back({access, group.along_rows, group.in_quads, group.unrounded, group.in_units, group.bound, group.load});
+  };
+  for (const ElementPlan::Group &group : plan.groups)
+    for_each_statement(loop.body, [&](const Stmt &stmt) {
+      using Kind = ElementPlan::Group::Kind;
+      const auto *let = stmt.as<Let>();
+      const auto *store = stmt.as<Store>();
+      const auto *addition = stmt.as<Accumulate>();
+      if (group.kind == Kind::load && let && let->local == group.load) add(found.loads, &let->value, group);
+      if (group.kind == Kind::store && store && store->array == group.array) add(found.stores, store, group);
+      if (group.kind == Kind::add && addition && addition->array == group.array) add(found.additions, addition, group);
+    });
+  found.bounds.insert(plan.bounds.begin(), plan.bounds.end());
+  found.all_corners = plan.corners == 4;
+  found.in_packs = plan.in_packs;
+  found.once = !found.empty() && plan.corners == 0;
+  found.rotates = plan.rotates != 0;
+  found.places = statements_for_places(found, loop);
+  return found;
 }
 
 }  // namespace samite::passes

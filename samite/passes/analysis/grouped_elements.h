@@ -33,6 +33,7 @@ struct Grouped {
   // A thread's grouped elements are aligned to their size, or to 16 bytes, in every launch.
   bool in_units = false;
   std::optional<ir::LocalId> bound = {};  // its guarding condition
+  std::optional<ir::LocalId> local = {};  // of a load
 };
 
 struct GroupedElements {
@@ -62,5 +63,8 @@ struct GroupedElements {
 
 GroupedElements grouped_elements(const IndexForms &forms, const ir::For &loop, const ir::FragmentLayout &layout,
                                  const FactsOfArrays &arrays);
+
+// The same of a loop that has a plan, as the plan says (passes/tiles/plan_element_loops.h).
+GroupedElements planned_groups(const ir::For &loop);
 
 }  // namespace samite::passes

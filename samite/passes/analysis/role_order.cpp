@@ -75,6 +75,8 @@ class RoleChecker {
     producers_run_alone();
     rings_are_apart();
     teams_are_apart();
+    if (kernel_.roles.teams != 0) teams_take_turns(kernel_.body);
+    if (kernel_.roles.teams != 0 && main_loops_ != 1) found("teams take turns at other than one main loop", {});
     State state;
     walk(kernel_.body, state);
     for (const auto &[barriers, wait] : state.held)
@@ -228,6 +230,30 @@ class RoleChecker {
       }
   }
 
+  // A team hands over once for each index: in the last iterations of all loops around its main loop. It knows that it
+  // has done so; but if turns are equal, each index must run the main loop once.
+  void teams_take_turns(const Block &block) {
+    for (const Stmt &stmt : block) {
+      if (const auto *loop = stmt.as<For>()) {
+        const bool repeats = loop->kind == LoopKind::Serial;
+        if (repeats) around_.push_back(loop->index);
+        teams_take_turns(loop->body);
+        if (repeats) around_.pop_back();
+      } else if (const auto *branch = stmt.as<If>()) {
+        ++branches_;
+        teams_take_turns(branch->then_block);
+        teams_take_turns(branch->else_block);
+        --branches_;
+      } else if (const auto *main = stmt.as<MainLoop>()) {
+        ++main_loops_;
+        if (main->hands_over_in != around_)
+          found("a team hands over before the last main loop of its index, or twice", stmt.where());
+        if (kernel_.roles.equal_turns && (!around_.empty() || branches_ != 0))
+          found("a team that may have any number of main loops in its turn does not tell the next one", stmt.where());
+      }
+    }
+  }
+
   void wait(LocalArrayId barriers, SourceLocation where, State &state) {
     if (!state.held.emplace(barriers, where).second)
       found(fmt::format("a stage of ${} is waited for before the one before it is released", barriers), where);
@@ -340,6 +366,8 @@ class RoleChecker {
   std::set<LocalArrayId> rings_;                      // and their barriers
   std::set<LocalArrayId> running_;                    // sums of products in flight
   bool in_turns_ = false;
+  std::vector<LocalId> around_;  // loops around the statement of a team
+  int branches_ = 0, main_loops_ = 0;
   std::vector<std::string> found_;
 };
 

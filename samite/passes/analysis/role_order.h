@@ -15,7 +15,7 @@
 //   - A barrier counts all threads that run it: the block's, or the consumers of one team.
 //   - A warp group that takes turns has its turn when it gives it, and not when it takes it, and no barrier of all
 //     groups is between. It enters each loop with its turn and leaves with it.
-//   - Teams have separate memory, except for the rings.
+//   - Teams have separate memory, except for the rings. A team hands over once for each index of the launch.
 //
 // A pure function of a kernel whose tiles have offsets. It does not depend on the verifier of the IR.
 #pragma once

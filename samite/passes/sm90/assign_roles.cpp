@@ -230,13 +230,13 @@ Kernel assign_roles(Kernel planned, const Architecture &architecture, const Fact
   return fits(plan_tile_memory(apart), architecture) ? apart : planned;
 }
 
-std::optional<RegistersOfRoles> registers_of_roles(const Kernel &with_roles) {
+std::optional<Roles::Registers> registers_of_roles(const Kernel &with_roles) {
   // By the number of consumer groups. A multiprocessor has 64 Ki registers.
   switch (with_roles.roles.producers == 0
               ? 0
               : with_roles.block_threads * std::max(with_roles.roles.teams, 1) / threads_of_group) {
-    case 2: return RegistersOfRoles{.producing = 24, .multiplying = 240};
-    case 3: return RegistersOfRoles{.producing = 32, .multiplying = 160};
+    case 2: return Roles::Registers{.producing = 24, .multiplying = 240};
+    case 3: return Roles::Registers{.producing = 32, .multiplying = 160};
     default: return std::nullopt;
   }
 }

@@ -34,11 +34,7 @@ namespace samite::passes {
 
 ir::Kernel assign_roles(ir::Kernel planned, const Architecture &architecture, const FactsOfArrays &arrays);
 
-// The registers of a thread in each role, after it has started: a producer needs few, a consumer many. Empty if all
-// keep what they have.
-struct RegistersOfRoles {
-  int producing, multiplying;
-};
-std::optional<RegistersOfRoles> registers_of_roles(const ir::Kernel &with_roles);
+// The registers of a thread in each role. Empty if all keep what they have.
+std::optional<ir::Roles::Registers> registers_of_roles(const ir::Kernel &with_roles);
 
 }  // namespace samite::passes

@@ -27,16 +27,12 @@ namespace samite::passes {
 // main loop has the number of teams afterwards.
 ir::Kernel form_teams(ir::Kernel with_roles, const Architecture &architecture, bool several_waves);
 
-// The first main loop for an index of the launch, and its enclosing loops, the outermost one first. Null if there is
-// none.
+// A main loop for an index of the launch, and its enclosing loops, the outermost one first. Null if there is none.
 struct LoopOfIndex {
   const ir::MainLoop *main = nullptr;
   std::vector<const ir::For *> around{};
 };
-LoopOfIndex loop_of_index(const ir::Kernel &kernel);
-// The same if it is the kernel's only one and only multiplies, all of its windows; else none.
+// The kernel's only one, if it only multiplies, all of its windows.
 LoopOfIndex only_whole_loop(const ir::Kernel &kernel);
-// Whether each index runs that loop once, with equal steps: then teams need not pass on the ring's position.
-bool has_equal_turns(const ir::Kernel &kernel);
 
 }  // namespace samite::passes

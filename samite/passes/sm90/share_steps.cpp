@@ -2,7 +2,7 @@
 
 #include "samite/ir/visit.h"
 #include "samite/passes/analysis/launch_loops.h"
-#include "samite/passes/analysis/plan_refused.h"
+#include "samite/passes/simplify/rewrite.h"
 #include "samite/passes/sm90/form_teams.h"
 #include "samite/passes/sm90/planned_products.h"
 #include "samite/passes/threads/place_arrays.h"
@@ -12,7 +12,7 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
+#include <optional>
 
 namespace samite::passes {
 namespace {
@@ -48,32 +48,8 @@ bool leaves_zero(const Stmt &stmt, LocalArrayId array) {
   return zero;
 }
 
-bool may_share(const Kernel &kernel) {
-  const MainLoop *main = only_whole_loop(kernel).main;
-  if (!main || main->is_step() || !memory_for_sums(kernel, *main)) return false;
-  const Block &body = launch_loops(kernel.body, kernel.launch_rank).back()->body;
-  const auto loop = std::ranges::find_if(body, [&](const Stmt &stmt) { return stmt.as<MainLoop>() == main; });
-  return loop != body.end() && std::all_of(body.begin(), loop, [&](const Stmt &stmt) {
-           return may_repeat(stmt) && leaves_zero(stmt, main->result.array);
-         });
-}
-
-// The reason that the blocks of a cluster cannot share the steps of the main loop. Empty if they can.
-std::string why_no_parts(const Kernel &kernel, const Architecture &architecture, std::int64_t parts) {
-  if (!architecture.clusters || !has_product_loops(kernel)) return why_no_producers(kernel, architecture);
-  if (parts > most_step_parts) return fmt::format("a cluster has at most {} blocks", most_step_parts);
-  if (kernel.roles.teams != 0) return "a block has teams";
-  if (kernel.grid.cluster_blocks != 0) return "blocks load windows for each other in clusters";
-  // Excludes blocks that take several indices each.
-  if (uses_workspace(kernel) || sums_over_launch(kernel)) return "a block computes several indices of the launch";
-  if (!may_share(kernel))
-    return "the blocks of a cluster need one main loop at the outermost level, with register sums that start at zero "
-           "and fit its buffers";
-  return "";
-}
-
-}  // namespace
-
+// A ring of the loop that has room for the sums of all threads, by which the blocks of a cluster pass them to the
+// first.
 std::optional<LocalArrayId> memory_for_sums(const Kernel &kernel, const MainLoop &loop) {
   const std::map<LocalArrayId, const Allocate *> memory = memory_of(kernel);
   constexpr std::int64_t word = 4, unit = 4;
@@ -88,20 +64,32 @@ std::optional<LocalArrayId> memory_for_sums(const Kernel &kernel, const MainLoop
   return std::nullopt;
 }
 
+bool may_share(const Kernel &kernel) {
+  const MainLoop *main = only_whole_loop(kernel).main;
+  if (!main || main->is_step() || !memory_for_sums(kernel, *main)) return false;
+  const Block &body = launch_loops(kernel.body, kernel.launch_rank).back()->body;
+  const auto loop = std::ranges::find_if(body, [&](const Stmt &stmt) { return stmt.as<MainLoop>() == main; });
+  return loop != body.end() && std::all_of(body.begin(), loop, [&](const Stmt &stmt) {
+           return may_repeat(stmt) && leaves_zero(stmt, main->result.array);
+         });
+}
+
+}  // namespace
+
 Kernel share_steps(Kernel with_roles, const Architecture &architecture, std::int64_t parts) {
-  const bool asked = with_roles.plan.parts_in_cluster == 1 && parts > 1;
-  const std::string why_not = parts > 1 ? why_no_parts(with_roles, architecture, parts) : "";
-  if (asked && !why_not.empty()) {
-    TilePlan nearest = with_roles.plan;
-    nearest.parts_in_cluster = 0;
-    throw PlanRefused(with_roles, fmt::format("parts {} in a cluster", parts), why_not, nearest);
-  }
-  if (parts > 1 && why_not.empty()) {
-    with_roles.grid.step_parts = static_cast<int>(parts);
-    with_roles.plan.parts = static_cast<int>(parts), with_roles.plan.parts_in_cluster = 1;
-  } else if (!with_roles.plan.parts && loop_of_index(with_roles).main) {
-    with_roles.plan.parts = 1;
-  }
+  if (!architecture.clusters || with_roles.roles.teams != 0 || with_roles.grid.cluster_blocks != 0) return with_roles;
+  // Excludes blocks that take several indices each.
+  if (uses_workspace(with_roles) || sums_over_launch(with_roles)) return with_roles;
+  if (parts <= 1 || parts > most_step_parts || !may_share(with_roles)) return with_roles;
+  const std::optional<LocalArrayId> memory = memory_for_sums(with_roles, *only_whole_loop(with_roles).main);
+  with_roles.grid.step_parts = static_cast<int>(parts);
+  with_roles.body = rewrite(with_roles.body, [&](const Stmt &stmt) -> Stmt {
+    const auto *loop = stmt.as<MainLoop>();
+    if (!loop) return stmt;
+    MainLoop own = *loop;
+    own.sums_through = memory;
+    return {std::move(own), stmt.where()};
+  });
   return with_roles;
 }
 

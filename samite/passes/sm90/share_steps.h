@@ -18,7 +18,6 @@
 #include "samite/passes/analysis/architecture.h"
 
 #include <cstdint>
-#include <optional>
 
 namespace samite::passes {
 
@@ -29,10 +28,6 @@ inline constexpr std::int64_t most_step_parts = 8;
 // clusters and the kernel does not qualify. Otherwise the plan of a kernel with a main loop has the number of parts
 // afterwards.
 ir::Kernel share_steps(ir::Kernel with_roles, const Architecture &architecture, std::int64_t parts);
-
-// The windows' memory, in a kernel's main loop, that can hold the register sums of all threads. Empty if neither
-// factor's suffices.
-std::optional<ir::LocalArrayId> memory_for_sums(const ir::Kernel &kernel, const ir::MainLoop &loop);
 
 // The best number of parts for a launch of `blocks` blocks of `steps` steps each; 1: no split. A pure function.
 std::int64_t parts_of_steps(std::int64_t blocks, std::int64_t steps, int multiprocessors);

@@ -22,6 +22,9 @@ int worthwhile_instances_per_thread(const ir::Kernel &lowered);
 // The extents are positive.
 int instances_per_thread(int worthwhile, std::span<const std::int64_t> extents, int multiprocessors);
 
+// The threads of a block, in a kernel of threads. Small launches have fewer.
+inline constexpr int most_threads_of_block = 256;
+
 // The number of concurrent blocks on a multiprocessor that the code should allow, which limits a thread's registers; 0
 // leaves that to the compiler. `march`: as in passes/threads/march.h.
 struct ThreadsOfBlock {
