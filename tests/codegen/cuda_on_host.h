@@ -8,6 +8,7 @@
 #include "samite/codegen/cuda_channel.h"
 #include "samite/codegen/cuda_launch.h"
 #include "samite/codegen/cuda_launch_shape.h"
+#include "samite/ir/print.h"
 #include "samite/jit/pipeline.h"
 #include "tests/codegen/block_of_fibers.h"
 #include "tests/codegen/compiled_kernel.h"
