@@ -72,6 +72,10 @@ void Verifier::check_signature() const {
        kernel_.grid.cluster_dimension < 0 || kernel_.grid.cluster_dimension >= kernel_.launch_rank))
     fail("clusters of {} blocks along dimension {} of {}, expected 2 to {}", kernel_.grid.cluster_blocks,
          kernel_.grid.cluster_dimension, kernel_.launch_rank, most_in_cluster);
+  if (kernel_.grid.cluster_blocks != 0 && kernel_.grid.cluster_dimension == kernel_.launch_rank - 1 &&
+      kernel_.grid.strip_columns % kernel_.grid.cluster_blocks != 0)
+    fail("strips of {} columns, and clusters of {} blocks along them", kernel_.grid.strip_columns,
+         kernel_.grid.cluster_blocks);
   if (kernel_.roles.teams != 0 && (kernel_.roles.teams < 2 || kernel_.roles.producers == 0 ||
                                    kernel_.roles.teams * kernel_.block_threads + kernel_.roles.producers > 1024))
     fail("{} teams of {} threads, and {} producer threads", kernel_.roles.teams, kernel_.block_threads,

@@ -2,6 +2,7 @@
 // with copies that arrive as late as possible.
 #include "samite/passes/sm90/assign_roles.h"
 #include "samite/passes/sm90/form_clusters.h"
+#include "samite/passes/tiles/planned_tile.h"
 #include "tests/codegen/products_on_host.h"
 
 #include <gtest/gtest.h>
@@ -48,6 +49,13 @@ class ClusterOnHost {
         kernel_(planned(cluster_text(rows, columns, stages, true, repeated), paired, /*in_rounds=*/true),
                 good_arrays()) {}
 
+  // As the plan asks, in a launch of few blocks.
+  ClusterOnHost(std::int64_t rows, std::int64_t columns, int stages, const TilePlan &plan)
+      : rows_(rows),
+        columns_(columns),
+        of_rows_(true),
+        kernel_(as_asked(cluster_text(rows, columns, stages, true), plan), good_arrays()) {}
+
   // Over this many tiles, by this many blocks, which take further tiles.
   void expect_right(std::int64_t down, std::int64_t across, std::int64_t terms, unsigned blocks,
                     ThreadOrder order = {}) const {
@@ -75,6 +83,14 @@ class ClusterOnHost {
     EXPECT_EQ(kernel.roles.producers, 128);
     EXPECT_EQ(kernel.grid.cluster_blocks, paired == 0 ? 0 : 2);
     return kernel;
+  }
+
+  static ir::Kernel as_asked(const std::string &text, const TilePlan &plan) {
+    ir::Kernel kernel = ir::parse_kernel(text);
+    kernel.plan = plan;
+    kernel = passes::with_planned_stages(std::move(kernel));
+    kernel = passes::lower_threads(passes::lower_tiles(std::move(kernel), passes::gpu_architecture(90)));
+    return jit::plan(std::move(kernel), {passes::gpu_architecture(90), good_arrays().arrays, {.paired = 3}});
   }
 
   std::int64_t rows_, columns_;
@@ -123,6 +139,23 @@ TEST(CudaTeams, LoopsOfEachIndex) {
   for (const ThreadOrder order : {ThreadOrder{Kind::FirstToLast}, {Kind::LastToFirst}, {Kind::Random, 7}})
     for (const unsigned blocks : {1u, 2u}) repeated.expect_right(3, 3, 3 * terms_of_step, blocks, order);
   repeated.expect_right(1, 1, terms_of_step, 1);
+}
+
+TEST(CudaTeams, OfOneBlockThatAPlanAsksFor) {
+  const ClusterOnHost teams(64, 128, 5, {.teams = 2, .cluster_blocks = 1, .strip_columns = 0});
+  teams.expect_right(1, 1, terms_of_step, 1);
+  teams.expect_right(2, 3, 3 * terms_of_step, 2, {ThreadOrder::Kind::Random, 7});
+}
+
+TEST(CudaTeams, InClustersThatAPlanAsksFor) {
+  const ClusterOnHost in_clusters(
+      64, 128, 5, {.stages = 6, .teams = 2, .cluster_blocks = 2, .cluster_dimension = 1, .strip_columns = 2});
+  in_clusters.expect_right(2, 4, 3 * terms_of_step, 2, {ThreadOrder::Kind::Random, 7});
+}
+
+TEST(CudaTeams, NotWhereAPlanAsksForNone) {
+  const ClusterOnHost alone(64, 128, 6, {.stages = 5, .teams = 1, .cluster_blocks = 1, .strip_columns = 3});
+  alone.expect_right(2, 4, 3 * terms_of_step, 2, {ThreadOrder::Kind::Random, 7});
 }
 
 TEST(CudaTeams, EachPlaceOnce) {

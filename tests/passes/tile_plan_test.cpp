@@ -1,6 +1,7 @@
 // Which plans are obeyed, and the reason and the nearest plan where one is refused: each field, in the IR.
 #include "samite/ir/tile_plan.h"
 
+#include "samite/base/error.h"
 #include "samite/jit/pipeline.h"
 #include "samite/passes/analysis/plan_refused.h"
 #include "samite/passes/tiles/planned_tile.h"
@@ -144,6 +145,22 @@ TEST(TilePlan, ClustersThatCannotBeAreRefused) {
       << "with the same factors along the other dimension";
   EXPECT_THAT(refused(of_two_groups, {.cluster_blocks = 2}, {.paired = 3, .capability = 100}).message,
               HasSubstr("compute capability 10.0 has no warp groups"));
+}
+
+// A strip has whole pairs.
+TEST(TilePlan, ClustersAreNotPartedByStrips) {
+  const Launch pairs{.paired = 3};
+  const TilePlan along_columns{.cluster_blocks = 2, .cluster_dimension = 1, .strip_columns = 2};
+  const ir::Kernel kernel = planned(of_two_groups, along_columns, pairs);
+  EXPECT_EQ(kernel.grid.cluster_dimension, 1);
+  ir::Kernel wrong = kernel;
+  wrong.grid.strip_columns = 1;
+  EXPECT_THROW(ir::verify(wrong, ir::Form::lowered, "test"), InternalError);
+  const Refused one = refused(of_two_groups, {.cluster_blocks = 2, .cluster_dimension = 1, .strip_columns = 1}, pairs);
+  EXPECT_THAT(one.message, HasSubstr("strips of 1 columns end between the blocks of a pair"));
+  EXPECT_EQ(one.nearest,
+            (TilePlan{.cluster_blocks = 2, .cluster_dimension = 0, .shared_factors = 2, .strip_columns = 1}));
+  EXPECT_EQ(planned(of_two_groups, {.cluster_blocks = 2, .strip_columns = 3}, pairs).grid.cluster_dimension, 0);
 }
 
 TEST(TilePlan, PartsThatBlocksOfAClusterCannotComputeAreRefused) {

@@ -97,6 +97,11 @@ struct Pairs {
   Shared shared = {};
 };
 
+// Whether a strip of blocks would end between the blocks of a pair.
+bool strips_part_pairs(const Kernel &kernel, int dimension) {
+  return dimension == kernel.launch_rank - 1 && kernel.grid.strip_columns % blocks_of_cluster != 0;
+}
+
 // The pairs that share the most bytes, among those that the plan allows.
 Pairs best_pairs(const Kernel &with_roles, const TilePlan &plan, std::uint64_t paired) {
   Kernel producing = with_roles;
@@ -106,7 +111,7 @@ Pairs best_pairs(const Kernel &with_roles, const TilePlan &plan, std::uint64_t p
   if (loops.empty()) return best;
   Sharing sharing(producing);
   for (int d = std::max(with_roles.launch_rank - 2, 0); d < with_roles.launch_rank; ++d) {
-    if (!(paired >> d & 1) || plan.cluster_dimension.value_or(d) != d) continue;
+    if (!(paired >> d & 1) || plan.cluster_dimension.value_or(d) != d || strips_part_pairs(with_roles, d)) continue;
     Shared shared = sharing.along(*loops[static_cast<std::size_t>(d)]);
     if (plan.shared_factors) shared = shared.of(*plan.shared_factors);
     if (shared.all() > best.shared.all()) best = {d, shared};
@@ -130,6 +135,13 @@ std::string why_no_clusters(const Kernel &kernel, const Architecture &architectu
     return "the launch has no pairs of blocks: neither of its last two dimensions has an even number of them, or the "
            "device has no room for a cluster";
   return "";
+}
+
+// The reason that the plan's pairs have no windows in common.
+std::string why_no_pairs(const Kernel &kernel) {
+  if (kernel.plan.cluster_dimension && strips_part_pairs(kernel, *kernel.plan.cluster_dimension))
+    return fmt::format("strips of {} columns end between the blocks of a pair", kernel.grid.strip_columns);
+  return "no pairs of its blocks need the same windows";
 }
 
 // The same plan with pairs that the kernel has: with other factors, along another dimension, or without clusters.
@@ -170,8 +182,7 @@ Kernel form_clusters(Kernel with_roles, const Architecture &architecture, std::u
     refuse_clusters(with_roles, "windows are shared by pairs of blocks", nearest_clusters(with_roles, paired));
   const Pairs best = best_pairs(with_roles, with_roles.plan, paired);
   if (best.shared.all() == 0) {
-    if (asked)
-      refuse_clusters(with_roles, "no pairs of its blocks need the same windows", nearest_clusters(with_roles, paired));
+    if (asked) refuse_clusters(with_roles, why_no_pairs(with_roles), nearest_clusters(with_roles, paired));
     return without_clusters(std::move(with_roles));
   }
   with_roles.grid.cluster_blocks = static_cast<int>(blocks_of_cluster);
