@@ -119,14 +119,14 @@ std::string LaneArrays::load(const Operation &operation, SourceLocation where) {
   if (array.of_strip) return fmt::format("load_strip({}, {})", name, values_.scalar(index));
   if (!array.in_lanes) {
     if (!emission_.options.debug || surely_inside(index, array))
-      return fmt::format("{}[{}]", name, values_.scalar(index));
+      return fmt::format("{}[{}]", name, index_sums_.text(index));
     return fmt::format("in_local_bounds(failure, {1}, {2}, {3}) ? {0}[{1}] : {4}(0)", name, values_.scalar(index),
                        values_.scalar(array.size), failures_.blame(where), scalar_name(operation.type));
   }
   const std::string mask = mask_of(index, array, where);
   if (values_.shape(index) != Shape::Uniform)
     return fmt::format("gather_local<{}>({}, {}, {})", scalar_name(operation.type), mask, name, values_.vector(index));
-  std::string element = fmt::format("load_local({}, {})", name, values_.scalar(index));
+  std::string element = fmt::format("load_local({}, {})", name, index_sums_.text(index));
   if (mask == values_.mask()) return element;
   return fmt::format("any({0}) ? {1} : {2}(0)", mask, element, vector_name(operation.type));
 }
@@ -147,10 +147,10 @@ void LaneArrays::store(const LocalStore &store, SourceLocation where) {
   }
   // Only the lanes that the array is for ever read it.
   if (mask == array.mask)
-    return emission_.out.line("store_local({}, {}, {});", name, values_.scalar(store.index),
+    return emission_.out.line("store_local({}, {}, {});", name, index_sums_.text(store.index),
                               values_.vector(store.value));
   const std::string guard = mask == values_.mask() ? "" : fmt::format("if (any({})) ", mask);
-  emission_.out.line("{}store_local({}, {}, {}, {});", guard, mask, name, values_.scalar(store.index),
+  emission_.out.line("{}store_local({}, {}, {}, {});", guard, mask, name, index_sums_.text(store.index),
                      values_.vector(store.value));
 }
 
@@ -167,7 +167,7 @@ void LaneArrays::store_of_block(const LocalStore &store, ScalarType type) {
 
 // The array is outside of the lanes; the store may be inside, of a value that they share.
 void LaneArrays::store_outside_of_lanes(const LocalStore &store, const LocalArray &array, SourceLocation where) {
-  const std::string index = values_.scalar(store.index);
+  const std::string index = index_sums_.text(store.index);
   std::string guard;
   if (values_.in_lanes())
     guard = fmt::format("if (any({})) ", values_.mask());

@@ -69,7 +69,13 @@ Matrix<Traced<T>, N, N> eliminated_in_loops(const Matrix<Traced<T>, N, N> &matri
     // The row is scaled and subtracted from the others; the inverse grows in the column that has become a unit vector.
     const Line scaled = with_component(row, k, 1) * (T(1) / pivot), exchanged = with_component(upper, k, 0);
     const Traced<T> upper_factor = m(k, k);
-    for (Int i : range(N, where)) {
+    // No row above is the pivot's, so that those need no selection.
+    for (Int i : range(k, where)) {
+      const Traced<T> factor = m(i, k);
+      m(i, k) = T(0);
+      m.set_row(i, m.row(i) - factor * scaled);
+    }
+    for (Int i : range(k + 1, N, where)) {
       const Bool is_pivot = i == pivot_row;
       const Traced<T> factor = select(is_pivot, upper_factor, m(i, k));
       m(i, k) = T(0);
