@@ -9,6 +9,7 @@
 #include "samite/solve/lbfgs.h"
 #include "samite/solve/least_squares.h"
 #include "samite/solve/linear_operator.h"
+#include "samite/solve/many_systems.h"
 #include "samite/solve/matrix_market.h"
 #include "samite/solve/optimiser.h"
 #include "samite/solve/scan.h"
@@ -17,3 +18,4 @@
 #include "samite/solve/sparse_jacobian.h"
 #include "samite/solve/sparse_matrix.h"
 #include "samite/solve/sparse_product.h"
+#include "samite/solve/spy_plot.h"
