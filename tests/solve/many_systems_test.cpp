@@ -24,11 +24,11 @@ Dense system_number(std::size_t s) {
   return a;
 }
 
-struct Many {
+struct SystemsOfOnePattern {
   SparseMatrix pattern = sparse(system_number(0));
   Numbers values, b;
 
-  Many() : b(random_numbers(rows * systems_count, 2)) {
+  SystemsOfOnePattern() : b(random_numbers(rows * systems_count, 2)) {
     values.resize(static_cast<std::size_t>(pattern.entries()) * systems_count);
     for (std::size_t s = 0; s < systems_count; ++s) {
       const Numbers own = Buffer<double>(sparse(system_number(s)).values()).to_vector();
@@ -46,7 +46,7 @@ struct Many {
 };
 
 TEST(ManySystems, EachHasItsSolution) {
-  const Many many;
+  const SystemsOfOnePattern many;
   const Buffer<double> x = many.on(Numbers(rows * systems_count));
   const ManySolvesReport report =
       conjugate_gradients_of_many(many.pattern, many.on(many.values), many.on(many.b), x, {.tolerance = 1e-12});
@@ -60,7 +60,7 @@ TEST(ManySystems, EachHasItsSolution) {
 }
 
 TEST(ManySystems, GradientsMatchDifferences) {
-  const Many many;
+  const SystemsOfOnePattern many;
   const Buffer<double> values = many.on(many.values), b = many.on(many.b), x = many.on(Numbers(many.b.size()));
   const Numbers weights = random_numbers(many.b.size(), 3);
   Tape tape;
@@ -100,7 +100,7 @@ TEST(ManySystems, GradientsMatchDifferences) {
 }
 
 TEST(ManySystems, NamesWhatHasNotConverged) {
-  Many many;
+  SystemsOfOnePattern many;
   for (std::size_t k = 0; k < static_cast<std::size_t>(many.pattern.entries()); ++k)
     many.values[k * systems_count + 3] *= -1;  // system 3 is negative definite
   const Buffer<double> values = many.on(many.values), b = many.on(many.b), x = many.on(Numbers(many.b.size()));
@@ -114,7 +114,7 @@ TEST(ManySystems, NamesWhatHasNotConverged) {
 }
 
 TEST(ManySystems, RefusesWhatDoesNotFit) {
-  const Many many;
+  const SystemsOfOnePattern many;
   const Buffer<double> values = many.on(many.values), b = many.on(many.b), x = many.on(Numbers(many.b.size()));
   const auto message = [](const auto &call) { return message_of<UserError>(call); };
   EXPECT_THAT(message([&] { conjugate_gradients_of_many(many.pattern, b, b, x); }), HasSubstr("values of"));
