@@ -73,7 +73,9 @@ std::vector<Value> FuncDeriver::variables_of_func(std::uint32_t f) {
 }
 
 FuncDeriver::Target FuncDeriver::target_of_func(std::uint32_t f, std::size_t value) {
-  return {variables_of_func(f), gradient_type(function(f).types[value]).element(), {}};
+  const std::string number = function(f).types.size() == 1 ? "" : fmt::format("_{}", value);
+  return {function(f).name + number + "_gradient", variables_of_func(f),
+          gradient_type(function(f).types[value]).element()};
 }
 
 FuncDeriver::Target &FuncDeriver::target_of_array(std::uint32_t array) {
@@ -82,6 +84,7 @@ FuncDeriver::Target &FuncDeriver::target_of_array(std::uint32_t array) {
   if (const auto of = algorithm_.function_of(array)) {
     target = target_of_func(of->function, of->number);
   } else {
+    target.name = write_.parameters()[gradient_[array]].name;
     target.variables = variables_of_array(array);
     target.type = gradient_type(algorithm_.parameters[array].type).element();
   }
@@ -119,7 +122,7 @@ void FuncDeriver::add_seed(std::uint32_t f, std::size_t value, Target &target) {
   adjoint_arrays_.insert(gradient);
   Value seed = write_.build().operation({Op::Load, target.type, indices, gradient});
   if (inside) seed = write_.build().select(*inside, seed, Value::zero(target.type));
-  target.terms.push_back({target.variables, seed, true, function(f).where});
+  target.terms.push_back({target.variables, seed, Term::Kind::plain, function(f).where});
 }
 
 void FuncDeriver::derive(std::uint32_t f) {
@@ -148,13 +151,27 @@ void FuncDeriver::derive(std::uint32_t f) {
   distribute(step_of(f, 0, state, {}), [&](const Operation &load) { return &target_of_array(load.array); });
 }
 
+// Elements at edges, and those at indices from arrays, are added by Funcs of their own: what the others need is then
+// needed by one update alone, in whose loops it can be computed, and what an edge needs is that edge.
+void FuncDeriver::add_to_array(std::uint32_t parameter, const Target &target) {
+  const std::uint32_t gradient = gradient_[parameter];
+  Target everywhere{target.name, target.variables, target.type};
+  for (const Term &term : target.terms)
+    if (term.kind == Term::Kind::plain) everywhere.terms.push_back(term);
+  if (!everywhere.terms.empty()) make_gradient(target.name + "_sum", everywhere, gradient, algorithm_.where);
+  for (const Term &term : target.terms) {
+    if (term.kind == Term::Kind::plain) continue;
+    const Target some{target.name, target.variables, target.type, {term}};
+    make_gradient(target.name + (everywhere.terms.empty() ? "_sum" : "_edges"), some, gradient, algorithm_.where);
+  }
+}
+
 void FuncDeriver::finish_arrays() {
   bool any = false;
   for (std::uint32_t p = 0; p < own_parameters_; ++p) {
     const auto target = targets_.find(p);
     if (!active_[p] || target == targets_.end()) continue;
-    const std::string name = write_.parameters()[gradient_[p]].name;
-    make_gradient(name + "_sum", target->second, gradient_[p], algorithm_.where);
+    add_to_array(p, target->second);
     any = true;
   }
   if (!any)

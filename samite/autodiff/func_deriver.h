@@ -46,18 +46,20 @@ class FuncDeriver {
     std::map<ir::LocalId, passes::Interval> box;  // of its variables
   };
 
-  // A term of a gradient. If it is no plain one, it is an update of the element at these indices.
+  // A term of a gradient. If it is no plain one, it is an update of the element at these indices, one of some elements.
   struct Term {
+    enum class Kind : std::uint8_t { plain, some };
     std::vector<Value> indices;
     Value value;
-    bool plain;
+    Kind kind;
     SourceLocation where;
   };
   // The gradient of an array, or of a Func's value, while its terms are collected.
   struct Target {
+    std::string name;
     std::vector<Value> variables;
     ScalarType type;
-    std::vector<Term> terms;
+    std::vector<Term> terms = {};
   };
   // The target of a read's contribution: empty if it is lost.
   using TargetOf = std::function<Target *(const ir::Operation &load)>;
@@ -75,7 +77,21 @@ class FuncDeriver {
   std::set<ir::LocalId> varied_in(const schedules::Definition &definition) const;
   bool is_varied(std::uint32_t array) const;
 
+  // func_shared.cpp
+  // Gradients of values inside of a definition that several of its reads get: a Func has them, for each place of the
+  // definition. `value`, by local of the definition: which of the Func's values.
+  struct Shared {
+    Handle func;
+    std::map<ir::LocalId, std::size_t> value;
+  };
+  std::vector<Value> shared_values(const std::set<ir::LocalId> &reads, const std::map<ir::LocalId, Value> &gradients);
+  std::optional<Shared> share(const Step &step, const std::set<ir::LocalId> &reads,
+                              const std::map<ir::LocalId, Value> &gradients);
+  std::size_t cost(const Value &value);
+  Handle copy_of(std::uint32_t array);
+
   // func_terms.cpp
+  // By local of the definition: its gradient.
   std::map<ir::LocalId, Value> pull_back(const Step &step, const Computed &computed);
   void distribute(const Step &step, const TargetOf &target_of);
   void add_terms(const Step &step, const ir::Let &load, Target &target, SourceLocation where);
@@ -87,29 +103,40 @@ class FuncDeriver {
     const Target &target;
     const std::vector<Inverse> &inverses;
     const std::vector<Part> &parts;
-    bool clamped;  // variables stay where the definition is computed, since it reads elements there
+    std::set<ir::LocalId> clamped;  // these variables stay where the definition is computed, which reads elements there
     SourceLocation where;
   };
   // The variables that no index gives: those of a Reduction.
   struct Left {
     std::vector<ir::LocalId> variables;
     std::vector<PipelineWriter::Range> ranges;
+    std::vector<Value> now = {};  // their values: variables of the Reduction
     std::size_t reduction = 0;
   };
   void add_term(const Way &way, Target &target);
   Left left_variables(const Way &way, Variables &variables);
+  std::vector<bool> constant_indices(const Way &way, const Left &left, std::vector<Value> &conditions);
   Value solved(const Way &way, const Inverse &inverse, const Variables &variables, std::vector<Value> &conditions);
-  bool is_safe(const Way &way, const Term &term, const Computed &computed, const std::vector<bool> &solved);
+  std::set<ir::LocalId> to_clamp(const Way &way, const Term &term, const Computed &computed,
+                                 const std::vector<bool> &solved);
+  // A term that is a sum over variables, or one such that is in the making.
+  struct Sum {
+    Value value;                    // of one point of the Reduction
+    std::vector<Value> conditions;  // on it
+    Left left;
+  };
+  bool can_clamp_outside(const Way &way, const std::set<ir::LocalId> &variables) const;
+  Term plain_term(const Way &way, Sum sum, const std::set<ir::LocalId> &to_clamp, Target &target);
+  Value all_of(const std::vector<Value> &conditions);
   passes::Interval range_of(const Step &step, ir::LocalId variable, SourceLocation where) const;
   std::string name_of(const schedules::Definition &definition, ir::LocalId variable) const;
-  bool is_linear(const Value &value);
-  bool is_linear(const ir::Operation &of);
   bool is_made_of(const Value &value, const std::function<bool(ir::LocalId, const ir::Operation *)> &what);
   bool reads(const Value &value);  // elements
   bool depends_on(const Value &value, ir::LocalId local);
   std::vector<Value> variables_of_array(std::uint32_t array);
   Handle make_gradient(const std::string &name, const Target &target, std::optional<std::uint32_t> output,
                        SourceLocation where);
+  void add_to_array(std::uint32_t parameter, const Target &target);
 
   // func_regions.cpp
   void grow_region(const Step &step, const ir::Let &load);
@@ -155,7 +182,7 @@ class FuncDeriver {
   };
   // The element that an iteration of a scan's backwards loop updates.
   struct ScanElement {
-    std::vector<Value> indices, at, rest;  // `at` and `rest`: for each variable of the Reduction
+    std::vector<Value> indices, iteration;  // `iteration`: that stores it, for each variable of the Reduction
   };
   ScanElement scan_element(const Step &step, const std::vector<std::optional<Inverse>> &stored,
                            const std::vector<ScanRead> &reads, const std::vector<Value> &place);
@@ -208,8 +235,11 @@ class FuncDeriver {
   std::map<std::pair<std::uint32_t, std::size_t>, Handle> forward_;  // by function and number of definitions
   std::set<std::uint32_t> varied_;                                   // arrays of Funcs that depend on an active one
   std::map<std::uint32_t, Target> targets_;                          // by array of the forward pipeline
-  std::unordered_map<ir::LocalId, bool> linear_;
-  std::vector<std::optional<Box>> regions_;  // by function
+  std::vector<std::optional<Box>> regions_;                          // by function
+  std::optional<Shared> shared_;                                     // of the definition that is being distributed
+  // Arrays that are read in sums have Funcs, by array: a schedule can store them in another order.
+  std::map<std::uint32_t, Handle> copies_;
+  bool reads_copies_ = false;
 };
 
 }  // namespace samite::autodiff

@@ -32,8 +32,11 @@ FuncDeriver::Computed FuncDeriver::compute(const Definition &definition, Variabl
       value = write_.call(forward(called->function, function(called->function).definitions.size()), called->number,
                           operation.operands);
     } else {
-      if (operation.op == Op::Load && operation.array == algorithm_.promises) operation.array = write_.promises();
-      value = write_.build().operation(std::move(operation));
+      const bool promise = operation.op == Op::Load && operation.array == algorithm_.promises;
+      if (promise) operation.array = write_.promises();
+      value = operation.op == Op::Load && !promise && reads_copies_
+                  ? write_.call(copy_of(operation.array), 0, operation.operands)
+                  : write_.build().operation(std::move(operation));
     }
     computed.values.insert_or_assign(let.local, value);
   }

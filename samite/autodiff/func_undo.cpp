@@ -181,8 +181,8 @@ std::vector<FuncDeriver::Target> FuncDeriver::untouched(const Step &step, const 
     const auto stored = is_stored(step, target.variables, restricted);
     if (!stored) continue;
     const Value kept = write_.call(*after[v], 0, target.variables);
-    target.terms.push_back({target.variables, write_.build().select(*stored, Value::zero(target.type), kept), true,
-                            of.definitions[step.number].where});
+    target.terms.push_back({target.variables, write_.build().select(*stored, Value::zero(target.type), kept),
+                            Term::Kind::plain, of.definitions[step.number].where});
   }
   return targets;
 }

@@ -20,7 +20,7 @@ using schedules::Function;
 
 namespace {
 
-// The distances of a read from the stored element, in the order of the Reduction's variables; empty if they are not
+// How many iterations ago what is read was stored, by the order of the Reduction's variables; nothing if these are no
 // numbers, or other dimensions differ.
 std::optional<std::vector<std::int64_t>> distances(const Definition &definition, const Forms &forms,
                                                    const std::vector<std::optional<Inverse>> &stored,
@@ -34,7 +34,8 @@ std::optional<std::vector<std::int64_t>> distances(const Definition &definition,
       continue;
     }
     for (std::size_t r = 0; r < found.size(); ++r)
-      if (definition.reductions[r].variable.local == stored[d]->variable) found[r] = distance.constant();
+      if (definition.reductions[r].variable.local == stored[d]->variable)
+        found[r] = distance.constant() * stored[d]->coefficient;
   }
   return found;
 }
@@ -53,7 +54,8 @@ bool FuncDeriver::is_scan(const Step &step, const std::vector<std::optional<Inve
     if (step.definition.pure[d]) continue;
     // Nothing else in the index changes between iterations, or depends on a variable.
     const Affine form = stored[d] ? stored[d]->rest : forms.form(step.definition.indices[d]);
-    if (!form.known() || (stored[d] && stored[d]->coefficient != 1)) return false;
+    if (!form.known()) return false;
+    if (stored[d] && stored[d]->coefficient != 1 && stored[d]->coefficient != -1) return false;
     for (const auto &[variable, range] : step.box)
       if (form.contains(Symbol::local(variable))) return false;
   }
@@ -99,16 +101,13 @@ FuncDeriver::ScanElement FuncDeriver::scan_element(const Step &step, const std::
   std::vector<Value> last;
   for (std::size_t r = 0; r < definition.reductions.size(); ++r) {
     const LocalId variable = definition.reductions[r].variable.local;
-    const Inverse &inverse =
-        **std::ranges::find_if(stored, [&](const auto &one) { return one && one->variable == variable; });
     std::int64_t nearest = reads[0].distance[r], farthest = nearest;
     for (const ScanRead &read : reads) {
       nearest = std::min(nearest, read.distance[r]);
       farthest = std::max(farthest, read.distance[r]);
     }
     const Interval range = range_of(step, variable, definition.where);
-    element.rest.push_back(write_.value_of(inverse.rest));
-    last.push_back(write_.value_of(range.upper + inverse.rest - nearest));
+    last.push_back(write_.value_of(range.upper - nearest));
     ranges.push_back({definition.reductions[r].variable.name + "_back", write_.number(0),
                       write_.value_of(range.upper - range.lower + (farthest - nearest + 1))});
   }
@@ -117,10 +116,11 @@ FuncDeriver::ScanElement FuncDeriver::scan_element(const Step &step, const std::
   for (std::size_t d = 0; d < place.size(); ++d)
     if (!definition.pure[d] && !stored[d]) element.indices[d] = write_.value_of(forms.form(definition.indices[d]));
   for (std::size_t r = 0; r < back.size(); ++r) {
-    element.at.push_back(build(Op::Sub, {last[r], back[r]}));
+    const Value iteration = build(Op::Sub, {last[r], back[r]});
+    element.iteration.push_back(iteration);
     for (std::size_t d = 0; d < place.size(); ++d)
       if (stored[d] && stored[d]->variable == definition.reductions[r].variable.local)
-        element.indices[d] = element.at[r];
+        element.indices[d] = write_.value_of(write_.name(iteration) * stored[d]->coefficient + stored[d]->rest);
   }
   return element;
 }
@@ -132,9 +132,9 @@ void FuncDeriver::add_scan_read(const Step &step, const ScanRead &read, const Sc
   const Definition &definition = step.definition;
   Variables variables = variables_in_place(definition, place);
   std::optional<Value> inside;
-  for (std::size_t r = 0; r < element.at.size(); ++r) {
+  for (std::size_t r = 0; r < element.iteration.size(); ++r) {
     const LocalId variable = definition.reductions[r].variable.local;
-    const Value value = write_.value_of(write_.name(element.at[r]) + read.distance[r] - write_.name(element.rest[r]));
+    const Value value = write_.value_of(write_.name(element.iteration[r]) + read.distance[r]);
     const Interval range = range_of(step, variable, definition.where);
     const Value low = write_.value_of(range.lower), high = write_.value_of(range.upper);
     const Value here = write_.is_inside(value, low, high);
@@ -376,7 +376,7 @@ FuncDeriver::State FuncDeriver::undo_in_place(std::uint32_t f, std::size_t n, co
     Value value = write_.call(backwards.all, *backwards.place[v], kept_at(of, write_.number(0), target.variables));
     if (const auto stored = is_stored(step, target.variables, false))
       value = build.select(*stored, value, Value::zero(value.type()));
-    target.terms.push_back({target.variables, value, true, where});
+    target.terms.push_back({target.variables, value, Term::Kind::plain, where});
   }
   return made(step, std::move(targets));
 }

@@ -27,11 +27,11 @@ PipelineMeaning::PipelineMeaning(const ir::CapturedPipeline &captured, std::vect
     : algorithm_(schedules::algorithm_of(captured)), arguments_(arguments), tables_(algorithm_.functions.size()) {}
 
 void PipelineMeaning::run() {
-  std::vector<MeantArray> filled = arguments_;
+  filled_ = arguments_;
   for (const std::uint32_t f : algorithm_.order) {
     const schedules::Function &function = algorithm_.functions[f];
     for (std::size_t v = 0; function.output && v < function.types.size(); ++v) {
-      MeantArray &array = filled[*function.output + v];
+      MeantArray &array = filled_[*function.output + v];
       Point point(array.extents.size());
       for (std::size_t i = 0; i < array.values.size(); ++i) {
         std::size_t left = i;
@@ -43,7 +43,7 @@ void PipelineMeaning::run() {
       }
     }
   }
-  arguments_ = std::move(filled);
+  arguments_ = std::move(filled_);
 }
 
 double PipelineMeaning::value(std::uint32_t f, std::size_t value, const Point &point) {
@@ -62,8 +62,8 @@ const std::vector<double> &PipelineMeaning::at_first(std::uint32_t f, const Poin
   std::vector<double> values;
   if (definition.undefined) {
     for (std::size_t v = 0; v < function.types.size(); ++v) {
-      const auto place = function.output ? place_in(arguments_[*function.output + v], point) : std::nullopt;
-      values.push_back(place ? arguments_[*function.output + v].values[*place] : no_element);
+      const auto place = function.output ? place_in(filled_[*function.output + v], point) : std::nullopt;
+      values.push_back(place ? filled_[*function.output + v].values[*place] : no_element);
     }
   } else {
     Locals locals(algorithm_.local_count, no_element);

@@ -47,7 +47,8 @@ class PipelineMeaning {
 
   schedules::Algorithm algorithm_;
   std::vector<MeantArray> &arguments_;
-  std::vector<Table> tables_;  // by function
+  std::vector<MeantArray> filled_;  // by the Funcs that have run
+  std::vector<Table> tables_;       // by function
 };
 
 }  // namespace samite::test
