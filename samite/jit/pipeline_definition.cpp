@@ -1,9 +1,12 @@
 #include "samite/jit/pipeline_definition.h"
 
 #include "samite/autodiff/pipeline_adjoint.h"
+#include "samite/autodiff/pipeline_schedule.h"
 #include "samite/base/error.h"
 #include "samite/ir/visit.h"
+#include "samite/jit/vector_lanes.h"
 #include "samite/schedule/lower.h"
+#include "samite/schedule/schedule_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -121,11 +124,37 @@ std::string PipelineDefinition::schedule_for(DeviceKind device, const std::strin
 
 std::shared_ptr<PipelineDefinition> PipelineDefinition::adjoint(std::uint64_t active) {
   if (!captured_) throw UserError(where_, fmt::format("pipeline '{}' has no algorithm to be differentiated", name_));
-  return adjoints_.get(active, [&] {
+  const std::string schedule = adjoint_schedule();
+  return adjoints_.get({active, schedule}, [&] {
     std::vector<bool> flags(parameters_.size());
     for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = (active >> i & 1) != 0;
-    return std::make_shared<PipelineDefinition>(autodiff::derive_pipeline_adjoint(*captured_, flags).pipeline);
+    ir::CapturedPipeline made = autodiff::derive_pipeline_adjoint(*captured_, flags).pipeline;
+    const auto derived = [&] { return autodiff::with_derived_schedule(made, *captured_, cpu_vector_lanes()); };
+    if (schedule.empty()) return std::make_shared<PipelineDefinition>(derived());
+    try {
+      return std::make_shared<PipelineDefinition>(schedules::with_schedule_text(made, schedule));
+    } catch (const UserError &) {
+      if (active == floating_arrays()) throw;
+      return std::make_shared<PipelineDefinition>(derived());  // it does not have all Funcs
+    }
   });
+}
+
+std::string PipelineDefinition::adjoint_schedule() const {
+  const std::lock_guard lock(adjoint_schedule_in_use_);
+  return adjoint_schedule_;
+}
+
+void PipelineDefinition::schedule_adjoint(std::string text) {
+  const std::lock_guard lock(adjoint_schedule_in_use_);
+  adjoint_schedule_ = std::move(text);
+}
+
+std::uint64_t PipelineDefinition::floating_arrays() const {
+  std::uint64_t arrays = 0;
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (parameters_[i].is_array() && is_floating(parameters_[i].type)) arrays |= std::uint64_t{1} << i;
+  return arrays;
 }
 
 std::shared_ptr<const ScheduledProgram> PipelineDefinition::program(const Target &target, const std::string &schedule) {

@@ -9,7 +9,9 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace samite::jit {
@@ -63,6 +65,13 @@ class PipelineDefinition {
   // The pipeline of the gradients of these arrays, as bits: its parameters are this one's, and then the gradients
   // (autodiff/pipeline_adjoint.h). Derived on first use; UserError if that is impossible.
   std::shared_ptr<PipelineDefinition> adjoint(std::uint64_t active);
+  // That of all arrays of floating type, as bits.
+  std::uint64_t floating_arrays() const;
+  std::shared_ptr<PipelineDefinition> whole_adjoint() { return adjoint(floating_arrays()); }
+  // The schedule for the CPU of adjoints from here on, as text (schedule/schedule_text.h); the derived one if it is
+  // empty, and for gradients of fewer arrays, which do not have all of its Funcs.
+  void schedule_adjoint(std::string text);
+  std::string adjoint_schedule() const;
 
   // The programs so far, in order.
   struct Made {
@@ -89,7 +98,9 @@ class PipelineDefinition {
   std::shared_ptr<const ir::CapturedPipeline> captured_;
   std::uint64_t read_elsewhere_ = ~std::uint64_t{0}, arrays_read_ = ~std::uint64_t{0};
   Memo<Key, Made> programs_;
-  Memo<std::uint64_t, std::shared_ptr<PipelineDefinition>> adjoints_;
+  mutable std::mutex adjoint_schedule_in_use_;
+  std::string adjoint_schedule_;
+  Memo<std::pair<std::uint64_t, std::string>, std::shared_ptr<PipelineDefinition>> adjoints_;
 };
 
 // The target for a device.

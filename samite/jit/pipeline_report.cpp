@@ -4,6 +4,7 @@
 #include "samite/jit/pipeline_launch.h"
 #include "samite/jit/target.h"
 #include "samite/runtime/cuda_device.h"
+#include "samite/schedule/schedule_text.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -75,6 +76,25 @@ std::string jit::program_text(PipelineDefinition &definition, Device device, con
 std::string jit::loop_nest_text(PipelineDefinition &definition, Device device, const std::string &schedule) {
   return text_of_program(definition, device, schedule,
                          [](const schedules::Program &program) { return to_string(program.nest); });
+}
+
+std::string jit::adjoint_schedule_text(PipelineDefinition &definition) {
+  return schedules::schedule_text(*definition.whole_adjoint()->captured(), "cpu");
+}
+
+std::string jit::adjoint_loop_nest_text(PipelineDefinition &definition, Device device) {
+  return loop_nest_text(*definition.whole_adjoint(), device, "");
+}
+
+void jit::give_adjoint_schedule(PipelineDefinition &definition, const std::string &text) {
+  const std::string before = definition.adjoint_schedule();
+  definition.schedule_adjoint(text);
+  try {
+    if (!text.empty()) definition.whole_adjoint()->lower({}, "cpu");
+  } catch (...) {
+    definition.schedule_adjoint(before);
+    throw;
+  }
 }
 
 }  // namespace samite

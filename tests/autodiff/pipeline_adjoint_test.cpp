@@ -114,6 +114,159 @@ TEST(PipelineAdjoint, OfAStencilIsAStencil) {
             "out_gradient_taken[x] = 0.0:f64");
 }
 
+// A scan that runs down and up again, as filters that go on for ever do.
+TEST(PipelineAdjoint, OfAScanTowardsLowerIndices) {
+  const Pipeline filter{"filter", {"out", "in"}, [](Array<double, 2> out, Array<const double, 2> in) {
+                          const Int rows = in.extent(0);
+                          Func<double> down{"down"}, result{"result", out};
+                          Reduction i{"i", 1, rows - 1};
+                          down(y, x) = undefined<double>();
+                          down(0, x) = in(0, x);
+                          down(i, x) = down(i - 1, x) * in(i, x) + in(i, x);
+                          down(rows - 1 - i, x) = 0.9 * down(rows - i, x) + in(i, x) * down(rows - 1 - i, x);
+                          result(y, x) = down(y, x) * down(y, x);
+                        }};
+  Buffer<double> out(Device::cpu(), {6, 5}, Gradient::tracked), in(Device::cpu(), {6, 5}, Gradient::tracked);
+  in.copy_from(filled(in.count(), 1));
+  expect_gradient([&](Direction direction) { filter.launch({.direction = direction}, out, in); }, out, in);
+}
+
+// Three colours are read by number, and many reads of a definition share what they get.
+TEST(PipelineAdjoint, OfColoursAndCorners) {
+  const Pipeline corners{"corners", {"out", "in"}, [](Array<double, 2> out, Array<const double, 3> in) {
+                           Func<double> gray{"gray"}, across{"across"}, down{"down"}, result{"result", out};
+                           gray(y, x) = 0.3 * in(0, y, x) + 0.6 * in(1, y, x) + 0.1 * in(2, y, x);
+                           across(y, x) = gray(y, x + 1) - gray(y, x);
+                           down(y, x) = gray(y + 1, x) - gray(y, x);
+                           const auto sum = [&](const Func<double> &f, const Func<double> &g) {
+                             Double all = 0;
+                             for (int j = 0; j < 2; ++j)
+                               for (int i = 0; i < 2; ++i) all += f(y + j, x + i) * g(y + j, x + i);
+                             return all;
+                           };
+                           Double xx = sum(across, across), yy = sum(down, down), xy = sum(across, down);
+                           result(y, x) = (xx * yy - xy * xy) / (1 + (xx + yy) * (xx + yy));
+                         }};
+  Buffer<double> out(Device::cpu(), {5, 6}, Gradient::tracked), in(Device::cpu(), {3, 8, 9}, Gradient::tracked);
+  in.copy_from(filled(in.count(), 1));
+  expect_gradient([&](Direction direction) { corners.launch({.direction = direction}, out, in); }, out, in, 1e-5);
+  EXPECT_THAT(adjoint_loop_nest(corners), testing::HasSubstr("result_inside_gradient"));
+}
+
+auto strips() {
+  return Pipeline{"strips", {"out", "in"}, [](Array<double, 2> out, Array<const double, 2> in) {
+                    Var strip{"strip"}, row{"row"};
+                    Func<double> image = repeat_edge(in), across{"across"}, result{"result", out};
+                    across(y, x) = image(y, x - 1) + image(y, x) + 2 * image(y, x + 1);
+                    result(y, x) = across(y - 1, x) + across(y, x) - 3 * across(y + 2, x);
+                    schedule_cpu([&] {
+                      result.split(y, strip, row, 8).parallel(strip).vectorize(x, 8);
+                      across.store_at(result, strip).compute_at(result, row).vectorize(x, 8);
+                    });
+                  }};
+}
+
+// The forward one is tiled, parallel and in vectors, and so is the gradient.
+TEST(DerivedSchedule, OfAStencilInStrips) {
+  const auto pipeline = strips();
+  Buffer<double> out(Device::cpu(), {21, 19}, Gradient::tracked), in(Device::cpu(), {21, 19}, Gradient::tracked);
+  in.copy_from(filled(in.count(), 1));
+  expect_gradient([&](Direction direction) { pipeline.launch({.direction = direction}, out, in); }, out, in);
+  EXPECT_THAT(adjoint_schedule(pipeline),
+              testing::AllOf(
+                  testing::HasSubstr("in_gradient_sum.update(0).split(y, y_strip, y_row, 8).reorder(x, y_row, y_strip)"
+                                     ".parallel(y_strip).vectorize(x);\n"),
+                  testing::HasSubstr("across_gradient.store_at(in_gradient_sum, y_strip)"
+                                     ".compute_at(in_gradient_sum, y_row).vectorize(x);\n")));
+  EXPECT_THAT(adjoint_loop_nest(pipeline), testing::ContainsRegex("parallel in_gradient_sum.y_strip:\n +store across"));
+}
+
+auto product() {
+  return Pipeline{
+      "product",
+      {"out", "a", "b", "bias"},
+      [](Array<double, 2> out, Array<const double, 2> a, Array<const double, 2> b, Array<const double, 1> bias) {
+        Func<double> sums{"sums"}, result{"result", out};
+        Reduction k{"k", 0, a.extent(1)};
+        sums(y, x) = bias(x);
+        sums(y, x) += a(y, k) * b(k, x);
+        result(y, x) = max(sums(y, x), 0.0);
+      }};
+}
+
+// Sums are in registers, what is read across is copied, and the few sums of a bias are added in parts.
+TEST(DerivedSchedule, OfAProductAndItsBias) {
+  const auto pipeline = product();
+  Buffer<double> out(Device::cpu(), {9, 19}, Gradient::tracked), a(Device::cpu(), {9, 21}, Gradient::tracked),
+      b(Device::cpu(), {21, 19}, Gradient::tracked), bias(Device::cpu(), {19}, Gradient::tracked);
+  a.copy_from(filled(a.count(), 1)), b.copy_from(filled(b.count(), 2)), bias.copy_from(filled(bias.count(), 3));
+  const auto launch = [&](Direction direction) { pipeline.launch({.direction = direction}, out, a, b, bias); };
+  for (const Buffer<double> &input : {a, b, bias}) {
+    for (Buffer<double> one : {a, b, bias}) one.zero_gradient();
+    expect_gradient(launch, out, input);
+  }
+  const std::string schedule = adjoint_schedule(pipeline);
+  EXPECT_THAT(schedule, testing::HasSubstr("a_gradient_over_x.compute_at(a_gradient_over_x_blocks, y_block)"
+                                           ".store_in(Memory::registers)"));
+  EXPECT_THAT(schedule, testing::HasSubstr("auto b_copy_packed = b_copy.in(a_gradient_over_x);"));
+  EXPECT_THAT(schedule,
+              testing::HasSubstr("auto bias_gradient_over_y_partial = bias_gradient_over_y.update(0).rfactor("));
+}
+
+TEST(DerivedSchedule, IsReadAsItIsPrinted) {
+  for (const bool of_product : {false, true}) {
+    const auto check = [](const auto &pipeline) {
+      const std::string derived = adjoint_schedule(pipeline);
+      ASSERT_FALSE(derived.empty());
+      schedule_adjoint(pipeline, derived);
+      EXPECT_EQ(adjoint_schedule(pipeline), derived);
+    };
+    if (of_product)
+      check(product());
+    else
+      check(strips());
+  }
+}
+
+TEST(DerivedSchedule, CanBeEdited) {
+  const auto pipeline = strips();
+  Buffer<double> out(Device::cpu(), {21, 19}, Gradient::tracked), in(Device::cpu(), {21, 19}, Gradient::tracked);
+  in.copy_from(filled(in.count(), 1));
+  schedule_adjoint(pipeline, R"(
+      // Gradients of rows once and for all.
+      across_gradient.compute_root().parallel(y).vectorize(x);
+      in_gradient_sum.update(0).split(y, yo, yi, 4).parallel(yo);
+  )");
+  expect_gradient([&](Direction direction) { pipeline.launch({.direction = direction}, out, in); }, out, in);
+  EXPECT_THAT(adjoint_loop_nest(pipeline), testing::HasSubstr("parallel in_gradient_sum.yo:"));
+  schedule_adjoint(pipeline, "");
+  EXPECT_THAT(adjoint_loop_nest(pipeline), testing::HasSubstr("parallel in_gradient_sum.y_strip:"));
+}
+
+TEST(DerivedSchedule, RefusesTextThatIsNone) {
+  const auto pipeline = strips();
+  const auto refusal_of = [&](const std::string &text) {
+    try {
+      schedule_adjoint(pipeline, text);
+    } catch (const UserError &error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_THAT(refusal_of("\nacross_gradients.compute_root();"),
+              testing::AllOf(testing::HasSubstr("line 2 of the schedule of pipeline 'strips_adjoint': there is no Func "
+                                                "'across_gradients'; there are "),
+                             testing::HasSubstr("across_gradient")));
+  EXPECT_THAT(refusal_of("across_gradient.tile_it(x);"), testing::HasSubstr("'tile_it' is no directive for the CPU"));
+  EXPECT_THAT(refusal_of("across_gradient.vectorize(x)"), testing::HasSubstr("';' is missing"));
+  EXPECT_THAT(refusal_of("across_gradient.split(x, xo, 8);"),
+              testing::HasSubstr("split has 4 arguments, and 3 are given"));
+  EXPECT_THAT(refusal_of("across_gradient.split(x, xo, xi, eight);"), testing::HasSubstr("'eight' is no number"));
+  EXPECT_THAT(refusal_of("across_gradient.compute_root().parallel(z);"), testing::HasSubstr("has no loop 'z'"));
+  // Nothing has changed.
+  EXPECT_THAT(adjoint_loop_nest(pipeline), testing::HasSubstr("parallel in_gradient_sum.y_strip:"));
+}
+
 std::string refusal(const std::function<void()> &work) {
   try {
     work();
