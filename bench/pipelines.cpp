@@ -1,10 +1,11 @@
 // Scheduled pipelines on the CPU compared with the same algorithms in Halide (bench/halide/), in the sizes that its
 // README lists.
 //
-//   pipelines [--python PYTHON] [names…]
+//   pipelines [--python PYTHON] [--adjoints] [names…]
 //
-// If PYTHON has Halide 21, each pipeline is run there right before ours, and results are compared. Otherwise the peer's
-// times are those of bench/halide/README.md.
+// With --adjoints, the adjoints of the pipelines are run beside the pipelines themselves, under derived schedules.
+// Where PYTHON has Halide 21, each pipeline is run there right before ours, and results are compared. Otherwise the
+// peer's times are those of bench/halide/README.md.
 #include "examples/pipelines/bilateral_grid.h"
 #include "examples/pipelines/blur.h"
 #include "examples/pipelines/conv_layer.h"
@@ -36,6 +37,7 @@
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 using namespace samite;
@@ -86,16 +88,29 @@ Buffer<std::int32_t> permutations(std::uint32_t seed, int rows, int count) {
 
 struct Run {
   std::function<void()> launch;
+  std::function<std::function<void()>()> adjoint;  // makes a launch of it; for arrays of floats
   std::function<std::vector<double>()> result;
   double operations = 0, tolerance = 2e-6;
   int bytes = 4;  // of an element of the result: 1 and 2 are unsigned integers, else floats
 };
+
+template <class T>
+Buffer<T> tracked(Buffer<T> buffer) {
+  if constexpr (std::is_floating_point_v<T>) buffer.track_gradient();
+  return buffer;
+}
 
 template <class P, class Out, class... As>
 Run recorded(const P &pipeline, Out out, As... inputs) {
   auto launch = std::make_shared<PipelineLaunch>(pipeline.record(out, inputs...));
   Run run;
   run.launch = [launch] { launch->launch(); };
+  run.adjoint = [pipeline, out, inputs...] {
+    const Out result = tracked(out);
+    const auto adjoint = std::make_shared<PipelineLaunch>(
+        pipeline.record({.direction = Direction::adjoint}, result, tracked(inputs)...));
+    return [adjoint] { adjoint->launch(); };
+  };
   run.result = [out] {
     const auto values = out.to_vector();
     return std::vector<double>(values.begin(), values.end());
@@ -235,13 +250,13 @@ struct Times {
   double best = 1e9, processor = 1e9;  // ms
 };
 
-Times measured(const Run &run) {
-  run.launch();
+Times measured(const std::function<void()> &launch) {
+  launch();
   Times times;
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < 5 || std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(600); ++i) {
     const double busy = processor_time();
-    times.best = std::min(times.best, bench::seconds(run.launch) * 1e3);
+    times.best = std::min(times.best, bench::seconds(launch) * 1e3);
     times.processor = std::min(times.processor, (processor_time() - busy) * 1e3);
   }
   return times;
@@ -284,6 +299,39 @@ Peer peer(const std::string &python, const std::string &name, int bytes) {
   return made;
 }
 
+// Processor time of the adjoint beside that of the forward launch, in turn. Returns the ratio; nothing without a
+// gradient.
+std::optional<double> compare_adjoint(bench::Report &report, const Case &each) {
+  const Run run = each.make();
+  std::function<void()> adjoint;
+  try {
+    adjoint = run.adjoint();
+  } catch (const UserError &error) {
+    report.note(fmt::format("{}: {}", each.name, error.what()));
+    return std::nullopt;
+  }
+  Times forward = measured(run.launch), backward = measured(adjoint);
+  forward.processor = std::min(forward.processor, measured(run.launch).processor);
+  backward.processor = std::min(backward.processor, measured(adjoint).processor);
+  const double ratio = backward.processor / forward.processor;
+  report.add({std::string(each.name) + ", adjoint", "processor time of a launch", backward.processor, "ms",
+              "the forward launch", forward.processor, fmt::format("{:.2f} times the forward launch", ratio)},
+             {.ratio_at_least = 1.0 / 6});
+  return ratio;
+}
+
+void compare_adjoints(bench::Report &report, const std::vector<std::string> &names) {
+  double product = 1;
+  int compared = 0;
+  for (const Case &each : cases) {
+    if (each.halide_ms == 0 || (!names.empty() && std::ranges::find(names, each.name) == names.end())) continue;
+    if (const auto ratio = compare_adjoint(report, each)) product *= *ratio, ++compared;
+  }
+  if (compared > 0)
+    report.note(fmt::format("adjoint over forward launch, geometric mean of {}: {:.2f}", compared,
+                            std::pow(product, 1.0 / compared)));
+}
+
 }  // namespace
 
 int main(int count, char **arguments) {
@@ -293,14 +341,16 @@ int main(int count, char **arguments) {
     python = names[1];
     names.erase(names.begin(), names.begin() + 2);
   }
+  const bool adjoints = std::erase(names, "--adjoints") != 0;
   return bench::run("pipelines", [&](bench::Report &report) {
+    if (adjoints) return compare_adjoints(report, names);
     double product = 1;
     int compared = 0;
     for (const Case &each : cases) {
       if (!names.empty() && std::ranges::find(names, each.name) == names.end()) continue;
       const Run run = each.make();
       const Peer halide = peer(python, each.name, run.bytes);
-      const Times times = measured(run);
+      const Times times = measured(run.launch);
       if (!halide.result.empty()) {
         const std::vector<double> ours = run.result();
         double largest = 0, error = 0;
