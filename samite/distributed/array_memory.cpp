@@ -5,13 +5,9 @@
 
 namespace samite::distributed {
 
-void *used_in(const Stream &stream, const AnyBuffer &buffer) {
-  if (!buffer.valid()) return nullptr;
-  if (CudaMemory *cuda = buffer.storage()->cuda()) {
-    cuda->used_by(stream.cuda_handle());
-    if (jit::GraphCapture *capture = jit::GraphCapture::current()) capture->keep(buffer.storage());
-  }
-  return buffer.data();
+void note_use(const Stream &stream, const AnyBuffer &buffer) {
+  buffer.storage()->cuda()->used_by(stream.cuda_handle());
+  if (jit::GraphCapture *capture = jit::GraphCapture::current()) capture->keep(buffer.storage());
 }
 
 }  // namespace samite::distributed

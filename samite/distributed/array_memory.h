@@ -6,8 +6,13 @@
 
 namespace samite::distributed {
 
+void note_use(const Stream &stream, const AnyBuffer &buffer);
+
 // The address of an array that the stream's next work uses; null for an empty buffer.
-void *used_in(const Stream &stream, const AnyBuffer &buffer);
+inline void *used_in(const Stream &stream, const AnyBuffer &buffer) {
+  if (buffer.valid() && buffer.storage()->cuda() != nullptr) note_use(stream, buffer);
+  return buffer.data();
+}
 
 // The values of an array in row-major order: its own memory, or that of a copy.
 class PackedValues {

@@ -22,14 +22,36 @@ void sum_all(const Communicator &ranks, const AnyBuffer &sums, const PackedValue
   sums.mark_written();
 }
 
+// Calls work(to, from) with the addresses of contiguous memory. Arrays that are contiguous are used as they are:
+// handles of copies alone would take as long as a short call of MPI.
+template <class Work>
+void with_packed(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, const Work &work) {
+  const Stream &stream = ranks.stream();
+  if (result.is_contiguous() && values.is_contiguous()) {
+    work(used_in(stream, result), used_in(stream, values));
+    return result.mark_written();
+  }
+  const PackedValues from(stream, values);
+  PackedResult to(stream, result);
+  work(to.data(), from.data());
+  to.finish();
+}
+
+// What most calls have, for which there is nothing more to check: contiguous arrays of one type and size, each with
+// memory of its own.
+bool are_alike(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values) {
+  if (!result.valid() || !values.valid()) return false;
+  const Storage &to = *result.storage(), &from = *values.storage();
+  return result.type() == values.type() && result.extents() == values.extents() && to.device() == ranks.device() &&
+         from.device() == ranks.device() && !to.may_share(from) && result.is_contiguous() && values.is_contiguous();
+}
+
 // The result may be the values.
 void reduce_all(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, ReduceOp reduction,
                 const CallName &call) {
-  const PackedValues from(ranks.stream(), values);
-  PackedResult to(ranks.stream(), result);
-  ranks.transport().all_reduce(to.data(), from.data(), elements(result), result.type(), reduction, ranks.stream(),
-                               call);
-  to.finish();
+  with_packed(ranks, result, values, [&](void *to, const void *from) {
+    ranks.transport().all_reduce(to, from, elements(result), result.type(), reduction, ranks.stream(), call);
+  });
 }
 
 // The result may be empty, except on the root.
@@ -43,19 +65,16 @@ void reduce_to_root(const Communicator &ranks, const AnyBuffer &result, const An
 }
 
 void gather_on_all(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, const CallName &call) {
-  const PackedValues from(ranks.stream(), values);
-  PackedResult to(ranks.stream(), result);
-  ranks.transport().all_gather(to.data(), from.data(), from.bytes(), ranks.stream(), call);
-  to.finish();
+  with_packed(ranks, result, values, [&](void *to, const void *from) {
+    ranks.transport().all_gather(to, from, elements(values) * size_of(values.type()), ranks.stream(), call);
+  });
 }
 
 void reduce_parts(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, ReduceOp reduction,
                   const CallName &call) {
-  const PackedValues from(ranks.stream(), values);
-  PackedResult to(ranks.stream(), result);
-  ranks.transport().reduce_scatter(to.data(), from.data(), elements(result), result.type(), reduction, ranks.stream(),
-                                   call);
-  to.finish();
+  with_packed(ranks, result, values, [&](void *to, const void *from) {
+    ranks.transport().reduce_scatter(to, from, elements(result), result.type(), reduction, ranks.stream(), call);
+  });
 }
 
 bool chooses(ReduceOp reduction) { return reduction == ReduceOp::min || reduction == ReduceOp::max; }
@@ -130,6 +149,22 @@ void gather_parts(const Communicator &ranks, void *to, const PackedValues &from,
   const auto parts = ranks.rank() == root ? messages_of_parts(ranks, to, from.bytes()) : std::vector<Message>{};
   ranks.transport().exchange({&own, 1}, parts, ranks.stream(), call);
 }
+void exchange_arrays(const Communicator &ranks, const std::vector<ArrayMessage> &sent,
+                     const std::vector<ArrayMessage> &received, const CallName &call) {
+  std::vector<PackedValues> from;
+  std::vector<PackedResult> to;
+  std::vector<Message> sends, receives;
+  from.reserve(sent.size()), to.reserve(received.size());
+  sends.reserve(sent.size()), receives.reserve(received.size());
+  for (const ArrayMessage &message : sent)
+    from.emplace_back(ranks.stream(), message.array),
+        sends.push_back({from.back().data(), from.back().bytes(), message.rank});
+  for (const ArrayMessage &message : received)
+    to.emplace_back(ranks.stream(), message.array),
+        receives.push_back({to.back().data(), to.back().bytes(), message.rank});
+  ranks.transport().exchange(sends, receives, ranks.stream(), call);
+  for (PackedResult &result : to) result.finish();
+}
 void scatter_parts(const Communicator &ranks, void *to, std::size_t bytes, void *from, int root, const CallName &call) {
   const Message own{to, bytes, root};
   const auto parts = ranks.rank() == root ? messages_of_parts(ranks, from, bytes) : std::vector<Message>{};
@@ -141,10 +176,15 @@ void scatter_parts(const Communicator &ranks, void *to, std::size_t bytes, void 
 void all_reduce(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values, ReduceOp reduction,
                 SourceLocation where) {
   CallName call{"all_reduce", where};
+  if (runs_alone() && are_alike(ranks, result, values) && has_reduction(result.type(), reduction)) {
+    describe(call, result, reduction);
+    ranks.transport().all_reduce(used_in(ranks.stream(), result), used_in(ranks.stream(), values), elements(result),
+                                 result.type(), reduction, ranks.stream(), call);
+    return result.mark_written();
+  }
   check_result(ranks, call, result), check_array(ranks, call, "the array of values", values);
   check_pair(call, result, values, 1, 1), check_reduction(call, result.type(), reduction);
   describe(call, result, reduction);
-  if (runs_alone()) return reduce_all(ranks, result, values, reduction, call);
   run(Collective{ranks,
                  call,
                  {result},
@@ -402,36 +442,23 @@ void receive(const Communicator &ranks, const AnyBuffer &result, int from, Sourc
 void exchange(const Communicator &ranks, const std::vector<ArrayMessage> &sent,
               const std::vector<ArrayMessage> &received, SourceLocation where) {
   CallName call{received.empty() ? "send" : sent.empty() ? "receive" : "exchange", where};
-  std::vector<AnyBuffer> values, results;
-  for (const ArrayMessage &message : sent) {
+  for (const ArrayMessage &message : sent)
     check_root(ranks, call, message.rank), check_array(ranks, call, "the array of values", message.array);
-    values.push_back(message.array);
+  for (std::size_t i = 0; i < received.size(); ++i) {
+    const AnyBuffer &result = received[i].array;
+    check_root(ranks, call, received[i].rank), check_result(ranks, call, result);
+    for (const ArrayMessage &other : sent)
+      if (share_elements(result, other.array)) refuse(call, "a result shares elements with an array that is sent");
+    for (std::size_t k = 0; k < i; ++k)
+      if (share_elements(result, received[k].array)) refuse(call, "two results share elements");
   }
-  for (const ArrayMessage &message : received) {
-    check_root(ranks, call, message.rank), check_result(ranks, call, message.array);
-    for (const AnyBuffer &other : values)
-      if (share_elements(message.array, other)) refuse(call, "a result shares elements with an array that is sent");
-    for (const AnyBuffer &other : results)
-      if (share_elements(message.array, other)) refuse(call, "two results share elements");
-    results.push_back(message.array);
-  }
-  if (values.empty() && results.empty()) return;
-  const AnyBuffer &first = values.empty() ? results.front() : values.front();
-  describe(call, first);
-  run(Collective{ranks, call, results, values,
-                 [=] {
-                   std::vector<PackedValues> from;
-                   std::vector<PackedResult> to;
-                   std::vector<Message> sends, receives;
-                   for (const ArrayMessage &message : sent)
-                     from.emplace_back(ranks.stream(), message.array),
-                         sends.push_back({from.back().data(), from.back().bytes(), message.rank});
-                   for (const ArrayMessage &message : received)
-                     to.emplace_back(ranks.stream(), message.array),
-                         receives.push_back({to.back().data(), to.back().bytes(), message.rank});
-                   ranks.transport().exchange(sends, receives, ranks.stream(), call);
-                   for (PackedResult &result : to) result.finish();
-                 },
+  if (sent.empty() && received.empty()) return;
+  describe(call, sent.empty() ? received.front().array : sent.front().array);
+  if (runs_alone()) return exchange_arrays(ranks, sent, received, call);
+  std::vector<AnyBuffer> values, results;
+  for (const ArrayMessage &message : sent) values.push_back(message.array);
+  for (const ArrayMessage &message : received) results.push_back(message.array);
+  run(Collective{ranks, call, results, values, [=] { exchange_arrays(ranks, sent, received, call); },
                  [=](const FunctionGradients &of) {
                    std::vector<PackedValues> from;
                    std::vector<AnyBuffer> to;

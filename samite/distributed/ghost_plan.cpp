@@ -95,12 +95,13 @@ void for_each_side(const std::vector<Dimension> &dimensions, const Visit &visit)
 }
 
 GridPart part_of(const Extents &padded, const std::vector<Dimension> &dimensions, const Box &elements) {
-  std::vector<std::int64_t> begin, end;
+  std::vector<std::int64_t> begin, end, margin;
   for (std::size_t d = 0; d < dimensions.size(); ++d) {
-    begin.push_back(elements.begin[d] - dimensions[d].width);
-    end.push_back(elements.end[d] + dimensions[d].width);
+    begin.push_back(elements.begin[d]);
+    end.push_back(elements.end[d]);
+    margin.push_back(dimensions[d].width);
   }
-  return {padded, begin, end};
+  return {padded, begin, end, margin};
 }
 
 void add_parts(GhostPlan &plan, const std::vector<Dimension> &dimensions) {

@@ -15,8 +15,16 @@ Extents difference(const std::vector<std::int64_t> &end, const std::vector<std::
 
 }  // namespace
 
-GridPart::GridPart(const Extents &padded, const std::vector<std::int64_t> &begin, const std::vector<std::int64_t> &end)
-    : padded_(padded), extents_(difference(end, begin)), begin_(begin) {}
+GridPart::GridPart(const Extents &padded, const std::vector<std::int64_t> &begin, const std::vector<std::int64_t> &end,
+                   const std::vector<std::int64_t> &margin)
+    : padded_(padded), elements_(difference(end, begin)) {
+  std::vector<std::int64_t> extents;
+  for (std::size_t d = 0; d < begin.size(); ++d) {
+    begin_.push_back(begin[d] - margin[d]);
+    extents.push_back(end[d] - begin[d] + 2 * margin[d]);
+  }
+  extents_ = Extents(extents);
+}
 
 AnyBuffer GridPart::operator()(const AnyBuffer &array, SourceLocation where) const {
   if (!array.valid() || !(array.extents() == padded_))

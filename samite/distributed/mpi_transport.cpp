@@ -25,6 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int tag_of_messages = 1, tag_of_announcements = 2;
 // MPI counts in int.
 constexpr std::size_t most_bytes = std::size_t{1} << 30;
+constexpr std::size_t most_messages = 16;  // of a call that allocates nothing
 
 std::optional<int> mpi_type(ScalarType type) {
   switch (type) {
@@ -100,6 +101,11 @@ class MpiTransport : public Transport {
                   const Stream &stream, const CallName &call) override {
     const std::size_t element = size_of(type);
     announce(call);
+    // Most calls are one of MPI's.
+    if (!has_timeout() && uses_mpi(type, reduction) && count <= most_bytes / element)
+      return check(mpi_.all_reduce(to, from, static_cast<int>(count), *mpi_type(type), *mpi_operation(reduction),
+                                   handle_->raw(), nullptr),
+                   call);
     if (!uses_mpi(type, reduction)) return all_reduce_in_order(to, from, count, type, reduction, stream, call);
     const std::size_t bytes = count * element;
     const Copies copies = copies_of(to, bytes, from, bytes);
@@ -161,7 +167,23 @@ class MpiTransport : public Transport {
 
   void exchange(std::span<const Message> sends, std::span<const Message> receives, const Stream &,
                 const CallName &call) override {
-    finish(start_messages(sends, receives, has_timeout(), call), call);
+    if (has_timeout() || sends.size() + receives.size() > most_messages || !are_short(sends) || !are_short(receives))
+      return finish(start_messages(sends, receives, has_timeout(), call), call);
+    // The same without memory of its own.
+    refuse_aborted(call);
+    std::array<SamiteMpiHandle, most_messages> requests;
+    std::size_t started = 0;
+    int code = 0;
+    for (const Message &message : receives)
+      if (code == 0)
+        code = mpi_.receive(message.data, static_cast<int>(message.bytes), message.rank, tag_of_messages,
+                            handle_->raw(), &requests[started++]);
+    for (const Message &message : sends)
+      if (code == 0)
+        code = mpi_.send(message.data, static_cast<int>(message.bytes), message.rank, tag_of_messages, handle_->raw(),
+                         &requests[started++]);
+    check(code, call);
+    for (std::size_t i = 0; i < started; ++i) check(mpi_.wait(&requests[i]), call);
   }
 
   std::unique_ptr<MessagesUnderWay> start(std::vector<Message> sends, std::vector<Message> receives,
@@ -286,6 +308,9 @@ class MpiTransport : public Transport {
     return pending;
   }
 
+  static bool are_short(std::span<const Message> messages) {
+    return std::ranges::all_of(messages, [](const Message &message) { return message.bytes <= most_bytes; });
+  }
   bool has_timeout() const { return options_.timeout.count() != 0; }
   bool uses_mpi(ScalarType type, ReduceOp reduction) const {
     return !options_.deterministic && mpi_type(type) && mpi_operation(reduction);

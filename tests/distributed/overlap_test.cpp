@@ -143,7 +143,10 @@ TEST(GridOverlap, PartsAreABlock) {
                                           inside.set({z, y, x}, inside.at(z, y, x) + 1);
                                   };
                                   if (grid.interior()) add(*grid.interior());
-                                  for (const GridPart &part : grid.border()) add(part);
+                                  std::int64_t elements = grid.interior() ? grid.interior()->elements().count() : 0;
+                                  for (const GridPart &part : grid.border())
+                                    add(part), elements += part.elements().count();
+                                  EXPECT_EQ(elements, grid.block().count());
                                   EXPECT_THAT(grid.without_ghosts(parts).to_vector(), Each(1));
                                   std::int64_t sum = 0;
                                   for (const std::int32_t value : parts.to_vector()) sum += value;
