@@ -31,7 +31,10 @@ struct Grid {
   bool persistent = false;
   // The grid has an axis for each dimension of the launch, so that a block needs no division for its indices.
   bool axes = false;
-  // Limits a thread's registers so that this many blocks fit a multiprocessor. 0: no limit.
+  // Tile kernels with tiles in registers: limits registers so that this many blocks fit a multiprocessor
+  // (passes/tiles/spread_tiles.h). 0: no limit.
+  int resident_blocks = 0;
+  // The same for any kernel, as the launch's shape decides it. 0: no limit.
   int blocks_at_once = 0;
 
   friend bool operator==(const Grid &, const Grid &) = default;

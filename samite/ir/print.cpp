@@ -112,8 +112,10 @@ class Printer {
                 ? ""
                 : fmt::format(" clusters {} along {}", grid.cluster_blocks, grid.cluster_dimension),
             kernel.block_threads, kernel.scheduled ? " scheduled" : "", kernel.sums_in_shared ? " shared" : "",
-            counted("resident", kernel.resident_blocks), counted("teams", roles.teams),
-            roles.equal_turns ? " equal" : "", counted("parts", grid.step_parts), launch, location(kernel.where));
+            counted("resident", grid.resident_blocks), counted("teams", roles.teams), roles.equal_turns ? " equal" : "",
+            counted("parts", grid.step_parts),
+            kernel.plan == TilePlan() ? "" : fmt::format(" plan ({})", to_string(kernel.plan)), launch,
+            location(kernel.where));
     else
       write(") threads {}{}{} {{\n", kernel.launch_rank, launch, location(kernel.where));
     print_nested(kernel.body);

@@ -93,6 +93,7 @@ class Verifier {
   }
 
   void check_signature() const;
+  void check_plan() const;
   // How the launch is run, and what registers the roles have.
   void check_launch() const;
   void check_gradient(std::size_t index) const;

@@ -86,6 +86,7 @@ void Verifier::check_signature() const {
     fail("split-K in {} parts, expected 2 to {}, without other clusters and without teams", kernel_.grid.step_parts,
          most_in_cluster);
   if (kernel_.roles.producers == 0 && !kernel_.roles.producing.empty()) fail("producer code without producer threads");
+  check_plan();
   check_launch();
   std::unordered_set<std::string_view> names;
   for (const Parameter &parameter : kernel_.parameters) {

@@ -289,6 +289,7 @@ void compile_for_cuda(const ir::Kernel &lowered, std::optional<ir::Kernel> known
   codegen::EmitOptions options = emit_options(variant);
   options.cuda.waits_for_earlier_launch = key.shape.programmatic;
   options.cuda.wide_launch = key.shape.grid_stride;
+  if (variant.execution.one_thread) refuse_in_one_block(lowered);
   if (!key.debug && !is_tile_kernel(lowered))
     options.cuda.instances_per_thread =
         std::min(key.shape.neighbours, passes::worthwhile_instances_per_thread(lowered));
@@ -303,6 +304,7 @@ void compile_for_cuda(const ir::Kernel &lowered, std::optional<ir::Kernel> known
   ir::Kernel planned =
       known ? run_steps(*std::move(known), context, "plan_element_loops", "shape_launch") : plan(lowered, context);
   variant.gpu.products = passes::ways_of_products(planned);
+  variant.gpu.plan = planned.plan;
   const codegen::EmitOptions unshaped = options;
   const auto emit = [&] {
     options = unshaped;

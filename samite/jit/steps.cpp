@@ -23,6 +23,7 @@
 #include "samite/passes/threads/march.h"
 #include "samite/passes/threads/place_arrays.h"
 #include "samite/passes/threads/plain_thread_loops.h"
+#include "samite/passes/threads/scalar_instances.h"
 #include "samite/passes/threads/shape_launch.h"
 #include "samite/passes/threads/side_by_side.h"
 #include "samite/passes/threads/sum_over_lanes.h"

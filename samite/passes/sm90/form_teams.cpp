@@ -3,6 +3,7 @@
 #include "samite/ir/visit.h"
 #include "samite/passes/analysis/index_forms.h"
 #include "samite/passes/analysis/launch_loops.h"
+#include "samite/passes/analysis/plan_refused.h"
 #include "samite/passes/simplify/rewrite.h"
 #include "samite/passes/sm90/group_sums.h"
 #include "samite/passes/sm90/planned_products.h"
@@ -41,14 +42,6 @@ const MainLoop *find_loop(const Block &block, std::vector<const For *> &around) 
   return nullptr;
 }
 
-// The first main loop for an index of the launch.
-LoopOfIndex loop_of_index(const Kernel &kernel) {
-  const std::vector<const For *> launch = launch_loops(kernel.body, kernel.launch_rank);
-  LoopOfIndex found;
-  if (!launch.empty()) found.main = find_loop(launch.back()->body, found.around);
-  return found;
-}
-
 // Whether only branches and plain loops enclose its loop.
 bool teams_may_run(const Kernel &kernel) {
   const LoopOfIndex loop = only_whole_loop(kernel);
@@ -68,7 +61,49 @@ bool has_equal_turns(const Kernel &kernel) {
          std::ranges::all_of(launch, [&](const For *dimension) { return forms.same_in(*main->count, *dimension); });
 }
 
+// The reason that a kernel does not qualify, besides the room for its tiles. Empty if it does.
+std::string why_no_teams(const Kernel &kernel, const Architecture &architecture) {
+  if (kernel.roles.producers == 0) return why_no_producers(kernel, architecture);
+  if (kernel.grid.step_parts != 0)
+    return fmt::format("the {} blocks of a cluster share the steps of its main loop", kernel.grid.step_parts);
+  if (kernel.block_threads != threads_of_group)
+    return fmt::format("a block has {} threads, and a team is one warp group of {}", kernel.block_threads,
+                       threads_of_group);
+  if (!teams_may_run(kernel))
+    return fmt::format("teams need one main loop that only multiplies, with at most {} sums of a thread", most_sums);
+  return "";
+}
+
+Kernel in_one_team(Kernel kernel) {
+  kernel.plan.teams = 1;
+  return kernel;
+}
+
+Kernel in_two_teams(Kernel kernel) {
+  const bool equal = has_equal_turns(kernel);
+  std::vector<LocalId> around;
+  for (const For *loop : loop_of_index(kernel).around) around.push_back(loop->index);
+  kernel.roles.teams = teams;
+  kernel.roles.equal_turns = equal;
+  kernel.plan.teams = teams;
+  kernel.body = rewrite(kernel.body, [&](const Stmt &stmt) -> Stmt {
+    const auto *loop = stmt.as<MainLoop>();
+    if (!loop) return stmt;
+    MainLoop own = *loop;
+    own.hands_over_in = around;
+    return {std::move(own), stmt.where()};
+  });
+  return kernel;
+}
+
 }  // namespace
+
+LoopOfIndex loop_of_index(const Kernel &kernel) {
+  const std::vector<const For *> launch = launch_loops(kernel.body, kernel.launch_rank);
+  LoopOfIndex found;
+  if (!launch.empty()) found.main = find_loop(launch.back()->body, found.around);
+  return found;
+}
 
 LoopOfIndex only_whole_loop(const Kernel &kernel) {
   int loops = 0;
@@ -79,24 +114,20 @@ LoopOfIndex only_whole_loop(const Kernel &kernel) {
   return whole ? loop : LoopOfIndex();
 }
 
-Kernel form_teams(Kernel with_roles, const Architecture &architecture) {
-  if (with_roles.roles.producers == 0 || with_roles.grid.step_parts != 0 ||
-      with_roles.block_threads != threads_of_group || !teams_may_run(with_roles))
-    return with_roles;
-  Kernel in_teams = with_roles;
-  in_teams.roles.teams = teams;
-  if (!fits(plan_tile_memory(in_teams), architecture)) return with_roles;
-  in_teams.roles.equal_turns = has_equal_turns(with_roles);
-  std::vector<LocalId> around;
-  for (const For *loop : loop_of_index(with_roles).around) around.push_back(loop->index);
-  in_teams.body = rewrite(in_teams.body, [&](const Stmt &stmt) -> Stmt {
-    const auto *loop = stmt.as<MainLoop>();
-    if (!loop) return stmt;
-    MainLoop own = *loop;
-    own.hands_over_in = around;
-    return {std::move(own), stmt.where()};
-  });
-  return in_teams;
+Kernel form_teams(Kernel with_roles, const Architecture &architecture, bool several_waves) {
+  const bool asked = with_roles.plan.teams == teams;
+  if (!asked && !loop_of_index(with_roles).main) return with_roles;
+  if (!asked && (with_roles.plan.teams || !several_waves)) return in_one_team(std::move(with_roles));
+  std::string why_not = why_no_teams(with_roles, architecture);
+  if (why_not.empty()) {
+    Kernel in_teams = in_two_teams(with_roles);
+    if (fits(plan_tile_memory(in_teams), architecture)) return in_teams;
+    why_not = "a block's shared memory has no room for the tiles of two teams";
+  }
+  if (!asked) return in_one_team(std::move(with_roles));
+  TilePlan nearest = with_roles.plan;
+  nearest.teams = 1;
+  throw PlanRefused(with_roles, fmt::format("teams {}", teams), why_not, nearest);
 }
 
 }  // namespace samite::passes

@@ -32,6 +32,7 @@ struct LoopOfIndex {
   const ir::MainLoop *main = nullptr;
   std::vector<const ir::For *> around{};
 };
+LoopOfIndex loop_of_index(const ir::Kernel &kernel);
 // The kernel's only one, if it only multiplies, all of its windows.
 LoopOfIndex only_whole_loop(const ir::Kernel &kernel);
 

@@ -2,6 +2,7 @@
 
 #include "samite/ir/visit.h"
 #include "samite/passes/analysis/launch_loops.h"
+#include "samite/passes/analysis/plan_refused.h"
 #include "samite/passes/simplify/rewrite.h"
 #include "samite/passes/sm90/form_teams.h"
 #include "samite/passes/sm90/planned_products.h"
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string>
 
 namespace samite::passes {
 namespace {
@@ -74,22 +76,44 @@ bool may_share(const Kernel &kernel) {
          });
 }
 
+// The reason that the blocks of a cluster cannot share the steps of the main loop. Empty if they can.
+std::string why_no_parts(const Kernel &kernel, const Architecture &architecture, std::int64_t parts) {
+  if (!architecture.clusters || !has_product_loops(kernel)) return why_no_producers(kernel, architecture);
+  if (parts > most_step_parts) return fmt::format("a cluster has at most {} blocks", most_step_parts);
+  if (kernel.roles.teams != 0) return "a block has teams";
+  if (kernel.grid.cluster_blocks != 0) return "blocks load windows for each other in clusters";
+  // Excludes blocks that take several indices each.
+  if (uses_workspace(kernel) || sums_over_launch(kernel)) return "a block computes several indices of the launch";
+  if (!may_share(kernel))
+    return "the blocks of a cluster need one main loop at the outermost level, with register sums that start at zero "
+           "and fit its buffers";
+  return "";
+}
+
 }  // namespace
 
 Kernel share_steps(Kernel with_roles, const Architecture &architecture, std::int64_t parts) {
-  if (!architecture.clusters || with_roles.roles.teams != 0 || with_roles.grid.cluster_blocks != 0) return with_roles;
-  // Excludes blocks that take several indices each.
-  if (uses_workspace(with_roles) || sums_over_launch(with_roles)) return with_roles;
-  if (parts <= 1 || parts > most_step_parts || !may_share(with_roles)) return with_roles;
-  const std::optional<LocalArrayId> memory = memory_for_sums(with_roles, *only_whole_loop(with_roles).main);
-  with_roles.grid.step_parts = static_cast<int>(parts);
-  with_roles.body = rewrite(with_roles.body, [&](const Stmt &stmt) -> Stmt {
-    const auto *loop = stmt.as<MainLoop>();
-    if (!loop) return stmt;
-    MainLoop own = *loop;
-    own.sums_through = memory;
-    return {std::move(own), stmt.where()};
-  });
+  const bool asked = with_roles.plan.parts_in_cluster == 1 && parts > 1;
+  const std::string why_not = parts > 1 ? why_no_parts(with_roles, architecture, parts) : "";
+  if (asked && !why_not.empty()) {
+    TilePlan nearest = with_roles.plan;
+    nearest.parts_in_cluster = 0;
+    throw PlanRefused(with_roles, fmt::format("parts {} in a cluster", parts), why_not, nearest);
+  }
+  if (parts > 1 && why_not.empty()) {
+    const std::optional<LocalArrayId> memory = memory_for_sums(with_roles, *only_whole_loop(with_roles).main);
+    with_roles.grid.step_parts = static_cast<int>(parts);
+    with_roles.plan.parts = static_cast<int>(parts), with_roles.plan.parts_in_cluster = 1;
+    with_roles.body = rewrite(with_roles.body, [&](const Stmt &stmt) -> Stmt {
+      const auto *loop = stmt.as<MainLoop>();
+      if (!loop) return stmt;
+      MainLoop own = *loop;
+      own.sums_through = memory;
+      return {std::move(own), stmt.where()};
+    });
+  } else if (!with_roles.plan.parts && loop_of_index(with_roles).main) {
+    with_roles.plan.parts = 1;
+  }
   return with_roles;
 }
 

@@ -26,7 +26,7 @@ bool has_room_for_two(const Kernel &kernel, const TileMemoryPlan &memory, const 
 // The number of blocks that shared memory has room for, if their threads may use all registers; else 0.
 int blocks_of_memory(const Kernel &kernel, const TileMemoryPlan &memory, const Architecture &architecture) {
   constexpr std::int64_t most_registers = 255;
-  if (kernel.resident_blocks != 0 || memory.sized_at_launch()) return 0;
+  if (kernel.grid.resident_blocks != 0 || memory.sized_at_launch()) return 0;
   const std::int64_t blocks = (architecture.shared_bytes + bytes_of_driver) / (memory.bytes + bytes_of_driver);
   return blocks * kernel.block_threads * most_registers <= architecture.registers ? static_cast<int>(blocks) : 0;
 }
@@ -49,7 +49,7 @@ Kernel shape_launch(Kernel planned, const Architecture &architecture, const Laun
                                  .march = marched(planned)});
     return planned;
   }
-  grid.blocks_at_once = planned.resident_blocks;
+  grid.blocks_at_once = planned.grid.resident_blocks;
   const TileMemoryPlan memory = plan_tile_memory(planned);
   if (!wishes.debug && !grid.persistent && wishes.two_blocks && has_room_for_two(planned, memory, architecture)) {
     grid.blocks_at_once = 2;

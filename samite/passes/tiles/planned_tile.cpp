@@ -25,7 +25,7 @@ bool multiplies_itself(const For &loop) {
 }
 
 // The fields that the code of a product fixes.
-TilePlan tile_of(const TileCall &product, int threads) {
+TilePlan tile_of_product(const TileCall &product, int threads) {
   const MatMulExtents extents = matmul_extents(product.operands[0].type, product.result.type, product.attribute);
   return {.rows = static_cast<int>(extents.rows),
           .columns = static_cast<int>(extents.columns),
@@ -72,7 +72,7 @@ Kernel with_planned_tile(Kernel lowered) {
     const auto *loop = stmt.as<For>();
     if (!loop || loop->products.declared.empty()) return;
     for (const TileCall *product : product_calls(*loop)) {
-      const TilePlan own = tile_of(*product, lowered.block_threads);
+      const TilePlan own = tile_of_product(*product, lowered.block_threads);
       agree = agree && (!made || *made == own);
       made = own;
     }
