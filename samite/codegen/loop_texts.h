@@ -26,7 +26,7 @@ class LoopTexts {
   // The call that runs a loop with this text. `lines` are the user's, one for each of the text.
   std::string call(const std::string &loop, const std::vector<SourceLocation> &lines, const Types &types);
 
-  // The text of all functions.
+  // The text of all functions, and the lines of it.
   const std::string &text() const { return text_; }
   const std::vector<SourceLocation> &lines() const { return lines_; }
 

@@ -58,7 +58,7 @@ std::vector<bool> offsets_of_arrays(const Kernel &kernel) {
   return offset;
 }
 
-// A loop: the text without names, and the constants that may become locals.
+// A loop without its names, and without the constants that may become locals, which are listed.
 struct LoopForm {
   std::string rest;
   std::vector<Value> constants;
