@@ -282,7 +282,8 @@ struct MostParts {
   std::string why;
 };
 
-MostParts most_parts(const TilePlan &plan, std::int64_t blocks, std::int64_t iterations, const CudaDevice &device) {
+MostParts most_parts(const TilePlan &plan, std::int64_t blocks, std::int64_t iterations, const CudaDevice &device,
+                     bool other_clusters) {
   constexpr std::int64_t most_blocks = std::numeric_limits<std::int32_t>::max();
   MostParts most{std::max<std::int64_t>(iterations, 1), fmt::format("its loop has {} iterations", iterations)};
   const auto limit = [&](std::int64_t parts, const std::string &why) {
@@ -290,24 +291,28 @@ MostParts most_parts(const TilePlan &plan, std::int64_t blocks, std::int64_t ite
   };
   limit(most_blocks / blocks, "a grid has at most 2147483647 blocks");
   if (plan.parts_in_cluster != 1) return most;
+  if (other_clusters) limit(1, "the launch has clusters of another kind");
   if (!device.context().limits().clusters) limit(1, "the device has no clusters");
   limit(passes::most_step_parts, fmt::format("a cluster has at most {} blocks", passes::most_step_parts));
   limit(device.largest_cluster(), fmt::format("the device has room for clusters of {}", device.largest_cluster()));
   return most;
 }
 
-// The number of parts that the plan asks for. UserError if the launch cannot have as many.
+// The number of parts that the plan asks for. UserError if the launch cannot have as many. `other_clusters`: by its own
+// options, or to share windows.
 void set_planned_parts(const KernelDefinition &definition, std::int64_t blocks, std::int64_t iterations,
-                       const CudaDevice &device, VariantKey &key) {
+                       const CudaDevice &device, bool other_clusters, VariantKey &key) {
   const int asked = *key.plan.parts;
-  if (const MostParts most = most_parts(key.plan, blocks, iterations, device); asked > most.parts) {
+  if (const MostParts most = most_parts(key.plan, blocks, iterations, device, other_clusters); asked > most.parts) {
     TilePlan nearest = key.plan;
     nearest.parts = static_cast<int>(most.parts);
     throw passes::PlanRefused(definition.forward(), fmt::format("parts {}", asked), most.why, nearest);
   }
-  const bool in_cluster = asked <= passes::most_step_parts && asked <= device.largest_cluster() &&
-                          device.context().limits().clusters && key.plan.parts_in_cluster != 0;
-  if (in_cluster) key.shape.step_parts = asked;
+  // Blocks with teams have no clusters that share steps.
+  const bool may = !other_clusters && device.context().limits().clusters && asked <= passes::most_step_parts &&
+                   asked <= device.largest_cluster();
+  if (may && key.plan.parts_in_cluster.value_or(key.plan.teams.value_or(1) == 1 ? 1 : 0) == 1)
+    key.shape.step_parts = asked;
   key.shape.sum_parts = key.plan.parts_in_cluster == 1 ? 1 : asked;
 }
 
@@ -341,7 +346,7 @@ void set_parts(const KernelDefinition &definition, const Extents &extents, const
                                             std::to_string(asked) + "; " + reason);
   }
   const std::int64_t iterations = windows(split->loop, arguments).value_or(0);
-  if (key.plan.parts) return set_planned_parts(definition, blocks, iterations, device, key);
+  if (key.plan.parts) return set_planned_parts(definition, blocks, iterations, device, other_clusters, key);
   std::int64_t bytes = 0;
   for (const passes::PartialSums &sums : split->sums)
     bytes += sums.rows * sums.columns * static_cast<std::int64_t>(size_of(sums.type));

@@ -151,6 +151,18 @@ TEST_P(CudaTilePlan, SumsAreSplitAsAskedFor) {
   expect_product(teams);
 }
 
+// Another kernel reduces the parts where blocks have teams, or the launch clusters of its own.
+TEST_P(CudaTilePlan, SumsAreSplitBesideTeamsAndOtherClusters) {
+  const Product product = product_with({});
+  EXPECT_TRUE(record(product, {.teams = 2, .parts = 2}).variant().first);
+  Launch own = record(product, {.parts = 3}, {.cuda = {.cluster = 1}});
+  EXPECT_EQ(own.variant().parts(), 3);
+  EXPECT_EQ(own.variant().gpu.form.step_parts, 0);
+  expect_product(own);
+  EXPECT_THAT(refusal(product, {.parts = 3, .parts_in_cluster = 1}, {.cuda = {.cluster = 2}}),
+              AllOf(HasSubstr("the launch has clusters of another kind"), HasSubstr("(parts 1, parts_in_cluster 1)")));
+}
+
 TEST_P(CudaTilePlan, SplitsThatCannotBeAreRefused) {
   const Product product = product_with({});
   EXPECT_THAT(refusal(product, {.parts = 4}), AllOf(HasSubstr("kernel 'product': its plan asks for parts 4, but its "
