@@ -95,6 +95,7 @@ class Derivation {
   void decide_inlined(std::uint32_t f);
   void decide_host(std::uint32_t f);
   bool is_sum(std::uint32_t f) const;
+  bool is_product(std::uint32_t f) const;
   bool is_copy(std::uint32_t f) const;
   bool is_gather(std::uint32_t f) const;
   bool is_aligned(std::uint32_t f, const Call &call) const;
@@ -202,6 +203,26 @@ bool Derivation::is_sum(std::uint32_t f) const {
   return own == 1 && sum && sum->op == Op::Add;
 }
 
+// A sum that reads elements of some operand for several of its own.
+bool Derivation::is_product(std::uint32_t f) const {
+  if (!is_sum(f)) return false;
+  const Definition &update = function(f).definitions[1];
+  const std::size_t rank = update.pure.size();
+  return rank < 2 || std::ranges::any_of(
+                         update.body,
+                         [&](const Stmt &stmt) {
+                           const Operation &load = stmt.as<Let>()->value;
+                           if (load.op != Op::Load || load.array == function(f).array) return false;
+                           std::set<std::size_t> own;
+                           for (const Value &index : load.operands) {
+                             const std::vector<bool> depends = depends_on(f, 1, index);
+                             for (std::size_t v = 0; v < rank; ++v)
+                               if (depends[v]) own.insert(v);
+                           }
+                           return own.size() < rank;
+                         });
+}
+
 // f(y, x) = array(y, x)
 bool Derivation::is_copy(std::uint32_t f) const {
   const Definition &definition = function(f).definitions[0];
@@ -250,7 +271,8 @@ void Derivation::decide_inlined(std::uint32_t f) {
   for (const Call &call : calls_[f]) {
     if (is_edge(call.caller)) continue;
     ++count;
-    in_sum |= !function(call.caller).definitions[call.definition].reductions.empty();
+    const bool repeated = !function(call.caller).definitions[call.definition].reductions.empty();
+    in_sum |= repeated && (!is_sum(call.caller) || is_product(call.caller));
   }
   const bool must = unbounded_[f] || of.rank() > maximum_rank || is_copy(f) || (in_sum && is_gather(f));
   const std::size_t cheap = parts_.fusion ? trivial_cost : cheap_cost;
@@ -352,7 +374,7 @@ void Derivation::schedule(std::uint32_t f) {
     return clone_for_edge(f, called);
   }
   if (of.output) return;
-  if (parts_.sums && is_sum(f)) return of.rank() < 2 ? schedule_parts(f) : schedule_blocks(f);
+  if (parts_.sums && is_product(f)) return of.rank() < 2 ? schedule_parts(f) : schedule_blocks(f);
   stage(f).root();
 }
 
@@ -362,7 +384,10 @@ void Derivation::schedule_rows(std::uint32_t f) {
   const std::string rows = names[rows_of_.at(f)], strip = rows + "_strip", row = rows + "_row";
   Stage loops = stage(f, *main_definition(f));
   if (!function(f).output) stage(f).root();
-  loops.split(rows, strip, row, rows_);
+  // Whole strips of several Funcs are to stay in the cache.
+  constexpr std::int64_t most_rows = 32;
+  const bool whole = std::ranges::any_of(whole_strips_, [&](std::uint32_t g) { return host_[g] == f; });
+  loops.split(rows, strip, row, whole ? std::min(rows_, most_rows) : rows_);
   std::vector<std::string> order;
   for (const std::string &name : names | std::views::reverse)
     if (name != rows) order.push_back(name);
