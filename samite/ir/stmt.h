@@ -548,8 +548,9 @@ concept CapturedOnly = std::same_as<Kind, Assign> || std::same_as<Kind, Labelled
 
 class Stmt {
  public:
-  // Of each alternative of StmtKind. Instantiated in stmt.cpp alone: every source that makes statements would take a
-  // second longer to compile.
+  // `Kind` is an alternative of StmtKind. Only stmt.cpp instantiates the constructor: every source that makes
+  // statements would take a second longer to compile. It is unconstrained, so that all compilers link it by the same
+  // name.
   template <class Kind>
   Stmt(Kind kind, SourceLocation where);
 
