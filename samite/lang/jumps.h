@@ -43,7 +43,7 @@ class JumpTargets {
   ir::LabelId break_label(SourceLocation where);
   ir::LabelId continue_label(SourceLocation where);
   ir::LabelId return_label(SourceLocation where);                        // of the kernel
-  ir::LabelId return_label(ir::LabelId function, SourceLocation where);  // the label of this function
+  ir::LabelId return_label(ir::LabelId function, SourceLocation where);  // of the function with this label
 
  private:
   Target &innermost_loop(const char *jump, SourceLocation where);

@@ -79,7 +79,7 @@ class LocalArray {
   LocalArray &operator=(const LocalArray &other) {
     if (this == &other) return *this;
     const SourceLocation where = lang::latest_location();
-    // First, because the elements of a moved-from array may be stored elsewhere afterwards.
+    // First: if this array was moved from, the one that has its elements, perhaps `other`, may get new storage here.
     const lang::LocalStorage &to = handle_.overwritten(scalar_type_of<T>, N, where);
     lang::copy_local(to, other.handle_.storage(where), scalar_type_of<T>, N, where);
     return *this;

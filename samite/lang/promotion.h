@@ -1,8 +1,8 @@
 // The promotion table: which types of a kernel combine.
 //
-// Two operands of different types are converted to the type that the other one promotes to. If neither promotes, the
-// program does not compile and needs an explicit cast. No promotion loses range. Integers promote to floating types of
-// 32 bits and more, and 8-bit integers to 16-bit floating types, although they may lose a few digits from 2^24 on.
+// Two operands of different types combine in the one of the two types to which the other promotes. If neither promotes,
+// the program does not compile and needs an explicit cast. No promotion loses range. Integers promote to floating types
+// of 32 bits and more, and 8-bit integers to 16-bit floating types, although they may lose a few digits from 2^24 on.
 #pragma once
 
 #include "samite/base/scalar_type.h"

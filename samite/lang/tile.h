@@ -90,7 +90,7 @@ namespace lang {
 template <class A, class T>
 concept NumberAbove = Number<A> && ArithmeticScalar<T> && ArithmeticScalar<meeting_type<Traced<T>, A>> &&
                       !std::same_as<meeting_type<Traced<T>, A>, T>;
-// An operand of tiles that has no common type with T, or promotes to a type that T does not promote to.
+// A tile that does not promote to T: their types have no common type, or another one than T.
 template <class A, class T>
 concept TileToBeCast = requires { []<Scalar S>(const Tile<S> &) {}(std::declval<const A &>()); } &&
                        !std::convertible_to<const A &, TileOperand<T>>;

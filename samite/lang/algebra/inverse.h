@@ -5,7 +5,7 @@
 // row exchanges (Gauss-Jordan with partial pivoting) from 5×5 on, in loops of the kernel from 9×9 on
 // (lang/algebra/inverse_in_loops.h). If products of elements leave the range of their type although the result does
 // not, a branch computes it another way: the determinant after scaling rows and columns to one size, the inverse by
-// elimination of the scaled matrix. The inverse of a singular matrix consists of infinities and NaNs, as 1 / 0 does.
+// elimination of the scaled matrix. The inverse of a singular matrix consists of infinities and NaNs, like 1 / 0.
 //
 // For n = 2 … 6 the determinant takes 124, 243, 452, 841 and 1614 operations in the IR with that branch, and 4, 17, 52,
 // 139 and 346 without it, not counting the condition; the inverse takes 78, 228, 563, 612 and 1024.

@@ -47,7 +47,7 @@ Matrix<T, 3, 3> rotation_from_symmetric(const Matrix<T, 3, 3> &near) {
   return to_matrix(normalize(Quaternion<T>(half, T(1))));
 }
 
-// The orthogonal matrix nearest to f; the identity if f is close to zero.
+// The orthogonal matrix nearest to f; the identity if f is zero.
 template <class T>
 Matrix<T, 2, 2> orthogonal_part(const Matrix<T, 2, 2> &f, SourceLocation where) {
   const Vector<T, 2> turned(f(0, 0) + f(1, 1), f(1, 0) - f(0, 1)), mirrored(f(0, 0) - f(1, 1), f(1, 0) + f(0, 1));
