@@ -143,7 +143,7 @@ void DirectSolver::factor(const SparseMatrix &a, SourceLocation where) {
                                a.to_string() + " is given");
   const HostMatrix matrix = on_host(a);
   check_symmetric(matrix, 64 * rounding_of(a.type()), where);
-  // A factor shared with a tape is not changed.
+  // A factor shared with a tape is not changed. After an error there is no factor, and solve() refuses.
   const bool is_own = factor_ && factor_.use_count() == 1;
   std::shared_ptr<Factor> factor = is_own ? std::move(factor_) : std::make_shared<Factor>(kind_);
   factor_.reset();

@@ -46,7 +46,7 @@ void for_own_element(bool wide, const Int64 &count, const F &function) {
 // same everywhere.
 constexpr int blocks_of_a_sum = 1024;
 
-// The mask of a block's tile before the end of a vector; the blocks take the vector's tiles in turn.
+// Which elements of a block's tile are before the end of a vector; the blocks take the vector's tiles in turn.
 inline Tile<bool> inside_vector(const Int64 &tile, int extent, const Int64 &count) {
   const Int left = cast<Int>(min(count - tile * extent, Int64(extent)));
   return tile::coordinate({extent}, 0) < left;

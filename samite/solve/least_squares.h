@@ -22,7 +22,7 @@
 // Levenberg and Marquardt's, as in Madsen, Nielsen and Tingleff, Methods for non-linear least squares problems, 2004,
 // with the diagonal of J^T J; or the step is Powell's dogleg (same text, section 3.3).
 //
-// Numbers are f64. The arrays, residuals and Jacobians stay on their device; the host factors. One thread uses a
+// Numbers are f64. The arrays, residuals and Jacobians stay on their device; factors are on the host. One thread uses a
 // problem at a time. Sums are in a fixed order: a solve has the same bits on every run. Errors are UserErrors.
 #pragma once
 
@@ -141,8 +141,8 @@ class LeastSquares {
   ParameterBlocks add_parameters(std::string name, const Buffer<double> &values, const ParameterOptions &options = {},
                                  SourceLocation where = std::source_location::current());
 
-  // `observations`: one row of each array for each residual; a row has the number of elements of the function's
-  // parameter. UserError for arrays that do not fit the function, for block indices out of range (naming the
+  // `observations`: one row of each array for each residual; a row has as many elements as the function's parameter has
+  // numbers. UserError for arrays that do not fit the function, for block indices out of range (naming the
   // observation), and for a residual without parameters.
   template <class F, std::size_t N>
   void add_residuals(std::string name, const F &function, const BlockOf (&blocks)[N],

@@ -16,8 +16,8 @@ class ParameterRuns {
   // is not f32 or f64, or is on another device than the first.
   ParameterRuns(const std::string &optimiser, const std::vector<AnyBuffer> &parameters, SourceLocation where);
 
-  // Vectors over the storage of the parameters, which track its gradient; their order depends on the parameters' order
-  // and addresses.
+  // Vectors over the storage of the parameters, which track its gradient. Their order depends on the order of the
+  // parameters and on their places within a storage, but not on addresses.
   const std::vector<AnyBuffer> &runs() const { return runs_; }
   std::vector<AnyBuffer> gradients() const;
   // A vector of zeros for each run.

@@ -1,7 +1,7 @@
 // Vectors of a solver: their sums and products, for float and double.
 //
 // Products are summed in double, in an order that depends only on the length: the same bits on every run. Functions
-// that return numbers wait for the device. Functions here record nothing on tapes; callers must.
+// that return numbers wait for the device. No tape may record any of this: callers ensure it.
 #pragma once
 
 #include "samite/runtime/any_buffer.h"
