@@ -43,7 +43,7 @@ struct Kept {
 struct OpenKernel {
   bool open = false;
   bool in_rest = false;      // in the code for partial pieces
-  bool block_fills = false;  // the block's threads compute together, outside of their loops
+  bool block_fills = false;  // the block's threads together compute code outside of their loops
   std::int64_t block_threads = 1;
   ir::LocalId first_local = 0;  // earlier ones belong to the host
   ir::LocalArrayId next_array = 0;

@@ -40,7 +40,7 @@ void add_joined(const Lowering &lowering, const Definition &definition, std::siz
   }
 }
 
-// The range for which a definition loads, if it differs from the one it stores.
+// The range for which a definition loads, if it differs from that for which it stores.
 void add_loaded(const DefinitionSchedule &schedule, const Definition &definition, const Region &region, Nest &nest) {
   for (std::size_t d = 0; d < region.size(); ++d) {
     if (!definition.pure[d]) continue;

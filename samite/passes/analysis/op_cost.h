@@ -37,8 +37,8 @@ bool worth_copying(const ir::Kernel &lowered, const ir::For &thread_loop, const 
                    std::size_t left_out = 0);
 
 // Whether a side of a branch should run on the CPU without testing whether any lane takes it. It must then be harmless
-// with no lane active: it has no unmasked access, that is none that all lanes share. `checked`: each access is checked.
-// `harmless`: for an access to a local array.
+// with no lane active: it has no unmasked access, that is, no access that all lanes share. `checked`: each access is
+// checked. `harmless`: for an access to a local array.
 bool worth_flattening(const ir::Block &side, const Uniformity &lanes, bool checked,
                       const std::function<bool(ir::LocalArrayId, const ir::Value &index)> &harmless);
 

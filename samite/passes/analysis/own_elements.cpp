@@ -33,7 +33,7 @@ class Run {
   }
 
  private:
-  // Finds the values from which indices of the array, and of loops around its accesses, are computed.
+  // Finds the values from which indices of the array, and bounds of loops around its accesses, are computed.
   void find_needed() {
     std::unordered_map<LocalId, const Let *> lets;
     std::vector<LocalId> open;

@@ -85,7 +85,7 @@ class RoleChecker {
   }
 
  private:
-  // Of a consumer, on one path.
+  // A consumer's state on one path.
   struct State {
     std::map<LocalArrayId, SourceLocation> held;  // the place of its wait for a stage, by the ring's barriers
     bool has_turn = false;

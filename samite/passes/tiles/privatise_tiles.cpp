@@ -19,7 +19,7 @@ namespace {
 
 using namespace ir;
 
-// A local tile has at most this many elements, and this many times those of an access's largest tile.
+// A local tile has at most this many elements, or this many times those of the largest accessed tile if that is more.
 constexpr std::int64_t most_local_elements = 4096, most_growth = 8;
 // An access has parts of at most this many local tiles.
 constexpr std::int64_t most_parts = 32;
