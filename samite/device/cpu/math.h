@@ -86,7 +86,7 @@ SAMITE_INLINE V norm(V x, Vs... more) {
 
 // exp of vectors of f32, on machines with fused multiply-add: the error is at most 1.3 units in the last place, in a
 // third of the C library's time. It is 2^n times a polynomial of the remainder of x, at most log(2) / 2 (Moshier,
-// Cephes Mathematical Library, expf). I is the i32 of V's width. I is the i32 as wide as V.
+// Cephes Mathematical Library, expf). I is the i32 of V's width.
 //
 // Adding this, 1.5 * 2^23, puts an integer into the last bits of the sum.
 inline constexpr f32 integer_in_sum = 12582912.0f;

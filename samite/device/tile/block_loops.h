@@ -6,7 +6,7 @@
 namespace samite {
 
 // Calls `body` with each number below `count`. The number of turns is a constant: NVVM unrolls loops from thread to
-// thread with a remainder loop, and then has read from the wrong one of three tiles (codegen/element_loops.cpp).
+// thread with a remainder loop, which has read from the wrong one of three tiles (codegen/element_loops.cpp).
 template <int count, int threads, class Body>
 SAMITE_INLINE void for_each_in_block(Body body) {
   for (int turn = 0; turn < (count + threads - 1) / threads; ++turn) {

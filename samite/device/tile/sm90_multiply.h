@@ -72,7 +72,7 @@ struct GroupProduct {
     return factor;
   }
 
-  // sums += A B, or sums = A B. Only begins: see sm90_wgmma.h. Only starts them: see sm90_wgmma.h.
+  // sums += A B, or sums = A B; A is in panels or in registers. Only starts the products: see sm90_wgmma.h.
   template <class C, class Left>
   static SAMITE_INLINE_MEMBER void begin(C (&sums)[Product::registers], const Left &left, u64 right,
                                          bool adding = true) {
