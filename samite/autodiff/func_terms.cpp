@@ -53,7 +53,7 @@ std::map<LocalId, Value> FuncDeriver::pull_back(const Step &step, const Computed
 }
 
 void FuncDeriver::distribute(const Step &step, const TargetOf &target_of) {
-  // Only reads with a gradient, which are the same for all values of the variables.
+  // Only reads with a gradient; whether a read has one does not depend on the values of the variables.
   Variables variables;
   for (const auto &[variable, range] : step.box)
     variables.insert_or_assign(variable, Value::local(ScalarType::Int32, write_.build().new_local()));

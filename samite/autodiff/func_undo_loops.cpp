@@ -47,7 +47,8 @@ bool is_before(const std::vector<std::int64_t> &distance) {
 
 }  // namespace
 
-// Whether each iteration stores an element of its own and reads only elements stored by earlier iterations.
+// Whether each iteration stores an element of its own, and reads of the Func only that element and those of earlier
+// iterations.
 bool FuncDeriver::is_scan(const Step &step, const std::vector<std::optional<Inverse>> &stored) const {
   const Forms forms(step.definition.body, algorithm_.promises);
   for (std::size_t d = 0; d < stored.size(); ++d) {

@@ -23,7 +23,7 @@ class Target {
   bool is_gpu() const { return capability_ != 0; }
   int compute_capability() const { return capability_; }
 
-  // The row that passes read. For a GPU newer than all rows, the last row.
+  // The row that passes read. For a GPU without a row, the last one before it.
   const passes::Architecture &architecture() const;
   // The threads that run in step: a warp's 32 on a GPU. A CPU thread has vectors, whose width its compiler knows.
   int subgroup() const { return is_gpu() ? 32 : 1; }

@@ -93,7 +93,7 @@ struct FourierKernels {
 template <Scalar T>
 struct Made {
   using Of = FourierKernels<T>;
-  // A block of the first step reads only the elements that it writes.
+  // A block of `whole` reads only the elements that it writes.
   detail::Kernels<FourierPlan, typename Of::Whole> whole{Of::whole, 0};
   detail::Kernels<FourierPlan, typename Of::First> first{Of::first};
   detail::Kernels<FourierPlan, typename Of::Last> last{Of::last};

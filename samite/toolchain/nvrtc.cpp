@@ -82,7 +82,7 @@ Nvrtc open_first() {
     try {
       return open_nvrtc(candidate);
     } catch (const DeviceError &error) {
-      // A bare name that the loader does not find is not a find.
+      // The message omits bare names that the loader does not find.
       if (is_file(candidate) || std::string_view(error.what()).find("cannot open shared") == std::string_view::npos)
         passed_over += "\n  " + std::string(error.what());
     }

@@ -167,7 +167,7 @@ std::optional<std::string> ObjectCache::find(const Hash128 &key) {
     const bool missing =
         error.code() == std::errc::no_such_file_or_directory || error.code() == std::errc::not_a_directory;
     if (!missing) warn_not_used(error);
-    // Only one of the two files is also damage, unless another process is removing the entry.
+    // An entry with only one of its two files is damaged, too, unless another process is removing the entry.
     if (missing && may_write() && status_of(entry)) discard(folder_, entry);
   }
   return std::nullopt;
