@@ -159,9 +159,9 @@ class LeastSquares {
 
   double cost(SourceLocation where = std::source_location::current()) const;
 
-  // The block of the inverse of J^T J at the present values that belongs to one block's steps, in row-major order: for
-  // residuals of unit variance, the covariance of the estimate. Not available with robust losses or bounds. UserError
-  // if J's rank is below the number of parameters, for a fixed block, and for a J of more than 1e8 numbers.
+  // The block of the inverse of J^T J at the present values that belongs to one block's steps, in row-major order: the
+  // covariance of the estimate, for residuals of unit variance and a problem without robust losses and bounds.
+  // UserError if J's rank is below the number of parameters, for a fixed block, and for a J of more than 1e8 numbers.
   std::vector<double> covariance(ParameterBlocks parameters, std::int64_t block,
                                  SourceLocation where = std::source_location::current()) const;
 

@@ -1,7 +1,7 @@
 // Realises main loops with bulk copies and warp groups (compute capability 9.0): copies load the windows of factors
-// into shared memory, and warp groups multiply them. The loops declare which of them are main loops, what they multiply
-// and what is a window (`ir::LoopProducts`, which lower_tiles notes); this pass decides whether the hardware can do it,
-// and how.
+// into shared memory, and warp groups multiply them. A loop declares whether it is a main loop, what it multiplies and
+// what is a window (`ir::LoopProducts`, which lower_tiles notes); this pass decides whether the hardware can do it, and
+// how.
 //
 // A loop whose declaration has one product and nothing more becomes one statement, if the windows of successive
 // iterations are a constant distance apart. Each factor gets a buffer in panels for each stage of the loop, and the
