@@ -18,10 +18,10 @@
 //                        driver. An archive also has the kernels that the run launches on GPUs.
 //   SAMITE_AOT_ADJOINTS  kernels that are recorded without a launch, forward and adjoint, with the arrays that track
 //                        gradients: "scale(y,x) loss(total,x)" (jit/named_adjoints.h)
-//   SAMITE_AOT_ASSUME    facts that kernels for those targets may use: "aligned" (rows of arrays begin at multiples
-//                        of 16 bytes and, for tiles, take such multiples), "apart" (arrays share no memory), "covering"
-//                        (an adjoint's launch covers its arrays), "large" (launches have many instances). Each target
-//                        then has a variant that relies on these, besides one that relies on none.
+//   SAMITE_AOT_ASSUME    facts that kernels for those CUDA targets may use: "aligned" (rows of arrays begin at
+//                        multiples of 16 bytes and, for tiles, take such multiples), "apart" (arrays share no memory),
+//                        "covering" (an adjoint's launch covers its arrays), "large" (launches have many instances).
+//                        Each target then has a variant that relies on these, besides one that relies on none.
 //
 // Thread-safe.
 #pragma once

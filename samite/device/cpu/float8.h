@@ -1,5 +1,5 @@
 // The bits of 8-bit floating types, for scalars and vectors, on every target: V is f32 or a vector of it, U the u32 of
-// the same width. Rounds to nearest, ties to even; larger numbers become the largest finite one.
+// the same width. Rounds to nearest, ties to even; numbers beyond the range become the largest finite one.
 #pragma once
 
 #include "samite/device/cpu/scalar.h"

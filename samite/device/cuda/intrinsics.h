@@ -53,7 +53,7 @@ SAMITE_INLINE f32 f16_value(u16 bits) {
 // The instruction for two is many times faster than that for one.
 SAMITE_INLINE u16 bf16_bits(f32 value) { return u16(bf16_bits(value, 0.0f)); }
 #if __CUDA_ARCH__ >= 890
-// Rounds to nearest, ties to even; larger numbers become the largest finite one.
+// Rounds to nearest, ties to even; numbers beyond the range become the largest finite one.
 SAMITE_INLINE u8 e4m3_bits(f32 value) {
   u16 two;
   asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(two) : "f"(0.0f), "f"(value));

@@ -27,7 +27,7 @@ template <class V>
 constexpr bool fits_register = sizeof(V) >= 16 && sizeof(V) <= widest_register;
 
 // Hides a value's origin from the compiler. A fence of arithmetic would be cheaper to compile, but LLVM moves the load
-// before it behind later stores.
+// that precedes it past later stores.
 template <class V>
 SAMITE_INLINE V opaque(V value) {
   if constexpr (fits_register<V>)
