@@ -1,5 +1,6 @@
 // Heat flow through a plate with a badly conducting right half: a sparse system with rows cut among ranks, and the
-// gradient of the plate's mean temperature by its conductivities. `mpirun -n 4 poisson_on_ranks`, or four threads.
+// gradient of the plate's mean temperature with respect to its conductivities. `mpirun -n 4 poisson_on_ranks`, or four
+// threads.
 #include <samite/distributed.h>
 #include <samite/samite.h>
 #include <samite/solve.h>

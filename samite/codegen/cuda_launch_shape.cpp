@@ -68,7 +68,7 @@ Axes blocks_for(const Axes &instances, const Axes &block) {
   return blocks;
 }
 
-// Whether a grid can have these blocks; each of its threads has its instances along x.
+// Whether a grid can have these blocks; each of their threads has its instances along x.
 bool fits_grid(const Axes &block, const Axes &blocks, int instances_per_thread) {
   for (std::size_t a = 0; a < 3; ++a)
     if (blocks[a] > largest_grid[a] || blocks[a] * block[a] * (a == 0 ? instances_per_thread : 1) > most_on_axis)

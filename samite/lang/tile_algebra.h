@@ -5,10 +5,10 @@
 //   Tile<double> x = tile::solve_triangular(l, y, {.transposed = true});                // lᵀ x = y, so that a x = b
 //
 // Matrices are float or double, and two-dimensional; a three-dimensional tile is a batch of them along its first
-// dimension. Only the lower half of a symmetric matrix is read and receives a gradient; likewise only the given half of
-// a triangular matrix. If a matrix is not positive definite (in the type's precision), the first column that shows it
-// is NaN from the diagonal on, and so are all columns to the right. A zero on a triangular matrix's diagonal is divided
-// by, giving infinity or NaN.
+// dimension. Only the lower half of a symmetric matrix is read, and it gets the whole gradient; likewise the given half
+// of a triangular matrix. If a matrix is not positive definite (in the type's precision), the first column that shows
+// it is NaN from the diagonal on, and so are all columns to the right. A zero on a triangular matrix's diagonal is
+// divided by, giving infinity or NaN.
 //
 // Gradients: I. Murray, Differentiation of the Cholesky decomposition (2016), and M. Giles, Collected matrix derivative
 // results (2008); see autodiff/tile_algebra_rules.h.

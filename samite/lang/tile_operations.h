@@ -45,10 +45,11 @@ ir::Value insert_into_tile(ir::Value x, Indices at, ir::Value value, SourceLocat
 std::vector<ir::Value> view_origin(Indices first, const ir::Type &type, int rank,
                                    const std::vector<std::int64_t> &steps, const std::vector<int> &order,
                                    bool may_repeat, SourceLocation where);
-// The default type in which products of this one are added up.
+// The type of a product with this element type. UserError if the factors do not have two or three dimensions each.
 ir::Type product_type(const ir::Type &a, const ir::Type &b, bool transposed_a, bool transposed_b, ScalarType element,
                       SourceLocation where);
 
+// The default type in which products of factors of type T are added up.
 template <Scalar T>
 using Accumulator = std::conditional_t<FloatingScalar<T> && sizeof(T) <= 2, float,
                                        std::conditional_t<std::integral<T> && sizeof(T) < 4, std::int32_t, T>>;

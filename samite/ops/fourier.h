@@ -24,9 +24,10 @@ struct FourierOptions {
 };
 
 // Arrays of float or double. n is any number up to 4,096, or up to the capacity of a GPU's shared memory, which is less
-// for double; a longer n needs two factors that are both at most that, and contiguous arrays. A prime n takes a sum of
-// n terms for each result. y may be x. On a tape the adjoint is the conjugate transform, unless the arrays share
-// memory. UserError if shapes or types do not match, or for an n without such factors; DeviceError as for a launch.
+// for double; a longer n needs two factors that are both at most that, and contiguous arrays. A prime factor above 7
+// takes a sum of as many terms for each result. y may be x. On a tape the adjoint is the conjugate transform, unless
+// the arrays share memory. UserError if shapes or types do not match, or for an n without such factors; DeviceError as
+// for a launch.
 void fft(const AnyBuffer &x, const AnyBuffer &y, const FourierOptions &options = {},
          SourceLocation where = std::source_location::current());
 

@@ -23,7 +23,8 @@ bool known_before(const Lowering &lowering, const Site &site, std::size_t i, con
                       [&](const NestLoop &loop) { return depends(lowering, form, loop.symbol); });
 }
 
-// If the inner loop runs over whole pieces and a last one that may be shorter, with nothing between them.
+// The rows with the inner loop, if that runs over whole pieces and a last one that may be shorter, and if nothing is
+// between the two loops.
 std::optional<FusedRows> with_next(const Lowering &lowering, const Site &site, std::size_t i, FusedRows rows) {
   const std::vector<NestLoop> &all = site.nest.loops;
   if (i + 2 != all.size() || site.number != 0 || !site.nest.guards.empty()) return std::nullopt;

@@ -14,7 +14,7 @@
 //
 //   a root          F is what vanishes
 //   a fixed point   F = g(x, p) - x
-//   a minimiser     F is the gradient of the objective by x, .symmetric
+//   a minimiser     F is the gradient of the objective with respect to x, .symmetric
 //
 // The error of the gradient is that of x and of the solve. `backward` refuses, with a UserError, an x whose |F| is
 // above the tolerance, and a solve that has not converged, as for a singular F_x.

@@ -173,7 +173,7 @@ void order_of(const Buffer<K> &keys, const Buffer<I> &order, const SortOptions &
   sort_by_bits<I>(bits_of(keys, options), numbers, order, bits_to_sort<K>(options));
 }
 
-// Bits determine integers, and values that need no gradients can move with them.
+// The sorted bits determine the integers, and values that need no gradients can move with them.
 template <class K, class V>
 void sort_integers(const Buffer<K> &keys, const Buffer<V> &values, const Buffer<K> &sorted_keys,
                    const Buffer<V> &sorted_values, const SortOptions &options) {

@@ -81,8 +81,8 @@ void multiply_transposed(const SparseMatrix &a, const AnyBuffer &x, const AnyBuf
                          const std::optional<Stream> &stream = {},
                          SourceLocation where = std::source_location::current());
 
-// The gradient of a product by the entries: gradient[k] += scale y[row of k] x[column of k], on A's pattern. `gradient`
-// is like A's values, x and y as in multiply().
+// The gradient of a product with respect to the entries: gradient[k] += scale y[row of k] x[column of k], on A's
+// pattern. `gradient` is like A's values, x and y as in multiply().
 void add_outer_product(const SparseMatrix &a, double scale, const AnyBuffer &y, const AnyBuffer &x,
                        const AnyBuffer &gradient, const std::optional<Stream> &stream = {},
                        SourceLocation where = std::source_location::current());

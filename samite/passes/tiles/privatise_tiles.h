@@ -7,8 +7,8 @@
 //   - they begin at steps of a constant length, such as k * 8 + 4: there is a local tile for each step, all along the
 //     array.
 // A store writes into local tiles, a load takes parts of them, and elements beyond the array are zero. All local tiles
-// are loaded before the first access and stored after the last. So an element that the block has not stored correctly
-// has its value from before the kernel.
+// are loaded before the first access and stored after the last. So an element that the block has not stored has its
+// value from before the kernel, as it should.
 //
 // No two blocks may access the same elements of these tiles. That holds if dimensions of the first kind separate the
 // blocks, or if the kernel does not use its block index: then all blocks do the same.
