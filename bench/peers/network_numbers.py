@@ -20,7 +20,7 @@ def numbers():
 
 
 def expected(x, weights1, bias1, weights2, bias2, wanted):
-    """The loss, and its gradients by the weights of both layers."""
+    """The loss, and its gradients with respect to the weights of both layers."""
     between = np.tanh(x.astype(np.float64) @ weights1 + bias1)
     difference = between @ weights2 + bias2 - wanted
     by_y = 2 * difference / difference.size
