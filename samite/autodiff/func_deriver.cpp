@@ -178,7 +178,7 @@ void FuncDeriver::finish_arrays() {
     throw UserError(algorithm_.where, fmt::format("the gradient of pipeline '{}': none reaches an array that tracks "
                                                   "its gradient and that the pipeline reads",
                                                   algorithm_.name));
-  // The array is overwritten: its earlier elements have no influence. This is the last Func that runs.
+  // The array is overwritten: the elements that it had before have no influence. This is the last Func that runs.
   for (std::uint32_t f = 0; f < algorithm_.functions.size(); ++f)
     for (std::size_t v = 0; function(f).output && v < function(f).types.size(); ++v) {
       const auto array = *function(f).output + static_cast<std::uint32_t>(v);

@@ -201,7 +201,7 @@ FuncDeriver::State FuncDeriver::made(const Step &step, std::vector<Target> targe
   return state;
 }
 
-// An update that stores each element separately: it reads the previous elements of its Func.
+// An update that stores each element separately: it reads its Func as it was before the update.
 FuncDeriver::State FuncDeriver::undo_each(std::uint32_t f, std::size_t n, const State &after) {
   const OwnValue before = [this, f, n](const Computed &, const Operation &load, const std::vector<Value> &indices) {
     return write_.call(forward(f, n), number_in(f, load), indices);

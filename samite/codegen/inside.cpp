@@ -60,7 +60,7 @@ class Reader {
   }
 
   const For &loop_;
-  std::unordered_map<LocalId, const Let *> own_;  // definitions of the body; null if not by one of its Lets
+  std::unordered_map<LocalId, const Let *> own_;  // definitions in the body; null unless by one of its Lets
 };
 
 }  // namespace

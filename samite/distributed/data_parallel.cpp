@@ -13,7 +13,7 @@
 namespace samite {
 namespace {
 
-// Work in `later` waits for the work queued in `earlier` so far.
+// Work queued in `later` from now on waits for the work queued in `earlier` so far.
 void order(const Stream &earlier, const Stream &later) {
   Event event;
   event.record(earlier);

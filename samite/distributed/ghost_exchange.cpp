@@ -11,7 +11,7 @@
 namespace samite::distributed {
 namespace {
 
-// Later work in `later` waits for the work queued in `earlier` so far.
+// Work queued in `later` from now on waits for the work queued in `earlier` so far.
 void let_wait(const Stream &later, const Stream &earlier) {
   if (later == earlier) return;
   Event event;

@@ -29,7 +29,7 @@ LaunchOptions options_of_kernels(const PipelineOptions &options) {
   return own;
 }
 
-// Hessian products need tangents of every operation that gradients pass.
+// Hessian products need tangents of every operation that gradients pass through.
 void refuse_in_hessian_product(const PipelineDefinition &definition, std::span<const Argument> arguments) {
   if (!TangentLaunches::current()) return;
   for (std::size_t i = 0; i < arguments.size(); ++i)

@@ -170,8 +170,8 @@ void Tape::run_backward(const Entry &entry) const {
   for (std::size_t i = 0; i < entry.arguments.size(); ++i) {
     const AnyBuffer &buffer = entry.arguments[i].buffer;
     if (entry.writes(i) || !buffer.tracks_gradient()) continue;
-    // Its launches mark their written arrays; a library may have written to the address. Another tape saw only the
-    // launches.
+    // Its launches mark the arrays that they write; a library may have written to the address. Another tape saw only
+    // the launches.
     if (!jit::TapeAccess::recording()) buffer.gradient().mark_written();
     if (options_.check_finite && !is_finite(buffer.gradient()))
       throw UserError(entry.where, "backward: the gradient of " + operation.arrays[i].name + ", " + described(buffer) +

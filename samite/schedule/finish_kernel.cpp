@@ -94,7 +94,7 @@ std::vector<KernelArgument> finish_kernel(Kernel &kernel, const std::vector<Para
                                           const std::vector<TemporaryArray> &temporaries) {
   std::set<std::uint32_t> arrays, written, scalars;
   std::set<LocalId> defined;
-  std::vector<LocalId> read;  // in the order of the text, so that otherwise equal kernels are equal
+  std::vector<LocalId> read;  // in the order of the text, so that kernels that differ in nothing else are equal
   for_each_statement(kernel.body, [&](const Stmt &stmt) {
     if (const std::uint32_t *array = array_of(stmt)) arrays.insert(*array);
     if (const auto array = array_written(stmt)) written.insert(*array);

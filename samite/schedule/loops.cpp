@@ -27,8 +27,8 @@ constexpr std::int64_t most_copies = 8192;    // of a body inside of several
 // the time is quadratic in their number.
 constexpr std::int64_t most_copied_loops = 256;
 
-// Whether open loops over threads must end, and begin again, around the block's cooperative computations: no condition
-// may enclose these.
+// Whether open loops over threads must end, and begin again, around the block's cooperative computations: if so, no
+// condition may enclose these.
 bool ends_thread_loops(const Lowering &lowering, const Site &site, std::size_t from) {
   return lowering.open.threads && meets_inside(lowering, site, from);
 }

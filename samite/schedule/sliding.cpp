@@ -169,7 +169,8 @@ std::optional<SlidingAround> sliding_around(Lowering &lowering, const Site &site
               in_all_before = needed_in(lowering, site, l, Affine(loop.symbol) - 1);
   const auto one = in_one.find(f), now = in_all.find(f), before = in_all_before.find(f);
   if (one == in_one.end() || now == in_all.end() || before == in_all_before.end()) return std::nullopt;
-  // Symbols computed from the loop's index are opaque in a form, and have their current values there.
+  // A symbol computed from the loop's index does not change with it in a form: it has its current value in the form of
+  // the iteration before, too.
   const auto is_made = [&](const Affine &form) {
     bool made = !form.known();
     form.for_each_symbol([&](const Symbol &of) {

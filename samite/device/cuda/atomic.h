@@ -232,7 +232,7 @@ template <class T>
 SAMITE_INLINE T atomic_take(T *p) {
   return AtomicExchange::apply(p, T(0));
 }
-// If no other thread touches the element.
+// For an element that no other thread touches.
 template <class T>
 SAMITE_INLINE T take(T *p) {
   const T old = *p;

@@ -1,9 +1,9 @@
 // Barriers in shared memory, of compute capability 9.0 and newer.
 //
-// The phases of a barrier follow one another; the first is phase 0. A phase ends when the number of threads for which
-// the barrier was made have arrived, and all bytes announced in it have been copied. A thread waits for the end of the
-// phase of a given parity, and does not block if that phase is the previous one. So no thread may fall two phases
-// behind. After waiting, a thread sees the writes before the arrivals, and the copied data.
+// The phases of a barrier follow one another; the first is phase 0. A phase ends when as many threads have arrived as
+// the barrier expects, and all bytes announced in it have been copied. A thread waits for the end of the phase of a
+// given parity, and does not block if that phase is the previous one. So no thread may fall two phases behind. After
+// waiting, a thread sees the writes before the arrivals, and the copied data.
 #pragma once
 
 #include "samite/device/cuda/scalar.h"

@@ -173,7 +173,7 @@ SAMITE_INLINE void tile_multiply_row(C *c, const F *a, const F *b) {
   using T = Register<C>;
   constexpr int lanes = TileRegisters<T>::lanes, whole = K / lanes * lanes;
   for (int j0 = 0; j0 < N; j0 += lanes) {
-    // // Columns beyond the last one read the last one again; their sums are not stored.
+    // Columns beyond the last one read the last one again; their sums are not stored.
     const auto column = [&](int j) { return b + (j0 + j < N ? j0 + j : N - 1) * K; };
     typename TileRegisters<T>::Vector sum[lanes] = {};
 #pragma unroll 1

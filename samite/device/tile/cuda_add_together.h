@@ -34,7 +34,7 @@ struct Additions {
   }
 };
 
-// A loop over a thread's elements adds `count` elements of a row of an array: together, or one by one.
+// A loop over a thread's elements adds them to an array in groups of `count` of a row: together, or one by one.
 template <class T, int count, int registers, bool together>
 struct AddTogether {
   Pack<T, count> pack;

@@ -82,7 +82,7 @@ struct Whether {
   static constexpr bool value = known;
 };
 
-// A loop over elements reads and writes `count` elements of a row of an array: together, or one by one.
+// A loop over elements reads and writes an array in groups of `count` of a row: together, or one by one.
 template <class T, int count, bool together>
 struct StoreTogether {
   Pack<T, count> values;

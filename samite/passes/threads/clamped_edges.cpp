@@ -145,7 +145,7 @@ class Body {
   }
 
   const For &loop_;
-  std::map<LocalId, const Let *> own_;      // definitions in the body; null if a nested statement defines it
+  std::map<LocalId, const Let *> own_;      // definitions in the body; null unless by one of its Lets
   std::map<LocalId, std::int64_t> shifts_;  // the index plus a constant, inside all clamps
   std::set<LocalId> moved_;                 // the clamped ones
   std::map<LocalId, Clamp> clamps_;

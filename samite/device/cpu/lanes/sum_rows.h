@@ -39,8 +39,8 @@ SAMITE_INLINE V sum_each(const V *values) {
   }
 }
 
-// The vectors of up to lane_count iterations. values[k] is added to the element `step` elements after that of values[k
-// - 1]. `shared`: other threads may add to the same elements.
+// The vectors of up to lane_count iterations. The elements that values[k] and values[k + 1] are added to are `step`
+// elements apart. `shared`: other threads may add to the same elements.
 template <class T, bool shared>
 struct SumRows {
   Vector<T> values[lane_count];
