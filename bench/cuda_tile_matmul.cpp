@@ -39,8 +39,8 @@ class Cublas {
   enum Type { f32 = 0, f64 = 1, f16 = 2, bf16 = 14 };
   enum Compute { in_f32 = 68, in_f64 = 70, in_tf32 = 77 };
 
-  // C = A B, for n by n sums of this many terms, row by row: for cuBLAS, whose matrices are stored column by column, Cᵀ
-  // = Bᵀ Aᵀ.
+  // C = A B, for n by n sums of this many terms, row by row. For cuBLAS, whose matrices are stored column by column, it
+  // is Cᵀ = Bᵀ Aᵀ.
   void multiply(int n, int terms, const void *a, const void *b, void *c, Type factors, Type sums, Compute compute) {
     const float one = 1, zero = 0;
     const double wide_one = 1, wide_zero = 0;

@@ -19,8 +19,8 @@ struct Vectors {
   float *x, *y, *z;
 };
 
-// Body i's loop over j is a reduction, vectorised; or the bodies i are vectorised in blocks, inside the loop over j. 1
-// / r is rounded, or estimated and refined (peers/inverse_root.h).
+// Body i's loop over j is a reduction, vectorised; or the bodies i are vectorised in blocks, inside the loop over j.
+// The inverse of r is rounded, or estimated and refined (peers/inverse_root.h).
 extern "C" {
 void peer_nbody_reduction(const Bodies &bodies, const Vectors &acceleration);
 void peer_nbody_reduction_estimated(const Bodies &bodies, const Vectors &acceleration);

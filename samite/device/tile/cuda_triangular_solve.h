@@ -1,7 +1,7 @@
 // A X = B and Aᵀ X = B for triangular matrices A stored row by row in a block's shared memory, by all threads of the
-// block. If there are as many columns as threads, each thread solves for columns of its own. Otherwise all threads
-// together subtract each row of X, once it is known, from the rows that need it (Golub, Van Loan, Matrix Computations,
-// 3.1).
+// block. If all matrices together have at least as many columns as there are threads, each thread solves for
+// columns of its own. Otherwise all threads together subtract each row of X, once it is known, from the rows that need
+// it (Golub, Van Loan, Matrix Computations, 3.1).
 #pragma once
 
 #include "samite/device/cuda/math.h"

@@ -57,7 +57,7 @@ SAMITE_INLINE void serial_add(Mask m, T *p, Offset offsets, Vector<Register<T>> 
   SAMITE_FOR_EACH_ACTIVE(k, m) p[offsets[k]] += Register<T>(value[k]);
 }
 
-// If no two instances touch one element.
+// For elements that no two instances share.
 template <class T>
 SAMITE_INLINE void plain_add(Mask m, T *p, Vector<Register<T>> value) {
   store(m, p, load(m, p) + value);
