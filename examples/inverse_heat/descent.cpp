@@ -4,8 +4,8 @@ namespace inverse_heat {
 
 Descent descend(InverseProblem<float> &problem, int iterations,
                 const std::function<void(int iteration, double loss)> &progress) {
-  // A stable diffusion step is symmetric with eigenvalues in [-1, 1], so that the gradient of f has a Lipschitz
-  // constant of at most 2.
+  // A step of the diffusion, if it is stable, is symmetric with eigenvalues in [-1, 1], so that the gradient of f has a
+  // Lipschitz constant of at most 2.
   constexpr float rate = 0.5f;
 
   Buffer<float> &lookahead = problem.initial();

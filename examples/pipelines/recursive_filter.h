@@ -1,4 +1,5 @@
-// Smooths a picture with infinite filters: down and up each column, then forth and back along each row.
+// Smooths a picture with filters of infinite impulse response: down and up each column, then forth and back along each
+// row.
 #pragma once
 
 #include "samite/samite.h"

@@ -1,7 +1,7 @@
 // Random well-typed kernels with gradients checked three ways: reverse mode against forward mode, and both against
 // central differences, in double.
 //
-// A program is a function of only its seed. It draws on straight-line code, branches, loops of every kind with carried
+// A program is a function of only its seed. It draws straight-line code, branches, loops of every kind with carried
 // values, whose ends may depend on the data, breaks, continues and early returns, assignments, local arrays, arrays
 // written in place, atomic sums and every mathematical function, with arguments kept away from kinks and poles and
 // values kept of moderate size.
