@@ -3,9 +3,9 @@
 //
 //   pipelines [--python PYTHON] [--adjoints] [names…]
 //
-// With --adjoints, the adjoints of the pipelines are run beside the pipelines themselves, under derived schedules.
-// Where PYTHON has Halide 21, each pipeline is run there right before ours, and results are compared. Otherwise the
-// peer's times are those of bench/halide/README.md.
+// With --adjoints, the adjoints of the pipelines are run next to the pipelines themselves, under derived schedules. If
+// PYTHON has Halide 21, each pipeline is run there right before ours, and results are compared. Otherwise the peer's
+// times are those of bench/halide/README.md.
 #include "examples/pipelines/bilateral_grid.h"
 #include "examples/pipelines/blur.h"
 #include "examples/pipelines/conv_layer.h"

@@ -205,8 +205,8 @@ std::vector<bool> FuncDeriver::constant_indices(const Way &way, const Left &left
   return constant;
 }
 
-// The variables that lead to elements which the forward pipeline does not read, unless they are clamped. Where only
-// gradients are read at a variable, these are zero beyond what is computed, and so is the term.
+// The variables that lead to elements which the forward pipeline does not read, unless they are clamped. If a term
+// reads only gradients at a variable, these are zero beyond the computed region, and so is the term.
 std::set<LocalId> FuncDeriver::to_clamp(const Way &way, const Term &term, const Computed &computed,
                                         const std::vector<bool> &solved) {
   std::set<LocalId> found;
@@ -348,7 +348,7 @@ void FuncDeriver::add_term(const Way &way, Target &target) {
   target.terms.push_back(std::move(term));
 }
 
-// Whether the value is made of such a local or operation.
+// Whether the value contains such a local or operation.
 bool FuncDeriver::is_made_of(const Value &value, const std::function<bool(LocalId, const Operation *)> &what) {
   std::set<LocalId> seen;
   std::vector<Value> open{value};

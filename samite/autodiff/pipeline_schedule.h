@@ -8,12 +8,11 @@
 //   gradients of stencils      in rings of rows that move along the strip, as far as one gradient alone needs them; for
 //                              a strip at a time where clamped rows are read; others have a pass of their own
 //   elements at edges          an update for each edge, for which the stencils are computed again
-//   sums over Reductions       in registers, a block of vectors at a time; operands that are read across are copied
-//   into
-//                              rows first
+//   sums over Reductions       in registers, a block of vectors at a time; operands that are read across are first
+//                              copied into rows
 //   sums of all elements       parts of them in parallel, which are then added: rfactor
 //
-// The schedule is one of directives like a user's. Where lowering refuses it, one with fewer of them takes its place.
+// The schedule consists of directives like a user's. If lowering refuses it, one with fewer of them replaces it.
 #pragma once
 
 #include "samite/ir/func.h"

@@ -99,7 +99,7 @@ bool ElementLoops::makes_values_of_every_thread(const For &loop) const {
   });
 }
 
-// What stores and adds for all of a thread's elements.
+// Declares the objects that store and add all of a thread's elements.
 void ElementLoops::declare_for_thread(LocalArrayId tile, std::int64_t count) {
   SourceWriter &out = emission_.out;
   for (const auto &own : stores_)

@@ -37,7 +37,7 @@ void with_packed(const Communicator &ranks, const AnyBuffer &result, const AnyBu
   to.finish();
 }
 
-// What most calls have, for which there is nothing more to check: contiguous arrays of one type and size, each with
+// Whether nothing more needs a check, as for most calls: the arrays are contiguous, of one type and size, each with
 // memory of its own.
 bool are_alike(const Communicator &ranks, const AnyBuffer &result, const AnyBuffer &values) {
   if (!result.valid() || !values.valid()) return false;

@@ -120,7 +120,7 @@ struct SharedSteps {
 constexpr const char *runs_in_one_block =
     "it adds atomically in an order that shows, so that a deterministic launch runs in one block";
 
-// In the key's number of parts. Empty if blocks do not share the steps of the kernel's loop.
+// With the key's number of parts. Empty if blocks do not share the steps of the kernel's loop.
 std::optional<SharedSteps> with_shared_steps(const ir::Kernel &kernel, const VariantKey &key, int &trials) {
   if (key.shape.step_parts == 1) return std::nullopt;
   if (key.deterministic && order_shows(kernel)) {

@@ -1,10 +1,10 @@
 // The facts that a variant's code relies on, for archives: as text for people and as text that is parsed again, and the
 // archived variants that can serve a launch without a variant of its own.
 //
-// A key (jit/variant.h) has facts of one launch, some of which depend on the machine and on extents: the number of
-// multiprocessors, alignment, the number of instances. A variant serves every launch of which its facts hold. So
-// archives have, beside the variants of the launches that were made, conservative ones, which rely on what
-// SAMITE_AOT_ASSUME names and nothing else. They have no plan, and serve no launch that has one, since a plan may need
+// A key (jit/variant.h) has facts about one launch, some of which depend on the machine and on extents: the number of
+// multiprocessors, alignment, the number of instances. A variant serves every launch for which its facts hold. So in
+// addition to the variants of the launches that were made, archives contain conservative ones, which rely only on the
+// facts that SAMITE_AOT_ASSUME names. They have no plan, and serve no launch that has one, because a plan may need
 // facts that they do not rely on.
 #pragma once
 

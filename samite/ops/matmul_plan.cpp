@@ -63,10 +63,10 @@ constexpr Listed turned_groups_of_tf32[] = {{{256, 128, 32, 256, 4}},
                                             {{128, 64, 32, 128, 4}},
                                             {{64, 64, 32, 128, 6}},
                                             {{32, 64, 32, 128, 8}}};
-// A thread has the sums of 128 terms beside the total sums. The stages fill a multiprocessor, so that the block has
-// producer warps (passes/sm90/assign_roles.h). A tile with more columns than a block of scales is multiplied in parts
-// of this many, if bulk copies load its scales as well. Three groups hide more of each other's additions than two, but
-// such high tiles leave more of the last wave idle: it is for results of many waves, and comes first.
+// A thread has the sums of 128 terms in addition to the total sums. The stages fill a multiprocessor, so that the block
+// has producer warps (passes/sm90/assign_roles.h). A tile with more columns than a block of scales is multiplied in
+// parts of this many, if bulk copies load its scales as well. Three groups hide more of each other's additions than
+// two, but such high tiles leave more of the last wave idle: it is for results of many waves, and comes first.
 constexpr std::int64_t waves_of_three_groups = 10;
 constexpr Listed scaled_beside[] = {{{128, 256, 128, 256, 4}},
                                     {{128, 128, 128, 256, 6}},

@@ -42,7 +42,7 @@ void for_own_element(bool wide, const Int64 &count, const F &function) {
   if_(i < count, [&] { function(i); });
 }
 
-// Blocks of a sum of a whole vector: as many as a large GPU runs at a time, and a constant, so that the order is the
+// Blocks of a sum of a whole vector: as many as a large GPU runs concurrently, and a constant, so that the order is the
 // same everywhere.
 constexpr int blocks_of_a_sum = 1024;
 

@@ -123,7 +123,7 @@ class SymbolicRun {
     return {Value::from_bits(value.type(), scalar_bits(value)), {}};
   }
 
-  // Of an integer argument, extended as constants of the IR are.
+  // The bits of an integer argument, extended like constants of the IR.
   std::uint64_t scalar_bits(const Value &parameter) const {
     const std::uint64_t bits = arguments_[parameter.parameter_index()].scalar;
     const std::size_t bytes = size_of(parameter.type().element());

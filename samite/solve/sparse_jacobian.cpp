@@ -25,7 +25,7 @@ struct SparseJacobian::Plan {
   std::vector<Copied> copied;
   std::size_t seeds, products;   // two of the arguments: the tangents of input and output
   Buffer<std::int32_t> colours;  // of each column
-  // Of each entry, colour by colour: its number, and the element of the products that it is.
+  // For each entry, colour by colour: its number, and the place of its value in the products.
   Buffer<std::int32_t> entries, places;
   std::vector<std::int64_t> starts;
   SparseMatrix matrix;

@@ -139,7 +139,7 @@ std::string text_of(Tiles tiles, const codegen::EmitOptions &options = cuda_opti
   return emit_for_cuda(chained<T>(tiles, 64).ir(), options).text;
 }
 
-// What the loops of the plan do.
+// The plan's loops, as text.
 template <class T>
 std::string loops_of(Tiles tiles, const codegen::EmitOptions &options = cuda_options()) {
   return plan_text(chained<T>(tiles, 64).ir(), options);

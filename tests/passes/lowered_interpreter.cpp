@@ -303,7 +303,7 @@ class LoweredInterpreter : private LoweredCalls {
                                [&](ir::LocalId bound) { return thread.locals[bound].integer != 0; });
   }
 
-  // Those that a thread has of the tiles in registers that the loop goes over; null where there are none.
+  // A thread's elements of the tiles in registers that the loop goes over; null if there are none.
   const std::vector<std::int64_t> *elements_in_registers(const ir::For &loop, int thread) {
     const auto [known, added] = registers_of_.try_emplace(&loop);
     if (added)

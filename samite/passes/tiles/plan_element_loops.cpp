@@ -16,7 +16,7 @@ namespace {
 using namespace ir;
 
 // For a loop that rotates a thread's registers: the elements per iteration, after which all registers move. With few,
-// each register moves many times: two at a time, the 128 sums of a thread cost 8000 moves, where the whole product of a
+// each register moves many times: two at a time, the 128 sums of a thread cost 8000 moves, while the whole product of a
 // tile takes 50 microseconds. With many, there are as many branches, which take the compiler long. So each register
 // moves at most eight times, if 16 elements suffice for that.
 int front_of_rotation(const FragmentLayout &layout) {
