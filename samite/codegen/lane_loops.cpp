@@ -17,7 +17,7 @@ void LanesEmitter::loop(const For &loop) {
     if (const auto rows = rows_.of(loop); !rows.empty()) return loop_in_pieces(loop, rows);
     return common_loop(loop);
   }
-  if (const auto *written = loop_functions_.written_by(loop)) return loop_function(loop, *written);
+  if (const auto *written = functions_.loops.written_by(loop)) return loop_function(loop, *written);
   serial_loop(loop);
 }
 
@@ -36,10 +36,10 @@ void LanesEmitter::loop_function(const For &loop, const std::set<LocalArrayId> &
   std::set<LocalId> own{loop.index};
   for_each_statement(
       loop.body, [&](const Stmt &stmt) { for_each_definition(stmt, [&](LocalId local, Type) { own.insert(local); }); });
-  if (local_types_.empty()) local_types_ = local_types(kernel_);
+  if (functions_.local_types.empty()) functions_.local_types = local_types(kernel_);
   const LoopTexts::Types types{
       .local = [&](LocalId local) -> std::string {
-        return own.contains(local) ? "" : fmt::format("const {}", values_.type(local_types_[local], local));
+        return own.contains(local) ? "" : fmt::format("const {}", values_.type(functions_.local_types[local], local));
       },
       .array =
           [&](LocalArrayId array) {
@@ -48,7 +48,7 @@ void LanesEmitter::loop_function(const For &loop, const std::set<LocalArrayId> &
           },
   };
   const std::string text = body.take();
-  out_.line("{}", loop_texts_.call(text, body.take_lines(), types));
+  out_.line("{}", functions_.texts.call(text, body.take_lines(), types));
 }
 
 void LanesEmitter::function_in_place(const For &loop, const std::set<LocalArrayId> &written) {

@@ -15,7 +15,7 @@ LanesEmitter::LanesEmitter(const Kernel &kernel, const EmitOptions &options, Lan
       arrays_(emission_, values_, failures_, access_.index_sums()),
       sums_(emission_, values_, access_, failures_),
       rows_(emission_),
-      loop_functions_(kernel),
+      functions_{passes::LoopFunctions(kernel)},
       race_steps_(kernel) {}
 
 void LanesEmitter::open_kernel(const std::string &entry) {
@@ -38,12 +38,12 @@ void LanesEmitter::open_kernel(const std::string &entry) {
     if (options_.debug && parameter.is_array())
       out_.line("[[maybe_unused]] const auto &argument{0} = static_cast<const Arguments *>(arguments)->p{0};", i);
   }
-  functions_ = out_.place();
+  functions_.place = out_.place();
 }
 
 void LanesEmitter::close_kernel() {
   out_.close();
-  out_.insert(functions_, loop_texts_.text(), loop_texts_.lines());
+  out_.insert(functions_.place, functions_.texts.text(), functions_.texts.lines());
 }
 
 void LanesEmitter::of_threads(const Stmt &stmt) {

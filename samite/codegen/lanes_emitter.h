@@ -83,15 +83,19 @@ class LanesEmitter final : public Walk {
   LaneArrays arrays_;
   LaneSums sums_;
   Rows rows_;
-  const passes::LoopFunctions loop_functions_;
-  LoopTexts loop_texts_;
-  std::vector<ir::Type> local_types_;  // by LocalId; empty until a loop is a function
-  SourceWriter::Place functions_{};    // the place of the loops' functions in the text
-  int loops_around_lanes_ = 0;         // enclosing serial ones
-  Inside inside_;                      // of the current thread loop
-  std::string is_inside_;              // whether the current vector is inside, in its body
-  Likely likely_;                      // of the current thread loop
-  std::string is_likely_;              // whether the current code has only likely sides, in its body
+  // Loops that are functions of their own.
+  struct LoopFunctions {
+    const passes::LoopFunctions loops;
+    LoopTexts texts{};
+    std::vector<ir::Type> local_types{};  // by LocalId; empty until a loop is a function
+    SourceWriter::Place place{};          // of the functions in the text
+  };
+  LoopFunctions functions_;
+  int loops_around_lanes_ = 0;  // enclosing serial ones
+  Inside inside_;               // of the current thread loop
+  std::string is_inside_;       // whether the current vector is inside, in its body
+  Likely likely_;               // of the current thread loop
+  std::string is_likely_;       // whether the current code has only likely sides, in its body
   RaceSteps race_steps_;
   struct Racing {
     std::string text, name;  // of the definition
