@@ -60,14 +60,15 @@ TEST(PlanElementLoops, ValuesOfRowsRunOnceForEachRow) {
   bool found = false;
   for (const ir::For &loop : test::all<ir::For>(with_plan(product_then(scaled), {.unit_stride = false})))
     found = found || loop.elements.by_rows;
-  for (const ir::For &loop : test::all<ir::For>(with_plan(product_then(scaled), {.unit_stride = false}, /*debug=*/true)))
+  for (const ir::For &loop :
+       test::all<ir::For>(with_plan(product_then(scaled), {.unit_stride = false}, /*debug=*/true)))
     EXPECT_FALSE(loop.elements.by_rows) << "debug mode checks each access";
   EXPECT_TRUE(found || last_plan(with_plan(product_then(scaled))).rotates != 0);
 }
 
 TEST(PlanElementLoops, LoopsOverMemoryAreInterleaved) {
-  const ir::ElementPlan plan = last_plan(
-      with_plan("%1: tile<f32, 64, 64> = load @x[0, 0] %2: tile<f32, 64, 64> = transpose(1, 0) %1 store @y[0, 0] = %2"));
+  const ir::ElementPlan plan = last_plan(with_plan(
+      "%1: tile<f32, 64, 64> = load @x[0, 0] %2: tile<f32, 64, 64> = transpose(1, 0) %1 store @y[0, 0] = %2"));
   EXPECT_THAT(plan.groups, IsEmpty());
   EXPECT_GT(plan.interleaved, 0);
   EXPECT_EQ(plan.corners, 0);
