@@ -147,17 +147,17 @@ std::string loops_of(Tiles tiles, const codegen::EmitOptions &options = cuda_opt
 
 TEST(ElementsInBlockText, AreAskedForAtOnceWhereTheyAreInsideAsAWhole) {
   const std::string known = loops_of<bfloat16>({32, 32, 32}, of_whole_rows<bfloat16>());
-  EXPECT_THAT(known,
-              AllOf(HasSubstr("(add @y rows (0) in_units if %"), HasSubstr(" in_packs"), Not(HasSubstr("corners"))));
+  EXPECT_THAT(known, AllOf(HasSubstr("(add @p3 rows (0) in_units) bounds (%"), HasSubstr(" in_packs"),
+                           Not(HasSubstr("corners"))));
   EXPECT_THAT(loops_of<bfloat16>({32, 32, 32}), AllOf(HasSubstr("corners 2"), Not(HasSubstr("in_packs"))));
 }
 
 TEST(ElementsInBlockText, AreStoredAndLoadedTogetherWhereTheyLieSo) {
   EXPECT_THAT(text_of<bfloat16>({32, 32, 32}), HasSubstr("StoreInBlock<bf16, 2>"));
   EXPECT_THAT(text_of<bfloat16>({32, 32, 32}), HasSubstr("LoadInBlock<bool, 2>"));
-  EXPECT_THAT(loops_of<bfloat16>({32, 32, 32}), HasSubstr("(add @y rows (0) if %"));
+  EXPECT_THAT(loops_of<bfloat16>({32, 32, 32}), HasSubstr("(add @p3 rows (0)) bounds (%"));
   EXPECT_THAT(text_of<float>({32, 32, 32}), HasSubstr("StoreInBlock<f32, 4>"));
-  EXPECT_THAT(loops_of<float>({32, 32, 32}), HasSubstr("(add @y rows (0) if %"));
+  EXPECT_THAT(loops_of<float>({32, 32, 32}), HasSubstr("(add @p3 rows (0)) bounds (%"));
   EXPECT_THAT(text_of<float>({32, 33, 32}), Not(HasSubstr("InBlock<")));
 }
 
