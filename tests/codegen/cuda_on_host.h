@@ -22,19 +22,23 @@ inline codegen::EmitOptions cuda_options(bool unit_stride = true, bool wide_inde
 }
 
 // For a kernel whose tiles are in memory.
-inline ir::Kernel plan_for_cuda(ir::Kernel kernel, const codegen::EmitOptions &options) {
+inline ir::Kernel plan_for_cuda(ir::Kernel kernel, const codegen::EmitOptions &options, bool two_blocks = true) {
   return jit::plan(passes::lower_threads(std::move(kernel)),
                    {passes::gpu_architecture(90),
                     options.arrays,
-                    {options.debug, options.cuda.instances_per_thread, options.cuda.march > 1}});
+                    {.debug = options.debug,
+                     .instances_per_thread = options.cuda.instances_per_thread,
+                     .outgrows_caches = options.cuda.march > 1,
+                     .two_blocks = two_blocks}});
 }
 
 inline codegen::EmittedSource emit_for_cuda(ir::Kernel structured, const codegen::EmitOptions &options,
-                                            bool in_order = false, ir::Form form = ir::Form::structured) {
+                                            bool in_order = false, ir::Form form = ir::Form::structured,
+                                            bool two_blocks = true) {
   ir::verify(structured, form, "test");
   structured = passes::lower_tiles(std::move(structured), passes::gpu_architecture(90), {.in_order = in_order});
   ir::verify(structured, ir::Form::lowered, "lower_tiles");
-  return codegen::emit_cuda(plan_for_cuda(std::move(structured), options), options);
+  return codegen::emit_cuda(plan_for_cuda(std::move(structured), options, two_blocks), options);
 }
 // The planned kernel as text.
 inline std::string plan_text(ir::Kernel structured, const codegen::EmitOptions &options = cuda_options()) {

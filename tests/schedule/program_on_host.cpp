@@ -108,7 +108,8 @@ std::vector<codegen::EmittedSource> emitted_for_cuda(const jit::ScheduledProgram
   std::vector<codegen::EmittedSource> emitted;
   for (const auto &kernel : program.kernels())
     emitted.push_back(emit_for_cuda(kernel->forward(), options_of(kernel->forward()), false,
-                                    kernel->forward().scheduled ? ir::Form::lowered : ir::Form::structured));
+                                    kernel->forward().scheduled ? ir::Form::lowered : ir::Form::structured,
+                                    /*two_blocks=*/false));
   return emitted;
 }
 

@@ -37,7 +37,8 @@ struct Filled {
 Filled filled_by(const std::shared_ptr<jit::PipelineDefinition> &definition,
                  const std::vector<jit::Argument> &arguments);
 
-// The text of the kernels, as run_on_host compiles it, in the order of the program.
+// The text of the kernels, in the order of the program. No two blocks have to share the registers of a multiprocessor:
+// a launch drops that if a kernel then spills.
 std::vector<codegen::EmittedSource> emitted_for_cuda(const jit::ScheduledProgram &program);
 
 }  // namespace samite::test
