@@ -131,10 +131,10 @@ void primitives(bench::Report &report, int power) {
   report.add({name("scan"), "time of a call", outcome.ours * 1e3, "ms", "oneTBB, parallel_scan", outcome.peer * 1e3},
              {.ratio_at_least = 1});
   solvers::reduce(x, total);
-  std::int32_t sum = peer_sum(numbers.data(), count);
+  std::int32_t sum = peer_total(numbers.data(), count);
   bench::require_close(total.at(0), sum, 0, name("reduce"));
   outcome = bench::alternate(
-      {.rounds = 9}, [&] { solvers::reduce(x, total); }, [&] { sum += peer_sum(numbers.data(), count); });
+      {.rounds = 9}, [&] { solvers::reduce(x, total); }, [&] { sum += peer_total(numbers.data(), count); });
   report.add(
       {name("reduce"), "time of a call", outcome.ours * 1e3, "ms", "oneTBB, parallel_reduce", outcome.peer * 1e3},
       {.ratio_at_least = 1});

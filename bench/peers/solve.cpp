@@ -62,7 +62,7 @@ void peer_scan(const std::int32_t *x, std::int32_t *sums, long count) {
       [](std::int32_t left, std::int32_t right) { return left + right; });
 }
 
-std::int32_t peer_sum(const std::int32_t *x, long count) {
+std::int32_t peer_total(const std::int32_t *x, long count) {
   return tbb::parallel_reduce(
       tbb::blocked_range<long>(0, count), std::int32_t{0},
       [=](const tbb::blocked_range<long> &range, std::int32_t sum) {

@@ -27,7 +27,7 @@ void peer_sparse_product_f64(const PeerMatrixF64 *a, const double *x, double *y)
 void peer_conjugate_gradients_f32(const PeerMatrixF32 *a, const float *b, float *x, long iterations);
 void peer_conjugate_gradients_f64(const PeerMatrixF64 *a, const double *b, double *x, long iterations);
 void peer_scan(const std::int32_t *x, std::int32_t *sums, long count);
-std::int32_t peer_sum(const std::int32_t *x, long count);
+std::int32_t peer_total(const std::int32_t *x, long count);
 void peer_sort(PeerPair *pairs, long count);
 struct PeerAdam {
   float rate, beta1, beta2, epsilon, first_correction, second_correction;
