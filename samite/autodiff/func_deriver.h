@@ -126,7 +126,7 @@ class FuncDeriver {
     Left left;
   };
   bool can_clamp_outside(const Way &way, const std::set<ir::LocalId> &variables) const;
-  Term plain_term(const Way &way, Sum sum, const std::set<ir::LocalId> &to_clamp, Target &target);
+  Term plain_term(const Way &way, const Sum &sum, const std::set<ir::LocalId> &to_clamp, Target &target);
   Value all_of(const std::vector<Value> &conditions);
   passes::Interval range_of(const Step &step, ir::LocalId variable, SourceLocation where) const;
   std::string name_of(const schedules::Definition &definition, ir::LocalId variable) const;

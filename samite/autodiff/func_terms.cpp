@@ -255,7 +255,8 @@ bool FuncDeriver::can_clamp_outside(const Way &way, const std::set<LocalId> &var
 
 // A sum has a Func of its own, which a schedule can keep in registers. Conditions that hold for all of its points or
 // for none, and limits of its variables, are outside of it.
-FuncDeriver::Term FuncDeriver::plain_term(const Way &way, Sum sum, const std::set<LocalId> &to_clamp, Target &target) {
+FuncDeriver::Term FuncDeriver::plain_term(const Way &way, const Sum &sum, const std::set<LocalId> &to_clamp,
+                                          Target &target) {
   passes::Builder &build = write_.build();
   std::string name = target.name + "_over";
   std::set<LocalId> points;  // variables of the Reduction

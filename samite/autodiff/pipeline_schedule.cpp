@@ -208,19 +208,18 @@ bool Derivation::is_product(std::uint32_t f) const {
   if (!is_sum(f)) return false;
   const Definition &update = function(f).definitions[1];
   const std::size_t rank = update.pure.size();
-  return rank < 2 || std::ranges::any_of(
-                         update.body,
-                         [&](const Stmt &stmt) {
-                           const Operation &load = stmt.as<Let>()->value;
-                           if (load.op != Op::Load || load.array == function(f).array) return false;
-                           std::set<std::size_t> own;
-                           for (const Value &index : load.operands) {
-                             const std::vector<bool> depends = depends_on(f, 1, index);
-                             for (std::size_t v = 0; v < rank; ++v)
-                               if (depends[v]) own.insert(v);
-                           }
-                           return own.size() < rank;
-                         });
+  if (rank < 2) return true;
+  return std::ranges::any_of(update.body, [&](const Stmt &stmt) {
+    const Operation &load = stmt.as<Let>()->value;
+    if (load.op != Op::Load || load.array == function(f).array) return false;
+    std::set<std::size_t> own;
+    for (const Value &index : load.operands) {
+      const std::vector<bool> depends = depends_on(f, 1, index);
+      for (std::size_t v = 0; v < rank; ++v)
+        if (depends[v]) own.insert(v);
+    }
+    return own.size() < rank;
+  });
 }
 
 // f(y, x) = array(y, x)
@@ -470,7 +469,7 @@ void Derivation::schedule_blocks(std::uint32_t f) {
   const std::string xo = x + "_block", xi = x + "_lane", yo = y + "_block", yi = y + "_own", ys = y + "_strip";
   const std::uint32_t blocks = make(Kind::in, f, function(f).name + "_blocks", {});
   Stage loops = stage(blocks);
-  loops.root().split(x, xo, xi, (lanes_ >= 16 ? 4 : 2) * lanes_);
+  loops.root().split(x, xo, xi, std::int64_t{lanes_ >= 16 ? 4 : 2} * lanes_);
   std::vector<std::string> order{xi, yi, yo, xo}, tasks;
   if (names.size() == 2) {
     loops.split(y, ys, yo, strip).split(yo, yo, yi, block_rows);
@@ -543,17 +542,23 @@ std::int64_t rows_of_strips(const CapturedPipeline &forward) {
   return usual;
 }
 
+// A schedule is refused if it cannot be told how much of a Func to compute in a strip, for example.
+bool can_be_lowered(const CapturedPipeline &scheduled) {
+  try {
+    schedules::lower(scheduled, {.name = "cpu"});
+    return true;
+  } catch (const UserError &) {
+    return false;
+  }
+}
+
 }  // namespace
 
 CapturedPipeline with_derived_schedule(const CapturedPipeline &adjoint, const CapturedPipeline &forward, int lanes) {
   const std::int64_t rows = rows_of_strips(forward);
   for (const Parts parts : {Parts{true, true}, Parts{false, true}, Parts{true, false}}) {
     CapturedPipeline scheduled = Derivation(adjoint, rows, lanes, parts).run();
-    try {
-      schedules::lower(scheduled, {.name = "cpu"});
-      return scheduled;
-    } catch (const UserError &) {  // it cannot be told how much of a Func to compute in a strip, for example
-    }
+    if (can_be_lowered(scheduled)) return scheduled;
   }
   return adjoint;
 }
