@@ -2,6 +2,7 @@
 #include "samite/codegen/lanes_emitter.h"
 #include "samite/codegen/message_site.h"
 #include "samite/codegen/spelling.h"
+#include "samite/ir/visit.h"
 
 namespace samite::codegen {
 
