@@ -13,21 +13,18 @@ namespace {
 
 using namespace ir;
 
-constexpr std::int64_t bytes_of_driver = 1024;  // of a block's shared memory, reserved by the driver
-
 bool has_room_for_two(const Kernel &kernel, const TileMemoryPlan &memory, const Architecture &architecture) {
   constexpr int many_threads = 512;
   const int threads = threads_of_block(kernel);
   if (threads <= many_threads || std::int64_t{2} * threads > architecture.threads) return false;
-  return memory.sized_at_launch() ||
-         2 * (memory.bytes + bytes_of_driver) <= architecture.shared_bytes + bytes_of_driver;
+  return memory.sized_at_launch() || architecture.blocks_with_room(memory.bytes) >= 2;
 }
 
 // The number of blocks that shared memory has room for, if their threads may use all registers; else 0.
 int blocks_of_memory(const Kernel &kernel, const TileMemoryPlan &memory, const Architecture &architecture) {
   constexpr std::int64_t most_registers = 255;
   if (kernel.grid.resident_blocks != 0 || memory.sized_at_launch()) return 0;
-  const std::int64_t blocks = (architecture.shared_bytes + bytes_of_driver) / (memory.bytes + bytes_of_driver);
+  const std::int64_t blocks = architecture.blocks_with_room(memory.bytes);
   return blocks * kernel.block_threads * most_registers <= architecture.registers ? static_cast<int>(blocks) : 0;
 }
 
