@@ -1,6 +1,9 @@
 #include "samite/lang/tile_algebra.h"
 
 #include "samite/base/error.h"
+#include "samite/lang/right_hand_sides.h"
+
+#include <vector>
 
 namespace samite::lang {
 namespace {
@@ -19,6 +22,21 @@ void check_square(const char *what, const ir::Type &type, SourceLocation where) 
 
 }  // namespace
 
+ir::TileShape shape_of_columns(const char *what, const ir::TileShape &matrix, const ir::TileShape &right,
+                               SourceLocation where) {
+  const int rank = matrix.rank();
+  const bool one_system = right.rank() == rank - 1;
+  bool fits = one_system || right.rank() == rank;
+  for (int d = 0; fits && d < rank - 1; ++d) fits = matrix[d] == right[d];
+  if (!fits)
+    throw UserError(where, std::string(what) + " with a matrix of extents " + matrix.to_string() +
+                               " and a right-hand side of extents " + right.to_string() +
+                               "; it has as many rows as the matrix, and the same first extent where there are three");
+  std::vector<std::int64_t> columns(right.begin(), right.end());
+  if (one_system) columns.push_back(1);
+  return ir::TileShape(columns);
+}
+
 ir::Value cholesky_tile(ir::Value a, SourceLocation where) {
   check_square("cholesky", a.type(), where);
   return record_tile({ir::Op::Cholesky, a.type(), {a}}, where);
@@ -26,22 +44,10 @@ ir::Value cholesky_tile(ir::Value a, SourceLocation where) {
 
 ir::Value solve_tile(ir::Value a, ir::Value b, tile::Triangle triangle, SourceLocation where) {
   check_square("solve_triangular", a.type(), where);
-  const ir::TileShape matrix = a.type().shape(), right = b.type().shape();
-  const int rank = matrix.rank();
-  const bool one_system = right.rank() == rank - 1;
-  bool fits = one_system || right.rank() == rank;
-  for (int d = 0; fits && d < rank - 1; ++d) fits = matrix[d] == right[d];
-  if (!fits)
-    throw UserError(where, "solve_triangular with a matrix of extents " + matrix.to_string() +
-                               " and a right-hand side of extents " + right.to_string() +
-                               "; it has as many rows as the matrix, and the same first extent where there are three");
-  ir::Type columns = b.type();
-  if (one_system) {
-    std::vector<std::int64_t> extents(right.begin(), right.end());
-    extents.push_back(1);
-    columns = {b.type().element(), ir::TileShape(extents)};
-    b = record_tile({ir::Op::Reshape, columns, {b}}, where);
-  }
+  const ir::TileShape right = b.type().shape();
+  const ir::Type columns{b.type().element(), shape_of_columns("solve_triangular", a.type().shape(), right, where)};
+  const bool one_system = columns != b.type();
+  if (one_system) b = record_tile({ir::Op::Reshape, columns, {b}}, where);
   const std::int32_t attribute =
       (triangle.upper ? ir::solve_upper : 0) | (triangle.transposed ? ir::solve_transposed : 0);
   const ir::Value x = record_tile({ir::Op::TriangularSolve, columns, {a, b}, 0, attribute}, where);

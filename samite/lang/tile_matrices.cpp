@@ -2,6 +2,7 @@
 
 #include "samite/base/error.h"
 #include "samite/lang/algebra.h"
+#include "samite/lang/right_hand_sides.h"
 #include "samite/lang/tile_reduce.h"
 #include "samite/lang/tile_shape.h"
 #include "samite/lang/tile_threads.h"
@@ -154,18 +155,8 @@ std::vector<Value> function_of_matrices(MatrixFunction function, const Value &a,
 
 Value columns_of_systems(const Value &a, const Value &b, SourceLocation where) {
   check_matrices({"solve", 1, 6}, a.type(), where);
-  const ir::TileShape matrix = a.type().shape(), right = b.type().shape();
-  const int rank = matrix.rank();
-  const bool one_system = right.rank() == rank - 1;
-  bool fits = one_system || right.rank() == rank;
-  for (int d = 0; fits && d < rank - 1; ++d) fits = matrix[d] == right[d];
-  if (!fits)
-    throw UserError(where, "solve with a matrix of extents " + matrix.to_string() +
-                               " and a right-hand side of extents " + right.to_string() +
-                               "; it has as many rows as the matrix, and the same first extent where there are three");
-  std::vector<std::int64_t> columns(right.begin(), right.end());
-  if (one_system) columns.push_back(1);
-  return reshaped(b, columns, where);
+  const ir::TileShape columns = shape_of_columns("solve", a.type().shape(), b.type().shape(), where);
+  return reshaped(b, std::vector<std::int64_t>(columns.begin(), columns.end()), where);
 }
 
 Value solutions_like(const Value &b, const Value &columns, SourceLocation where) {
