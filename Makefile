@@ -1,17 +1,17 @@
-# The two commands, and what developers use beside them. CMake does the work: see CMakePresets.json.
+# The two main commands, demo and test, and others for developers. CMake does the work: see CMakePresets.json.
 #
 #   make demo          build, then recover a diffused photograph through the adjoint of the whole diffusion
 #   make test          build, then run the tests
 #   make bench         build, then run the benchmarks against their peers
-#   make gcc           the library, the tools and the examples by GCC, which `make test` compiles with Clang, and their tests
+#   make gcc           the library, the tools and the examples with GCC (`make test` uses Clang), and their tests
 #   make asan, tsan    the tests with sanitizers
-#   make fuzz          each fuzzer for FUZZ_SECONDS, 60 where it is not set: see tests/fuzz/README.md
-#   make every-target  the tests of numbers, with kernels compiled for other levels of x86-64; TARGETS=all for all of it
-#   make install       the library and its tools into PREFIX; needs no tests' packages
+#   make fuzz          each fuzzer for FUZZ_SECONDS, by default 60: see tests/fuzz/README.md
+#   make every-target  the numerical tests, with kernels for other levels of x86-64; TARGETS=all runs all of them
+#   make install       the library and its tools into PREFIX; does not need the packages for tests
 #   make package       the same as .deb and .tar.zst, in build/install
-#   make wheel         a wheel with the compiler inside, in build/wheels
-#   make bundle        what runs on CUDA, with its libraries, for a machine that has a GPU and no compilers
-#   make site          the documentation as a site in build/site, and a check of its links and its search
+#   make wheel         a wheel that contains the compiler, in build/wheels
+#   make bundle        the CUDA programs with their libraries, for a machine with a GPU and no compilers
+#   make site          the documentation as a site in build/site, and a check of its links and search
 #   make format, format-check, tidy
 
 .DEFAULT_GOAL := test
@@ -30,20 +30,21 @@ dependencies:
 build-dependencies:
 	@scripts/install-dependencies scripts/packages-build.txt
 
-# The tests compile for CUDA, which needs no GPU but NVIDIA's compiler; without it they say what they skip.
+# The tests compile for CUDA, which needs NVIDIA's compiler but no GPU; without the compiler they report what they skip.
 cuda-toolchain: | dependencies
 	@scripts/install-cuda-toolchain build/cuda-toolchain
 
-# The package for Python is built with nanobind and tested with NumPy and JAX, in an environment of the build's own;
+# The Python package is built with nanobind and tested with NumPy and JAX, in an environment inside the build folder;
 # without it CMake leaves the package out.
 python-environment: | dependencies
 	@scripts/install-python-environment build/python-environment
 
-# Clang's: it compiles sanitized code in two thirds of GCC's time, to code that takes half of it, and has libFuzzer.
+# The sanitizers are Clang's: it compiles sanitized code in two thirds of GCC's time, the code runs in half the time,
+# and libFuzzer comes with it.
 sanitizers: | dependencies
 	@scripts/install-dependencies scripts/packages-sanitizers.txt
 
-# Ninja configures again by itself when a CMakeLists.txt changes, but does not know the presets.
+# Ninja reconfigures by itself when a CMakeLists.txt changes, but does not know about the presets.
 build/%/build.ninja: CMakePresets.json | dependencies
 	cmake --preset $* $(CONFIGURE_ARGUMENTS)
 
@@ -62,10 +63,10 @@ gcc: build/gcc/build.ninja
 bench: build/release/build.ninja
 	cmake --build --preset release --target bench
 
-# What sanitizers have nothing to see in is left out, see tests/CMakeLists.txt; `make test` runs all of it.
+# Tests in which sanitizers can find nothing are left out, see tests/CMakeLists.txt; `make test` runs all tests.
 #
-# At exit LeakSanitizer stops all threads, and dies of it now and then ("Tracer caught signal 11") where one of oneTBB's
-# is just ending. A test that failed is run once more: what is wrong with the code fails twice.
+# At exit LeakSanitizer stops all threads, and now and then crashes ("Tracer caught signal 11") if one of oneTBB's
+# threads is just ending. A failed test therefore runs once more: a real fault fails twice.
 asan: cuda-toolchain sanitizers build/asan/build.ninja
 	cmake --build --preset asan
 	ctest --preset asan --repeat until-pass:2 $(TEST_ARGUMENTS)
@@ -87,7 +88,7 @@ bundle: build/release/build.ninja
 	cmake --build --preset release --target bundle_programs
 	scripts/make-bundle build/release build/samite-cuda
 
-# Needs neither tests' packages nor Clang: what builds is the machine's own compiler.
+# Needs neither the packages for tests nor Clang: the machine's own compiler builds it.
 what-is-installed: build-dependencies
 	cmake --preset install $(CONFIGURE_ARGUMENTS)
 	cmake --build --preset install
@@ -106,13 +107,13 @@ format format-check:
 	@scripts/install-dependencies scripts/packages-style.txt
 	scripts/$@
 
-# clang-tidy needs to know how each source is compiled, and nothing that is built.
+# clang-tidy needs the compile command of each source, but no build outputs.
 tidy: | dependencies
 	@scripts/install-dependencies scripts/packages-style.txt
 	cmake --preset release -B build/tidy $(CONFIGURE_ARGUMENTS)
 	scripts/tidy build/tidy
 
-# Chromium opens the pages where it is installed: see scripts/packages-browser.txt.
+# The check opens the pages in Chromium if it is installed: see scripts/packages-browser.txt.
 site:
 	@scripts/install-dependencies scripts/packages-site.txt
 	scripts/build-site

@@ -1,5 +1,5 @@
-# `cpack` in the build folder makes packages: for Debian samite-runtime and samite-development, and an archive
-# .tar.zst for each, which may be unpacked anywhere.
+# `cpack` in the build folder makes the Debian packages samite-runtime and samite-development, and a .tar.zst archive of
+# each, which can be unpacked anywhere.
 #
 #   cmake --preset install && cmake --build --preset install && cd build/install && cpack
 set(CPACK_GENERATOR DEB TZST)
@@ -21,7 +21,7 @@ set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME samite-runtime)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME samite-development)
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "The libraries and tools that programs with Samite run with.")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "The headers and the CMake package that programs with Samite are built with.")
-# What the libraries link, by Debian's own look-up.
+# dpkg-shlibdeps finds the packages that the libraries depend on.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/samite)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "samite-runtime (= ${PROJECT_VERSION}), g++ | clang-22")

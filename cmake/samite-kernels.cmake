@@ -1,20 +1,21 @@
-# Kernels that are compiled while a program is built, so that it runs where there is no compiler.
+# Compiles kernels while a program is built, so that the program runs on machines without a compiler.
 #
 #   find_package(samite REQUIRED)
 #   samite_add_kernels(my_kernels SOURCES my_kernels_main.cpp simulation.cpp TARGETS x86-64-v3 x86-64-v4)
 #   target_link_libraries(my_program PRIVATE my_kernels)
 #
-# SOURCES are a program whose main() makes the launches that are to be in the archive, forward and adjoint, on buffers
-# of the CPU that are as small as they like. It is built and run with each build of which it is out of date, with
-# ARGUMENTS, and linked with LIBRARIES. What it launches is compiled for each of TARGETS: levels of x86-64 (x86-64-v2, -v3
-# and -v4; all of them where no target is named), and CUDA's architectures (sm_80, sm_90a, sm_100f, …; compute_80 and the
-# like for PTX), which needs NVRTC and neither a GPU nor a driver. ASSUME names what CUDA kernels may rely on: aligned,
-# apart, covering, large (docs/shipping.md). ADJOINTS scale(y,x) loss(total,x) names kernels that main() constructs and
-# need not launch: each is added with its adjoint for the arrays that track gradients, of contiguous arrays. The archive is ${name}.samite in the build folder, and the library ${name}
-# has it linked in and opens it when the program starts.
+# SOURCES are a program whose main() makes the launches that the archive should contain, forward and adjoint, on CPU
+# buffers that may be as small as it likes. The program is linked with LIBRARIES; the build runs it with ARGUMENTS
+# whenever the archive is out of date. Its launches are compiled for each of TARGETS: levels of x86-64 (x86-64-v2, -v3
+# and -v4; all of them if no target is named), and CUDA's architectures (sm_80, sm_90a, sm_100f, …; compute_80 and the
+# like for PTX), which need NVRTC but neither a GPU nor a driver. ASSUME names properties that CUDA kernels may rely on:
+# aligned, apart, covering, large (docs/shipping.md). ADJOINTS scale(y,x) loss(total,x) names kernels that main()
+# constructs but need not launch, each with the arrays that track gradients: the archive gets the kernel and its
+# adjoint, for contiguous arrays. The archive is ${name}.samite in the build folder; the library ${name} contains it and
+# opens it when the program starts.
 #
-# With C_INTERFACE there is also the shared library ${name}_c, with C functions for each kernel, which the header
-# ${name}.h in the build folder declares. It needs libsamite_runtime and not libsamite.
+# C_INTERFACE adds the shared library ${name}_c, with C functions for each kernel, declared in the header ${name}.h in
+# the build folder. It needs libsamite_runtime but not libsamite.
 function(samite_add_kernels name)
   cmake_parse_arguments(PARSE_ARGV 1 kernels "C_INTERFACE" "" "SOURCES;TARGETS;ADJOINTS;ASSUME;ARGUMENTS;LIBRARIES")
   if(NOT kernels_SOURCES)
@@ -32,7 +33,7 @@ function(samite_add_kernels name)
                           "\"${word}\"")
     endif()
   endforeach()
-  # A list takes a kernel's parentheses, and spaces inside of them, apart.
+  # CMake splits scale(y, x) at its parentheses and spaces: join the pieces again.
   list(JOIN kernels_ADJOINTS "" adjoints)
   string(REPLACE " " "" adjoints "${adjoints}")
   string(REPLACE ")" ") " adjoints "${adjoints}")
@@ -49,7 +50,7 @@ function(samite_add_kernels name)
   endif()
   set(archive ${CMAKE_CURRENT_BINARY_DIR}/${name}.samite)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_archive.cpp)
-  # The archive of an earlier run would keep what is launched no more.
+  # An earlier archive would keep kernels that are no longer launched.
   add_custom_command(
     OUTPUT ${archive}
     COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}

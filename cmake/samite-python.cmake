@@ -1,10 +1,10 @@
-# Modules for Python of a user's own kernels: see samite/python/module.h.
+# Python modules of a user's own kernels: see samite/python/module.h.
 #
 #   find_package(samite REQUIRED)
 #   samite_add_python_module(my_kernels my_kernels.cpp)
 #
-# The module is a file my_kernels.abi3.so, for every CPython from 3.11 on. It finds the library where the build found it;
-# a program that has imported the package `samite` has the package's own already.
+# The module is my_kernels.abi3.so, for CPython 3.11 and newer. It finds the library where the build found it; a program
+# that has imported the package `samite` has already loaded the package's own copy.
 function(samite_add_python_module name)
   add_library(${name} MODULE ${ARGN})
   target_link_libraries(${name} PRIVATE samite::samite)

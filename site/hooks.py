@@ -1,5 +1,5 @@
-"""Makes pages of the site of what lies outside of docs/: README is the home page, and every file of the repository
-that a page links to is shown as a page of its own, so that all links stay inside of the site."""
+"""Adds pages to the site from outside docs/: README becomes the home page, and every file of the repository that a page
+links to becomes a page of its own, so that all links stay inside the site."""
 
 import pathlib
 import posixpath
@@ -9,16 +9,16 @@ from mkdocs.structure.files import File
 
 SITE = pathlib.Path(__file__).parent
 ROOT = SITE.parent
-# Documents outside of docs/, and the pages that they become.
+# Documents outside docs/, and the pages that they become.
 MOVED = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
-# Code, which is left alone, or a link's target.
+# Matches code, which is left alone, or a link with its target.
 CODE_OR_LINK = re.compile(r"^```.*?^```$|`[^`\n]+`|(\]\()([^)\s#]+)?(#[^)\s]*)?(\))", re.MULTILINE | re.DOTALL)
 LANGUAGES = {".h": "cpp", ".cpp": "cpp", ".py": "python", ".cmake": "cmake", ".json": "json", ".yml": "yaml"}
 PICTURES = (".png", ".svg")
 
 
 def page_of(path):
-    """The page, by its name below docs/, of a path of the repository; None where there is no such file."""
+    """The name below docs/ of the page for a path of the repository; None if there is no such file."""
     if path in MOVED:
         return MOVED[path]
     if path.startswith("docs/"):
@@ -31,7 +31,7 @@ def page_of(path):
 
 
 def rewritten(text, document, page, found):
-    """A document's Markdown with links between pages. `document` is its path in the repository."""
+    """A document's Markdown with its links leading to pages. `document` is its path in the repository."""
 
     def link(match):
         opening, target, anchor, closing = match.groups()
@@ -93,7 +93,8 @@ def on_files(files, config):
     for page, text in texts.items():
         if file := files.get_file_from_path(page):
             files.remove(file)
-        # Sources are found by the names of what they declare in the reference; search is for what explains.
+        # Search leaves sources out: the reference finds them by the names that they declare, and search is for
+        # explanations.
         if page.startswith("source/"):
             text = f"---\nsearch:\n  exclude: true\n---\n{text}"
         files.append(File.generated(config, page, content=text))

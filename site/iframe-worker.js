@@ -1,4 +1,4 @@
-// A page that is opened from a disk may not start a worker: the search then runs in a hidden frame, which is like one.
+// A page opened from disk may not start a worker: the search then runs in a hidden frame, which behaves like one.
 if (location.protocol === "file:")
   window.Worker = class extends EventTarget {
     constructor(url) {

@@ -1,5 +1,5 @@
-// What the wheel's libraries call of glibc that glibc 2.28 lacks. They are linked against 2.28's own symbols, see
-// make-link-folder, and these stand in for the rest, hidden in each library.
+// Functions that the wheel's libraries call and glibc 2.28 lacks. The libraries link against 2.28's own symbols, see
+// make-link-folder; these stand in for the rest, hidden in each library.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <malloc.h>
@@ -9,10 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-// glibc says here whether the process has one thread, so that shared pointers count without atomics. They use them.
+// glibc sets this while the process has one thread, so that shared pointers count without atomics. Here it stays 0, and
+// they use atomics.
 char __libc_single_threaded = 0;
 
-// LLVM reports memory by it in statistics that the plug-in never prints.
+// LLVM reads memory use with it, for statistics that the plug-in never prints.
 struct mallinfo2 mallinfo2(void) {
   struct mallinfo2 none = {0};
   return none;
@@ -25,7 +26,8 @@ uint32_t arc4random(void) {
   return value;
 }
 
-// A wait until a time of the steady clock: what is left of it from now on, in the clock that the older function has.
+// Converts a deadline to the realtime clock, the only one that the older functions know: the time left now is added to
+// the realtime clock's time.
 static struct timespec on_realtime_clock(clockid_t clock, const struct timespec *until) {
   if (clock == CLOCK_REALTIME) return *until;
   struct timespec now, realtime;

@@ -5,12 +5,12 @@ A module of kernels is compiled from C++ (samite/python/module.h) and imported l
     import my_kernels
     my_kernels.diffuse(next, now, rate=0.2, extents=(512, 512))
 
-or by load("my_kernels.cpp"), which compiles it when it is first needed.
-Arrays are those of NumPy, torch, JAX, CuPy, and whatever has DLPack or an array interface; nothing is copied.
+or loaded by load("my_kernels.cpp"), which compiles it when it is first needed.
+Kernels take arrays of NumPy, torch, JAX, CuPy, and any object with DLPack or an array interface, without copying them.
 Tape records calls and runs their adjoints, Graph captures calls and replays them.
-samite.matmul, grouped_mm, scaled_mm, scaled_grouped_mm, quantise, softmax, layer_norm, rms_norm, group_norm, cross_entropy,
-rotary and attention are there already.
-samite.torch and samite.jax make differentiable functions of kernels.
+Ready operations are matmul, grouped_mm, scaled_mm, scaled_grouped_mm, quantise, softmax, layer_norm, rms_norm,
+group_norm, cross_entropy, rotary and attention.
+samite.torch and samite.jax turn kernels into differentiable functions.
 samite.aot opens archives of kernels that were compiled ahead of time.
 """
 
@@ -95,7 +95,7 @@ for _kind in (Kernel, Pipeline):
 
 
 def cmake_dir() -> str:
-    """The folder for find_package(samite): -Dsamite_DIR=..., of an installed package."""
+    """The folder in an installed package for find_package(samite): pass it as -Dsamite_DIR=..."""
     import os
 
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "cmake")

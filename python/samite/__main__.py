@@ -1,4 +1,4 @@
-"""python -m samite: the version, the devices, the compilers, and how to install one that is missing; with --cmake-dir
+"""python -m samite: prints the version, the devices, the compilers, and how to install missing ones; with --cmake-dir,
 the folder for find_package(samite)."""
 
 import argparse

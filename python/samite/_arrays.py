@@ -1,4 +1,4 @@
-"""Arrays of any library, as the ready operations see them: what they are, and how new ones are made like them."""
+"""Arrays of any library, as the ready operations see them: describes them, and makes new ones like them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from ._errors import missing_package, user_error
 from ._samite import layout
 
-TYPE_CHECKING = False  # typing takes longer to import than all else
+TYPE_CHECKING = False  # typing takes longer to import than everything else
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
@@ -26,7 +26,7 @@ _DIFFERENTIABLE = (  # by samite.torch
     "rotary",
     "softmax",
 )
-_SMALL = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # which NumPy has by ml_dtypes
+_SMALL = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # NumPy gets these from ml_dtypes
 
 
 class Given(collections.namedtuple("Given", "name array dtype shape strides device")):
@@ -40,12 +40,12 @@ class Given(collections.namedtuple("Given", "name array dtype shape strides devi
 
     @property
     def is_transposed(self) -> bool:
-        """Whether neighbours in memory are neighbours in a column, and not in a row."""
+        """Whether neighbours in memory are neighbours in a column, not in a row."""
         return len(self.shape) >= 2 and self.strides[-1] != 1 and self.strides[-2] == 1
 
 
 def given(operation: str, name: str, array: Any) -> Given:
-    """UserError where it is no array, or one whose gradient torch would miss."""
+    """Describes an argument. UserError if it is not an array, or is a tensor whose gradient torch would miss."""
     if getattr(array, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
         other = f"call samite.torch.{operation}(), or " if operation in _DIFFERENTIABLE else ""
         raise user_error(
@@ -65,7 +65,7 @@ def _module(name: str) -> Any:
 
 
 def _element(dtype: str) -> Any:
-    """NumPy's type of that name."""
+    """NumPy's type of this name."""
     if dtype not in _SMALL:
         return dtype
     try:
@@ -87,7 +87,7 @@ def _library(array: Any) -> str:
 
 
 def new(like: Given, shape: Sequence[int], dtype: str, *, zero: bool = False) -> Any:
-    """An array of like's library on its device; for JAX, whose arrays nobody may write to, one of NumPy's."""
+    """A new array of like's library on its device; for JAX, whose arrays are immutable, an array of NumPy."""
     library = _library(like.array)
     if library == "torch":
         torch = sys.modules["torch"]
@@ -103,7 +103,7 @@ def new(like: Given, shape: Sequence[int], dtype: str, *, zero: bool = False) ->
 
 
 def result(like: Given, made: Any) -> Any:
-    """What new() has made, as an array of like's library."""
+    """Converts an array from new() to an array of like's library."""
     if _library(like.array) == "jax":
         return _module("jax.numpy").asarray(made)
     return made
@@ -117,14 +117,14 @@ def with_type(array: Any, dtype: str) -> Any:
 
 
 def _with_methods(array: Any) -> Any:
-    """The array, or one of NumPy's over it where it has no views of its own, as memoryview and bytes."""
+    """The array, or a NumPy array over it if it has no views of its own, like memoryview and bytes."""
     if hasattr(array, "reshape"):
         return array
     return _module("numpy").asarray(memoryview(array) if isinstance(array, (bytes, bytearray)) else array)
 
 
 def swapped(what: Given) -> Any:
-    """The array with its last two dimensions exchanged, which copies nothing."""
+    """A view of the array with its last two dimensions exchanged."""
     return _with_methods(what.array).swapaxes(-1, -2)
 
 

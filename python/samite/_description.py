@@ -1,10 +1,10 @@
-"""What help() and inspect.signature() say of a kernel or a pipeline."""
+"""The texts of help() and inspect.signature() for a kernel or a pipeline."""
 
 from __future__ import annotations
 
 from . import _samite
 
-TYPE_CHECKING = False  # typing takes longer to import than all else
+TYPE_CHECKING = False  # typing takes longer to import than everything else
 if TYPE_CHECKING:
     from collections.abc import Callable
     from inspect import Signature
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class OfKernel:
-    """An attribute that each kernel or pipeline has for itself, beside that of the class."""
+    """An attribute with a value for each kernel or pipeline, and another for the class."""
 
     def __init__(self, make: Callable[[Any], Any], of_class: Any) -> None:
         self.make = make
@@ -29,7 +29,7 @@ class OfKernel:
 
 
 def signature(kernel: Kernel | Pipeline) -> Signature:
-    """As inspect.signature() has it. Parameters that no call of Python can name, such as `in`, go by position."""
+    """The signature for inspect.signature(). Parameters that Python cannot name, such as `in`, are positional."""
     import inspect
     import keyword
 
@@ -52,7 +52,7 @@ def signature(kernel: Kernel | Pipeline) -> Signature:
 
 
 def documentation(kernel: Kernel | Pipeline) -> str:
-    """The user's text, and what the arguments are."""
+    """The user's text, and a description of each argument."""
     lines = [f"{kernel.name}{signature(kernel)}", "", *kernel.documentation.splitlines()]
     if kernel.documentation:
         lines.append("")

@@ -1,4 +1,4 @@
-"""Errors that are raised in Python: like the library's own they end with the line of the program that called."""
+"""Errors raised in Python: like the library's own, they end with the line of the program that made the call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def user_error(message: str) -> UserError:
 
 
 def check_outputs(function: str, name: str, parameters: Iterable[Parameter], outputs: Iterable[str]) -> None:
-    """UserError unless `outputs` names arrays that the kernel `name` writes; `function` is what asked for it."""
+    """UserError unless `outputs` names arrays that the kernel `name` writes; `function` names the caller."""
     known = {each.name: each for each in parameters}
     for output in outputs:
         if output not in known or not known[output].is_written:
@@ -23,7 +23,7 @@ def check_outputs(function: str, name: str, parameters: Iterable[Parameter], out
 
 
 def missing_package(what: str, package: str, instead: str = "") -> ModuleNotFoundError:
-    """Of a package that is not installed; `what` is what asked for it."""
+    """The error for a package that is not installed; `what` needs it."""
     return ModuleNotFoundError(
         f"{what} needs the package {package}, which is not installed: pip install {package}{instead}\n"
         f"called at {called_at()}",

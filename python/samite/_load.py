@@ -1,4 +1,4 @@
-"""samite.load(): a module of kernels from a C++ source, compiled when it is first asked for."""
+"""samite.load(): a module of kernels from a C++ source, compiled when it is first needed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from ._errors import user_error
 from ._samite import cache_find, cache_key, cache_publish, library_build, library_file, version
 
-TYPE_CHECKING = False  # typing takes longer to import than all else
+TYPE_CHECKING = False  # typing takes longer to import than everything else
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "restore"]
 
-_PACKAGE = "samite._loaded"  # under which loaded modules have their names
+_PACKAGE = "samite._loaded"  # the prefix of loaded modules' names
 _COMPILERS = ("clang++-22", "clang++", "g++")
 
 _lock = threading.RLock()
-# By key, with the hashes of the headers that each was compiled with.
+# Loaded modules by key, with the hashes of the headers that each was compiled with.
 _modules: dict[str, tuple[ModuleType, dict[str, str]]] = {}
 
 
@@ -30,17 +30,17 @@ def load(
     flags: Sequence[str] = (),
     compiler: str | None = None,
 ) -> ModuleType:
-    """The module of a C++ source of kernels, given by its path or as text. The source ends in SAMITE_PYTHON_MODULE:
+    """Loads a module of kernels from a C++ source, given by path or as text. The source ends in SAMITE_PYTHON_MODULE:
 
         kernels = samite.load("kernels.cpp")
         kernels.diffuse(next, now, rate=0.2)
 
-    It is compiled with `compiler`, or the environment's CXX, or the first of clang++-22, clang++ and g++ that is
-    installed, which get `flags` too. The result is kept in the cache on disk, and is used as long as the source, the
-    headers that it includes, the flags and the library are the same; it needs no compiler then. Loading the same
-    content again in one process returns the same module.
+    The compiler is `compiler`, or the environment's CXX, or the first of clang++-22, clang++ and g++ that is installed;
+    it also gets `flags`. The cache on disk keeps the result. Later loads reuse it, without a compiler, while the
+    source, the headers that it includes, the flags and the library stay the same. Loading the same content again in
+    one process returns the same module.
 
-    UserError with the compiler's messages where it does not compile; ImportError where the module's body throws.
+    UserError with the compiler's messages if the source does not compile; ImportError if the module's body throws.
     """
     name, text, folder = _source_of(path, source)
     flags = list(flags)
@@ -57,7 +57,7 @@ def load(
 
 
 def restore(module: str) -> ModuleType:
-    """For pickle: the module of this name, which another process has loaded."""
+    """For pickle: loads the module of this name, which another process has loaded."""
     key, name = module[len(_PACKAGE) + 1 :].split(".")
     key = key.removeprefix("_")
     with _lock:
@@ -79,7 +79,7 @@ def _machine() -> str:
 
 
 def _source_of(path: str | PathLike[str] | None, source: str | None) -> tuple[str, str, str]:
-    """What messages call it, its text, and the folder that its own headers are in."""
+    """The source's name in messages, its text, and the folder of its own headers."""
     import os
 
     if (path is None) == (source is None):
@@ -110,7 +110,7 @@ def _module_name(name: str, text: str) -> str:
 
 
 def _compile(name: str, text: str, folder: str, flags: list[str], chosen: str | None) -> tuple[bytes, list[str]]:
-    """The shared object, and the headers of the user's that it depends on."""
+    """The shared object, and the user's headers that it depends on."""
     import os
     import subprocess
     import tempfile
@@ -162,7 +162,7 @@ def _compiler(chosen: str | None) -> list[str]:
 
 
 def _headers(rules: str, folder: str) -> list[str]:
-    """The prerequisites in make's text, with absolute paths."""
+    """The prerequisites of a make rule, as absolute paths."""
     import os
     import re
 
@@ -172,7 +172,7 @@ def _headers(rules: str, folder: str) -> list[str]:
 
 
 def _hash(path: str) -> str:
-    """Of the file's content; empty where it cannot be read."""
+    """The hash of the file's content; empty if the file cannot be read."""
     import hashlib
 
     try:
@@ -201,7 +201,7 @@ def _is_current(headers: dict[str, str]) -> bool:
 
 
 def _open(key: str, name: str, entry: bytes) -> ModuleType:
-    """Imports it under a name of its own, so that it takes no other module's place."""
+    """Imports the module under a unique name, so that it does not replace another module."""
     import importlib.machinery
     import importlib.util
     import os

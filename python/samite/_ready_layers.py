@@ -1,4 +1,4 @@
-"""Ready operations on arrays of any library, continued from samite/ready.py: rms_norm, group_norm, cross_entropy, rotary."""
+"""Ready operations on arrays of any library, beside samite/ready.py: rms_norm, group_norm, cross_entropy, rotary."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ._arrays import Given, given, new, reshaped, result, with_type
 from ._errors import user_error
 from .ready import _as_rows, _expect, _one_device, _output, _ready, _refuse, _returned, _rows
 
-TYPE_CHECKING = False  # typing takes longer to import than all else
+TYPE_CHECKING = False  # typing takes longer to import than everything else
 if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["cross_entropy", "group_norm", "rms_norm", "rotary"]
 
-# The kernel and the extents of its launch, for arguments of those types and extents.
+# Each returns the kernel and the extents of its launch, for arguments of the given types and extents.
 _rms_norm = functools.lru_cache(4096)(_ready.rms_norm)
 _rms_norm_adjoint = functools.lru_cache(4096)(_ready.rms_norm_adjoint)
 _group_norm = functools.lru_cache(4096)(_ready.group_norm)
@@ -26,12 +26,12 @@ _rotary = functools.lru_cache(4096)(_ready.rotary)
 
 
 def _sums(dtype: str) -> str:
-    """The type that elements of this one are summed in."""
+    """The type in which elements of this type are summed."""
     return "float64" if dtype == "float64" else "float32"
 
 
 def _numbers(operation: str, what: Given, name: str, array: Any, shape: tuple[int, ...], otherwise: int | None) -> Any:
-    """An argument in the type of x's sums; where none is given, an array of that number."""
+    """An argument in the type of x's sums; if none is given, an array filled with `otherwise`."""
     sums = _sums(what.dtype)
     if array is None and otherwise is not None:
         array = new(what, shape, sums)
@@ -44,8 +44,8 @@ def _numbers(operation: str, what: Given, name: str, array: Any, shape: tuple[in
 
 
 def rms_norm(x: Any, weight: Any = None, *, epsilon: float = 1e-6, out: Any = None, stream: Any = None) -> Any:
-    """x / sqrt(the mean of the squares of x + epsilon) * weight, along the last dimension; of float16, bfloat16, float32
-    or float64. The weight has a number for each element of a row, and is read as float32, or float64 where x is."""
+    """x / sqrt(mean(x * x) + epsilon) * weight, along the last dimension; x is float16, bfloat16, float32 or float64.
+    The weight has a number for each element of a row, and is read as float32, or as float64 if x is float64."""
     what = given("rms_norm", "x", x)
     if not what.shape:
         _refuse("rms_norm", "expected an array with a dimension", what)
@@ -60,7 +60,8 @@ def rms_norm(x: Any, weight: Any = None, *, epsilon: float = 1e-6, out: Any = No
 
 
 def rms_norm_adjoint(x: Any, weight: Any, cotangent: Any, *, epsilon: float = 1e-6) -> tuple[Any, Any]:
-    """The gradients of x and of the weight, which is of the type of the sums, or None, for that of rms_norm's result."""
+    """The gradients of x and of the weight, for the gradient `cotangent` of rms_norm's result. The weight has the type
+    of the sums, or is None."""
     what, of_y = given("rms_norm", "x", x), given("rms_norm", "cotangent", cotangent)
     _expect("rms_norm", of_y, what.dtype, what.shape, what)
     rows, columns = _rows(what.shape)
@@ -75,7 +76,7 @@ def rms_norm_adjoint(x: Any, weight: Any, cotangent: Any, *, epsilon: float = 1e
 
 
 def _channels(operation: str, what: Given, groups: int) -> tuple[int, int, int, int]:
-    """Batches, groups, channels of each and places of an array of (batches, channels, …)."""
+    """Batches, groups, channels per group, and places of an array of (batches, channels, …)."""
     if len(what.shape) < 2:
         _refuse(operation, "expected an array of (batches, channels, ...)", what)
     if not isinstance(groups, int) or groups < 1 or what.shape[1] % groups:
@@ -84,7 +85,7 @@ def _channels(operation: str, what: Given, groups: int) -> tuple[int, int, int, 
 
 
 def _places(operation: str, y: Any, shape: tuple[int, int, int]) -> Any:
-    """A view of an array of (batches, channels, …) as three dimensions."""
+    """A view of an array of (batches, channels, …) with three dimensions."""
     what = given(operation, "out", y)
     if len(what.shape) == 3:
         return y
@@ -103,9 +104,9 @@ def group_norm(
     out: Any = None,
     stream: Any = None,
 ) -> Any:
-    """(x - mean) / sqrt(variance + epsilon) * weight + bias, with the mean and the variance of each group of consecutive
-    channels of an array of (batches, channels, ...); of float16, bfloat16, float32 or float64. Weight and bias have a
-    number for each channel, and are read as float32, or float64 where x is."""
+    """(x - mean) / sqrt(variance + epsilon) * weight + bias, with the mean and the variance of each group of
+    consecutive channels; x is (batches, channels, ...), of float16, bfloat16, float32 or float64. Weight and bias have
+    a number for each channel, and are read as float32, or as float64 if x is float64."""
     what = given("group_norm", "x", x)
     shape = _channels("group_norm", what, groups)
     kernel, extents = _group_norm(what.dtype, shape, what.device)
@@ -124,7 +125,8 @@ def group_norm(
 def group_norm_adjoint(
     x: Any, groups: int, weight: Any, cotangent: Any, *, epsilon: float = 1e-5
 ) -> tuple[Any, Any, Any]:
-    """The gradients of x, the weight and the bias for that of group_norm's result; the weight is of the sums' type."""
+    """The gradients of x, the weight and the bias, for the gradient `cotangent` of group_norm's result. The weight has
+    the type of the sums."""
     what, of_y = given("group_norm", "x", x), given("group_norm", "cotangent", cotangent)
     _expect("group_norm", of_y, what.dtype, what.shape, what)
     shape = _channels("group_norm", what, groups)
@@ -139,7 +141,7 @@ def group_norm_adjoint(
 
 
 def _targets(x: Any, targets: Any) -> tuple[Given, Given, int, int]:
-    """The logits, the targets, and how many rows and classes there are."""
+    """The logits, the targets, and the numbers of rows and classes."""
     what, classes = given("cross_entropy", "logits", x), given("cross_entropy", "targets", targets)
     if not what.shape:
         _refuse("cross_entropy", "expected logits with a dimension of classes", what)
@@ -169,13 +171,13 @@ def cross_entropy(
     row_sums: Any = None,
     stream: Any = None,
 ) -> Any:
-    """-log(softmax(logits)[target]) along the last dimension, for targets of int32 or int64, in one pass over the logits
-    and without an array as large as they are; of float16, bfloat16, float32 or float64.
+    """-log(softmax(logits)[target]) along the last dimension. The logits are float16, bfloat16, float32 or float64, the
+    targets int32 or int64. It reads the logits once, and allocates no array of their size.
 
-    `reduction` is "mean", over the targets that are not `ignored`, "sum" or "none". Smoothing moves that share of a
-    target to all classes. The loss is of float32, float64 for float64. A target that is neither a class nor ignored
-    gives NaN. `row_sums`, of the loss's type with one element for each row, is written if given: log of the sum of
-    exp(logits), for the adjoint.
+    `reduction` is "mean", over the targets that are not `ignored`, "sum" or "none". `smoothing` is the share of a
+    target that moves to all classes. The loss is float32, or float64 if the logits are float64. A target that is
+    neither a class nor ignored gives NaN. If `row_sums` is given, of the loss's type with one element for each row, it
+    receives log(sum(exp(logits))), for the adjoint.
     """
     what, classes, rows, columns = _targets(logits, targets)
     launches = _cross_entropy(what.dtype, classes.dtype, reduction, rows, columns, what.device)
@@ -207,7 +209,7 @@ def cross_entropy_adjoint(
     smoothing: float = 0.0,
     ignored: int = -100,
 ) -> Any:
-    """The gradient of the logits for that of cross_entropy's result."""
+    """The gradient of the logits, for the gradient `cotangent` of cross_entropy's result."""
     what, classes, rows, columns = _targets(logits, targets)
     launches = list(_cross_entropy_adjoint(what.dtype, classes.dtype, reduction, rows, columns, what.device))
     gradient = new(what, (rows, columns), what.dtype)
@@ -226,7 +228,7 @@ def cross_entropy_adjoint(
 
 
 def _pairs(operation: str, name: str, array: Any, interleaved: bool) -> tuple[Any, Any]:
-    """Views of the first and the second elements of all pairs."""
+    """Views of the first and of the second elements of all pairs."""
     what = given(operation, name, array)
     view, half = reshaped(what, *what.shape), what.shape[3] // 2
     return (view[..., 0::2], view[..., 1::2]) if interleaved else (view[..., :half], view[..., half:])
@@ -242,11 +244,13 @@ def rotary(
     out: Any = None,
     stream: Any = None,
 ) -> Any:
-    """Rotary position embedding of (batches, heads, rows, size): each pair (a, b) of a row becomes (a c - b s, b c + a s).
+    """Rotary position embedding of (batches, heads, rows, size): each pair (a, b) of a row becomes
+    (a c - b s, b c + a s).
 
-    Pairs are elements d and d + size / 2 of a row, or with `interleaved` 2 d and 2 d + 1. The cosines and sines are
-    (rows, size / 2), and are read as float32, or float64 where x is; for positions that begin later, give slices of
-    them. `backwards` turns by the negative angles. Of float16, bfloat16, float32 or float64; `out` may be x.
+    A pair is elements d and d + size / 2 of a row, or with `interleaved` 2 d and 2 d + 1. x is float16, bfloat16,
+    float32 or float64; `out` may be x. The cosines and sines are (rows, size / 2), and are read as float32, or as
+    float64 if x is float64. For positions that begin later, give slices of them. `backwards` rotates by the negative
+    angles.
     """
     what = given("rotary", "x", x)
     if len(what.shape) != 4 or what.shape[3] % 2:

@@ -1,14 +1,14 @@
-"""What pickle calls to have a kernel again, in this process or in another."""
+"""Functions that pickle calls to restore a kernel, in this process or in another."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing takes longer to import than all else
+TYPE_CHECKING = False  # typing takes longer to import than everything else
 if TYPE_CHECKING:
     from . import Kernel
 
 
 def kernel(module: str, name: str) -> Kernel:
-    """A kernel of a module, which is imported."""
+    """Imports the module and returns its kernel."""
     if module.startswith("samite._loaded."):
         from ._load import restore
 
@@ -19,5 +19,5 @@ def kernel(module: str, name: str) -> Kernel:
 
 
 def derivative(of: Kernel, kind: str, names: tuple[str, ...]) -> Kernel:
-    """An adjoint or a tangent."""
+    """The adjoint or the tangent of a kernel."""
     return getattr(of, kind)(*names)

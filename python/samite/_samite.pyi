@@ -15,7 +15,7 @@ class SupportsDLPack(Protocol):
     def __dlpack__(self, **named: Any) -> object: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
-# An array is whatever has DLPack, an array interface or a buffer; a number one of Python's or NumPy's; a struct a tuple.
+# Arrays have DLPack, an array interface or a buffer; numbers are those of Python or NumPy; structs are tuples.
 Argument = SupportsDLPack | SupportsFloat | SupportsIndex | tuple[float, ...] | object
 Extents = int | tuple[int, ...]
 
@@ -29,8 +29,8 @@ class Parameter(NamedTuple):
     dtype: str
     rank: int  # 0: a number
     is_written: bool
-    count: int  # numbers: of a struct several
-    is_read: bool  # elements of it are loaded or added to
+    count: int  # numbers; several for a struct
+    is_read: bool  # its elements are loaded or added to
 
 class Kernel:
     @property
@@ -157,10 +157,10 @@ def jax_kernel(kernel: Kernel | ArchivedKernel) -> int: ...
 def scalar_bits(kernel: Kernel, parameter: int, value: object) -> list[int]: ...
 def requirements() -> list[tuple[str, str, bool]]: ...
 
-# Of samite/ready.py.
+# For samite/ready.py.
 Planned = tuple[Kernel, tuple[int, ...]]
 Shape = tuple[int, int, int, int]  # batches, rows, columns, inner
-AttentionShape = tuple[int, int, int, int, int, int]  # batches, heads, rows of q, size, rows of k, heads of q for one of k
+AttentionShape = tuple[int, int, int, int, int, int]  # batches, heads, rows of q, size, rows of k, heads of q per k
 AttentionMasks = tuple[bool, bool, bool, bool]  # from the end, bias, slopes, lengths
 Epilogue = tuple[str, str, bool, bool]  # result type, activation, bias, residual
 
@@ -230,7 +230,7 @@ class ReadyKernels:
     def layer_norm_adjoint(self, type: str, rows: int, columns: int, device: int, /) -> Planned: ...
     def rms_norm(self, type: str, weighted: bool, rows: int, columns: int, device: int, /) -> Planned: ...
     def rms_norm_adjoint(self, type: str, weighted: bool, rows: int, columns: int, device: int, /) -> Planned: ...
-    # Batches, groups, channels of each, places.
+    # The shape is batches, groups, channels per group, places.
     def group_norm(self, type: str, shape: Shape, device: int, /) -> Planned: ...
     def group_norm_adjoint(self, type: str, shape: Shape, device: int, /) -> Planned: ...
     def cross_entropy(
@@ -239,7 +239,7 @@ class ReadyKernels:
     def cross_entropy_adjoint(
         self, type: str, targets: str, reduction: str, rows: int, classes: int, device: int, /
     ) -> list[Planned]: ...
-    # Batches, heads, rows, size.
+    # The shape is batches, heads, rows, size.
     def rotary(self, type: str, shape: Shape, backwards: bool, device: int, /) -> Planned: ...
     def attention(self, type: str, shape: AttentionShape, causal: bool, device: int, /) -> Planned: ...
     def attention_adjoint(

@@ -1,11 +1,11 @@
-"""samite.Tape: launches that are recorded, and their gradients."""
+"""samite.Tape: recorded launches, and their gradients."""
 
 from __future__ import annotations
 
 from . import _samite
 from ._arrays import given, new, result
 
-TYPE_CHECKING = False  # typing takes longer to import than all else
+TYPE_CHECKING = False  # typing takes longer to import than everything else
 if TYPE_CHECKING:
     from typing import Any
 
@@ -21,12 +21,12 @@ class Tape(_samite.Tape):
         tape.backward(loss)
         tape.gradient(now)
 
-    All floating arrays of the recorded calls have a gradient, but those that constant() names. The tape keeps the
-    arrays, and copies values before a later call overwrites them, unless `keep_values` is false; backward() is then
-    refused. It sees calls of kernels, pipelines and ready operations alone: nothing else may write to an array between
-    the calls that use it and backward(). On the CPU hashes of the arrays find out, unless `check_writes` is false, and
-    backward() is refused if it needs what was overwritten. `check_finite` names the first cause of a gradient that is
-    infinite or not a number.
+    All floating arrays of the recorded calls have a gradient, except those that constant() names. The tape keeps the
+    arrays, and copies values before a later call overwrites them. If `keep_values` is false it makes no copies, and
+    backward() is refused if it needs overwritten values. The tape sees only calls of kernels, pipelines and ready
+    operations: no other code may write to an array between the calls that use it and backward(). On the CPU, unless
+    `check_writes` is false, hashes of the arrays detect such writes, and backward() is refused if it needs overwritten
+    values. `check_finite` names the first cause of a gradient that is infinite or not a number.
     """
 
     def gradient(self, array: Any, *, out: Any = None) -> Any:

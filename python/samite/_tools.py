@@ -1,4 +1,4 @@
-"""The commands samite-aot, samite-cache and samite-info, which are programs beside the library where a wheel has them."""
+"""The commands samite-aot, samite-cache and samite-info. They run programs that a wheel has beside the library."""
 
 import os
 import pathlib

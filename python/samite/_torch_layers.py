@@ -1,6 +1,6 @@
 """The ready operations of samite/_ready_layers.py as custom ops of torch, with their gradients.
 
-Gradients are kernels of their own; rotary can be differentiated twice, as what it does is linear.
+Gradients have kernels of their own. rotary is linear, so it can be differentiated twice.
 """
 
 from collections.abc import Sequence
@@ -127,7 +127,7 @@ _cross_entropy = _op(
 def cross_entropy(
     logits: Tensor, targets: Tensor, *, reduction: str = "mean", smoothing: float = 0.0, ignored: int = -100
 ) -> Tensor:
-    """samite.cross_entropy, differentiable: as torch.nn.functional.cross_entropy of classes in the last dimension."""
+    """samite.cross_entropy, differentiable: like torch's cross_entropy, with the classes in the last dimension."""
     return _cross_entropy(logits, targets, reduction, float(smoothing), ignored)[0]
 
 
@@ -149,7 +149,7 @@ _rotary = _op(
 def rotary(
     x: Tensor, cosines: Tensor, sines: Tensor, *, interleaved: bool = False, backwards: bool = False
 ) -> Tensor:
-    """samite.rotary, differentiable twice. Cosines and sines have no gradients, and are refused if they require some."""
+    """samite.rotary, differentiable twice. Cosines and sines have no gradients; UserError if they require one."""
     if cosines.requires_grad or sines.requires_grad:
         raise user_error(
             "samite.torch.rotary(): the cosines and sines have no gradients here: give detach() of them, or multiply "

@@ -1,7 +1,7 @@
 """The ready operations (samite/ready.py) as custom ops of torch, with their gradients.
 
-Gradients of products are products; those of layer norm, softmax and attention are kernels of their own. What is
-differentiated twice: products and softmax.
+Gradients of products are products; layer norm, softmax and attention have gradient kernels of their own. Products and
+softmax can be differentiated twice.
 """
 
 import math
@@ -30,7 +30,8 @@ Tensor = torch.Tensor
 def _op(
     schema: str, run: Callable[..., Any], fake: Callable[..., Any], backward: Callable[..., Any] | None = None
 ) -> Any:
-    """A custom op; `backward` is given the inputs, the outputs and the cotangents, and returns gradients of inputs."""
+    """A custom op. `backward` takes a flag for each input that needs a gradient, the inputs, the outputs and the
+    cotangents, and returns the inputs' gradients."""
 
     def without_gradients(*inputs: Any) -> Any:
         with torch.no_grad():
@@ -76,7 +77,7 @@ def _op(
         return (stacked, (0,) * len(stacked)) if len(stacked) > 1 else (stacked[0], 0)
 
     custom.register_vmap(vmap)
-    _kept.append(custom)  # which keeps the op registered
+    _kept.append(custom)  # keeps the op registered
     return op
 
 
@@ -84,7 +85,7 @@ _kept: list[Any] = []
 
 
 def _sum_to(x: Tensor, shape: torch.Size) -> Tensor:
-    """Of a bias, over all but the last dimension."""
+    """Sums x over all but the last dimension, for a bias of that shape."""
     return x.reshape(-1, shape[-1]).sum(0)
 
 
@@ -125,7 +126,7 @@ def _matmul_backward(wanted: Sequence[bool], inputs: list[Any], outputs: list[An
     (g,) = cotangents
     inner = g
     if activation != "none":
-        # What the activation was given is computed again.
+        # Recomputes the activation's input.
         sums = _matmul(a, b, bias, None, "none", dtype, tf32)
         inner = g * _slope(activation, sums)
     narrow = inner.to(a.dtype)
@@ -162,7 +163,7 @@ def matmul(
 
 
 
-# What is in no group is zero: cotangents of it are, and nobody is to meet numbers there that were never written.
+# Rows in no group are zero: their cotangents are zero, and callers must not see unwritten numbers there.
 def _grouped_run(
     a: Tensor, b: Tensor, offsets: Tensor, bias: Tensor | None, activation: str, dtype: torch.dtype, tf32: bool
 ) -> Tensor:
@@ -187,7 +188,7 @@ def _grouped_backward(wanted: Sequence[bool], inputs: list[Any], outputs: list[A
         return _grouped_mm(left, right, offsets, None, "none", result, tf32)
 
     if activation != "none":
-        # What the activation was given is computed again.
+        # Recomputes the activation's input.
         inner = inner * _slope(activation, _grouped_mm(a, b, offsets, bias, "none", dtype, tf32))
     narrow = inner.to(a.dtype)
     if b.dim() == 3:
@@ -196,7 +197,7 @@ def _grouped_backward(wanted: Sequence[bool], inputs: list[Any], outputs: list[A
         # Sums over the rows of each group.
         of_bias = product(narrow.new_ones(1, a.shape[0]), narrow, dtype).squeeze(1) if wanted[3] else None
         return of_a, of_b, None, of_bias, None, None, None
-    # Of a group of terms, each column of a and row of b has the cotangent of its group's matrix.
+    # With groups of terms, each column of a and row of b gets the cotangent of its group's matrix.
     of_a = product(b, narrow.mT).mT if wanted[0] else None
     of_b = product(a.mT, narrow) if wanted[1] else None
     return of_a, of_b, None, None, None, None, None
@@ -219,7 +220,7 @@ def grouped_mm(
     out_dtype: torch.dtype | None = None,
     tf32: bool = False,
 ) -> Tensor:
-    """samite.grouped_mm, differentiable twice: gradients are such products, too. Rows in no group are zeros."""
+    """samite.grouped_mm, differentiable twice: gradients are grouped products, too. Rows in no group are zeros."""
     return _grouped_mm(a, b, offsets, bias, activation or "none", out_dtype or a.dtype, tf32)
 
 
@@ -236,7 +237,7 @@ def _scaled_groups_run(
     if a.dim() == 2 and b.dim() == 3:
         out = a.new_zeros((a.shape[0], b.shape[2]), dtype=dtype)
     else:
-        out = None  # which is refused
+        out = None  # scaled_grouped_mm() refuses it
     return ready.scaled_grouped_mm(
         a, b, scale_a, scale_b, offsets, bias=bias, activation=activation, out=out, out_dtype=dtype
     )
@@ -295,7 +296,7 @@ def scaled_mm(
     return _scaled_mm(a, b, scale_a, scale_b, bias, activation or "none", out_dtype)
 
 
-# How many rows and columns of the left and of the right factor share a scale.
+# The numbers of rows and columns that share a scale, in the left and in the right factor.
 _RECIPES: dict[str, tuple[ready.Group, ready.Group]] = {
     "tensor": ((None, None), (None, None)),
     "row": ((1, None), (None, 1)),
@@ -306,7 +307,7 @@ _RECIPES: dict[str, tuple[ready.Group, ready.Group]] = {
 def _product_8bit(
     a: Tensor, b: Tensor, recipe: str, types: tuple[str, str], transposed: tuple[bool, bool], dtype: torch.dtype
 ) -> Tensor:
-    """The product of two matrices that are quantised first; where transposed, of what they are the transpose of."""
+    """Quantises two matrices, transposes those that `transposed` marks, and multiplies them."""
     factors, scales = [], []
     for x, group, type, turned in zip((a, b), _RECIPES[recipe], types, transposed):
         q, scale = ready.quantise(x.detach(), dtype=type, group=group[::-1] if turned else group)
@@ -358,11 +359,12 @@ def matmul_8bit(
     cotangent_dtype: torch.dtype = torch.float8_e5m2,
     out_dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """The product of two matrices of float32, bfloat16 or float16 in 8 bits, forward and back.
+    """The product of two matrices of float32, bfloat16 or float16, multiplied in 8 bits forward and backward.
 
-    Factors are quantised to float8_e4m3fn, the cotangent of the result to `cotangent_dtype`, each along the dimension
-    that the product sums over. `recipe` says which numbers share a scale: "tensor", all; "row", those that are summed
-    together; "block", 128 of a row of a, and blocks of 128 by 128 of b. The result has a's type, or `out_dtype`.
+    Factors are quantised to float8_e4m3fn, and the cotangent of the result to `cotangent_dtype`, each along the
+    dimension that the product sums over. `recipe` says which numbers share a scale: "tensor", all of a matrix; "row",
+    those that are summed together; "block", 128 of a row of a, and blocks of 128 by 128 of b. The result has a's type,
+    or `out_dtype`.
     """
     if recipe not in _RECIPES:
         expected = ", ".join(map(repr, _RECIPES))
@@ -518,8 +520,8 @@ def attention(
     slopes: Tensor | None = None,
     lengths: Tensor | None = None,
 ) -> Tensor:
-    """samite.attention, differentiable: as torch.nn.functional.scaled_dot_product_attention. The bias and the slopes have
-    no gradients, and are refused if they require some."""
+    """samite.attention, differentiable: like torch.nn.functional.scaled_dot_product_attention. The bias and the slopes
+    have no gradients; UserError if they require one."""
     for name, mask in (("bias", bias), ("slopes", slopes)):
         if mask is not None and mask.requires_grad:
             raise user_error(f"samite.torch.attention(): the {name} has no gradient here: give {name}.detach()")

@@ -1,10 +1,10 @@
-"""Kernels of an archive that was compiled ahead of time: they need no compiler, nor the modules that they come from.
+"""Kernels of an archive that was compiled ahead of time: they need neither a compiler nor their original modules.
 
     kernels = samite.aot.open("kernels.samite")
     kernels.scale(y, x, factor=3.0, extents=y.shape)
 
-samite.torch.function() and samite.jax.function() take them as they take kernels of a module: with a gradient where the
-archive has the adjoint, under torch.compile and jax.jit.
+samite.torch.function() and samite.jax.function() take them like kernels of a module: with a gradient if the archive has
+the adjoint, also under torch.compile and jax.jit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Archive", "Kernel", "open"]
 class Kernel:
     """A kernel of an archive. Call it with its arguments and the extents of the launch, which are never guessed."""
 
-    is_tile_kernel = True  # an archive does not say; so extents are never guessed
+    is_tile_kernel = True  # an archive does not tell, so extents are never guessed
 
     def __init__(self, name: str, active: Sequence[int] = ()) -> None:
         self.archived = archived_kernel(name, list(active))
@@ -58,7 +58,7 @@ class Kernel:
         self.archived.launch(over, arguments, stream)
 
     def bits(self, index: int, value: Any) -> int:
-        """A number as the parameter's type has it."""
+        """The bits of a number in the parameter's type."""
         parameter = self.parameters[index]
         refused = f"{self.name}(): argument {parameter.name!r} expects a number, as a {parameter.dtype}; "
         refused += f"{value!r} is given"
@@ -86,15 +86,15 @@ class Kernel:
         return int.from_bytes(made.tobytes(), "little")
 
     def signed_bits(self, index: int, value: Any) -> int:
-        """The same as a signed integer of 64 bits."""
+        """The same bits as a signed integer of 64 bits."""
         bits = self.bits(index, value)
         return bits - (1 << 64) if bits >> 63 else bits
 
     def adjoint(self, *names: str) -> Kernel:
         """The adjoint with respect to arrays of these names: its arguments are this kernel's, then a gradient for each.
 
-        The gradients of what the kernel writes are used up; it adds to the others. UserError unless the archive has it
-        for exactly these arrays.
+        The adjoint uses up the gradients of arrays that the kernel writes, and adds to the others. UserError unless the
+        archive has the adjoint for exactly these arrays.
         """
         places = sorted(self._place(name) for name in names)
         if places not in self._adjoints():
@@ -102,7 +102,7 @@ class Kernel:
         return Kernel(self.name, places)
 
     def active_for(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The arrays of the smallest adjoint that the archive has for at least these, in their order."""
+        """The arrays, in parameter order, of the archive's smallest adjoint that includes these."""
         wanted = {self._place(name) for name in names}
         serving = [each for each in self._adjoints() if wanted <= set(each)]
         if not serving:
@@ -134,7 +134,7 @@ class Kernel:
 
 
 class Archive:
-    """The kernels of an archive, as attributes and by their names."""
+    """The kernels of an archive, as attributes and as items by name."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -167,8 +167,8 @@ class Archive:
 def open(path: str | os.PathLike[str]) -> Archive:
     """Opens an archive that samite_add_kernels() or SAMITE_AOT_RECORD made.
 
-    UserError where it cannot be read, is damaged, or is of another version. Kernels of modules find their images in it,
-    too.
+    UserError if the archive cannot be read, is damaged, or has another version. Kernels of modules find their images in
+    it, too.
     """
     return Archive(os.fspath(path))
 

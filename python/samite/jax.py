@@ -4,10 +4,10 @@
     loss = lambda now: (step(now, rate=0.2) ** 2).sum()
     gradient = jax.jit(jax.grad(loss))(now)
 
-A function changes none of its arguments. What the kernel writes is what it returns: new arrays, which begin as
-zeros where they are named in `outputs`, and else as the argument, whose memory XLA gives to the result where it can.
-XLA calls the kernel itself, on the CPU and on CUDA, without Python. Its gradient is the kernel's adjoint, which is derived when a
-gradient is asked for; the gradient of that is the adjoint's. Under vmap the kernel is launched once for each element.
+A function changes none of its arguments. It returns the arrays that the kernel writes, as new arrays. Those named in
+`outputs` begin as zeros; the others begin as their argument, whose memory XLA reuses for the result if it can. XLA
+calls the kernel itself, on the CPU and on CUDA, without Python. The gradient is the kernel's adjoint, derived when
+first needed; the second gradient is the adjoint's adjoint. Under vmap the kernel is launched once for each element.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,11 +26,11 @@ __all__ = ["Function", "function"]
 Shape = str | Sequence[int] | Callable[[dict[str, Any]], Sequence[int]]
 _Array = Any  # a jax.Array, traced or not
 
-_MOST_KEPT = 256  # forms of a kernel's calls
+_MOST_KEPT = 256  # forms of calls, for each kernel
 _TARGET = "samite_kernel"
 for _platform, _capsule in zip(("cpu", "CUDA"), jax_targets()):
     jax.ffi.register_ffi_target(_TARGET, _capsule, platform=_platform)
-# JAX keeps its programs, and they their kernels, beyond the end of the interpreter.
+# JAX keeps its programs beyond the end of the interpreter, and these keep their kernels.
 set_leak_warnings(False)
 
 
@@ -47,7 +47,7 @@ class _Parameter:
 
 
 class _Form(NamedTuple):
-    """What is known of a call when it is traced."""
+    """The properties of a call that are known when it is traced."""
 
     extents: tuple[int, ...]
     shapes: tuple[tuple[int, ...], ...]  # of outputs, in order
@@ -57,7 +57,7 @@ class _Form(NamedTuple):
 
 
 class _Operation:
-    """A kernel as XLA calls it. Its operands are arrays that are no outputs, and numbers that are traced, in order."""
+    """A kernel as XLA calls it. Its operands are the arrays that are not outputs and the traced numbers, in order."""
 
     def __init__(self, kernel: Kernel | aot.Kernel, outputs: frozenset[str]) -> None:
         self.kernel = kernel
@@ -78,7 +78,7 @@ class _Operation:
         return found
 
     def run(self, form: _Form, operands: Sequence[_Array]) -> tuple[_Array, ...]:
-        """Launches it; returns what it writes."""
+        """Launches the kernel; returns the arrays that it writes."""
         given, shapes = iter(operands), iter(form.shapes)
         described = [self.id, form.debug, form.deterministic, len(form.extents), *form.extents]
         arguments: list[_Array] = []
@@ -106,7 +106,7 @@ class _Operation:
         return tuple(call(*arguments, form=np.array(described, np.int64)))
 
     def function(self, form: _Form) -> Callable[..., tuple[_Array, ...]]:
-        """The same with a gradient."""
+        """run() as a function with a gradient."""
         if form in self.functions:
             return self.functions[form]
 
@@ -123,7 +123,7 @@ class _Operation:
                         "one with respect to it is asked for: make it an array of one element in the kernel"
                     )
             values = tuple(primal.value for primal in primals)
-            # Which of them want a gradient is a part of the tree, so that it is known in backward().
+            # The tree's structure tells backward() which operands need a gradient.
             wanted = tuple(() if primal.perturbed else None for primal in primals)
             return differentiable(*values), (values, wanted)
 
@@ -141,7 +141,7 @@ class _Operation:
     ) -> tuple[Any, ...]:
         owners = self.operands(form)
         wants = {owner.name for owner, each in zip(owners, wanted) if each}
-        # With respect to what is wanted, and to what is written, whose cotangents flow back.
+        # The adjoint is with respect to wanted arrays, and to written arrays, whose cotangents flow back.
         active = [each for each in self.parameters if each.has_gradient and (each.is_written or each.name in wants)]
         if not any(each.is_written for each in active):
             return tuple(None for _ in owners)
@@ -182,7 +182,7 @@ class _Operation:
         if adjoint.written:
             made = dict(zip([each.name for each in adjoint.written], adjoint.function(of_call)(*given)))
             for each, gradient in zip(active, of_adjoint):
-                # What the adjoint only reads is what it was: the cotangent of an array that the kernel only adds to.
+                # A gradient that the adjoint only reads stays: the cotangent of an array that the kernel only adds to.
                 gradients[each.name] = made.get(gradient.name, gradients.get(each.name))
         return tuple(gradients.get(owner.name) if want else None for owner, want in zip(owners, wanted))
 
@@ -199,7 +199,7 @@ class _Operation:
 
 
 class Function:
-    """What function() returns."""
+    """The result of function()."""
 
     def __init__(
         self,
@@ -287,7 +287,7 @@ class Function:
         return made
 
     def number(self, parameter: _Parameter, value: Any) -> tuple[tuple[int, ...] | None, list[_Array]]:
-        """The bits of what is known, or else an operand for each."""
+        """The bits of known numbers, or else an operand for each number."""
         numbers = list(value) if parameter.count > 1 and isinstance(value, (tuple, list)) else [value]
         if not any(isinstance(each, jax.core.Tracer) for each in numbers):
             numbers = [each.item() if isinstance(each, jax.Array) and each.ndim == 0 else each for each in numbers]
@@ -297,7 +297,7 @@ class Function:
                 bits: tuple[int, ...] = (kernel.signed_bits(parameter.index, known),)
             else:
                 bits = tuple(scalar_bits(kernel, parameter.index, known))
-            # On the CPU a number is an operand, so that another one needs no other program.
+            # On the CPU a number is an operand, so that a new value needs no new program.
             has_type = parameter.dtype.itemsize < 8 or jax.config.jax_enable_x64
             if jax.default_backend() != "cpu" or not has_type:
                 return bits, []
@@ -347,17 +347,18 @@ def function(
     debug: bool | None = None,
     deterministic: bool = False,
 ) -> Function:
-    """A function of a kernel for JAX, with a gradient.
+    """Makes a differentiable function for JAX from a kernel.
 
-    `outputs` names arrays that the kernel writes and that are no arguments of the function: new ones, of zeros at
-    first. Each has a shape: the name of an argument whose shape it takes, a shape, or a function of all arguments by
-    name that returns one. Any other array that the kernel writes is an argument, and the function returns a changed
-    copy, or the same memory if nothing else needs it. `extents` are those of the launch, in the same ways, where a call
-    names none; they are never guessed. `debug` and `deterministic` are as for a call of the kernel.
+    `outputs` names arrays that the kernel writes and that are not arguments of the function: new arrays, which begin as
+    zeros. Each has a shape: the name of an argument whose shape it takes, a shape, or a function that takes all
+    arguments by name and returns a shape. Any other array that the kernel writes is an argument, and the function
+    returns a changed copy, or the same memory if nothing else needs it. `extents` gives the extents of the launch, in
+    the same ways, if a call names none; they are never guessed. `debug` and `deterministic` are as in a call of the
+    kernel.
 
-    Numbers that JAX traces are read when the kernel runs, on the CPU alone: on CUDA they have to be known before.
-    Errors of a launch are a jax.errors.JaxRuntimeError with the kernel's words. The gradient of a kernel of an archive
-    is an adjoint that the archive has, and has no gradient itself; `debug` and `deterministic` are not for it.
+    Traced numbers are read when the kernel runs, on the CPU only: on CUDA they must be known before. An error of a
+    launch is a jax.errors.JaxRuntimeError with the kernel's message. The gradient of a kernel of an archive is an
+    adjoint that the archive has, and has no gradient itself; such a kernel takes neither `debug` nor `deterministic`.
     """
     if not isinstance(kernel, (Kernel, aot.Kernel)):
         raise TypeError(f"samite.jax.function() expects a kernel; {type(kernel).__name__} is given")

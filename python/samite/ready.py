@@ -1,9 +1,9 @@
-"""Ready operations on arrays of any library: samite.matmul, grouped_mm, scaled_mm, scaled_grouped_mm, quantise, softmax,
-layer_norm, attention.
+"""Ready operations on arrays of any library: samite.matmul, grouped_mm, scaled_mm, scaled_grouped_mm, quantise,
+softmax, layer_norm, attention.
 
-Each takes arrays of NumPy, torch, JAX, CuPy and others, on the CPU or on CUDA, and returns a new one of the same
-library, or writes to `out`. Their kernels are tile kernels of the library, compiled when they are first needed.
-samite.torch has those that torch can differentiate.
+Each takes arrays of NumPy, torch, JAX, CuPy and others, on the CPU or on CUDA, and returns a new array of the same
+library, or writes to `out`. Their kernels are tile kernels of the library, compiled when first needed. samite.torch has
+the operations that torch can differentiate.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ._arrays import Given, given, new, reshaped, result, swapped, with_type
 from ._errors import user_error
 from ._samite import ReadyKernels, debug_mode
 
-TYPE_CHECKING = False  # typing takes longer to import than all else
+TYPE_CHECKING = False  # typing takes longer to import than everything else
 if TYPE_CHECKING:
     from typing import Any
 
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 _ready = ReadyKernels()
-# The kernel and the extents of its launch, for arguments of those types and extents.
+# Each returns the kernel and the extents of its launch, for arguments of the given types and extents.
 _quantise = functools.lru_cache(4096)(_ready.quantise)
 _dequantise = functools.lru_cache(4096)(_ready.dequantise)
 _softmax = functools.lru_cache(4096)(_ready.softmax)
@@ -64,7 +64,7 @@ def _expect(operation: str, what: Given, dtype: str, shape: tuple[int, ...], *ot
 
 
 def _output(operation: str, out: Any, like: Given, dtype: str, shape: tuple[int, ...]) -> Any:
-    """`out` where it is given and fits, or else a new array."""
+    """`out` if it is given, or else a new array. UserError if `out` does not fit."""
     if out is None:
         return new(like, shape, dtype)
     what = given(operation, "out", out)
@@ -78,7 +78,7 @@ def _returned(out: Any, like: Given, made: Any) -> Any:
 
 
 def _factors(operation: str, a: Given, b: Given) -> tuple[int, int, int, int]:
-    """Batches, rows, columns and terms of a product."""
+    """The batches, rows, columns and terms of a product."""
     rank = len(a.shape)
     if rank not in (2, 3) or len(b.shape) != rank:
         why = "expected two matrices, or two arrays of as many matrices each: reshape or broadcast them"
@@ -108,7 +108,7 @@ def _extras(operation: str, planned: _Product, bias: Any, residual: Any, a: Give
 
 
 def _dtype_name(dtype: Any) -> str:
-    """Of "bfloat16", torch.bfloat16, np.float32, np.dtype("float32")."""
+    """The name of a type such as "bfloat16", torch.bfloat16, np.float32, np.dtype("float32")."""
     if isinstance(dtype, str):
         return dtype
     return str(getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype).rpartition(".")[2])
@@ -126,13 +126,13 @@ def matmul(
     tf32: bool = False,
     stream: Any = None,
 ) -> Any:
-    """activation(a b + bias) + residual, of matrices (m, k) and (k, n), or of as many of each in three dimensions, or
-    of any number of dimensions of a with one matrix b, as a layer of a network has it.
+    """activation(a b + bias) + residual, of matrices (m, k) and (k, n), of equally many of each in three dimensions, or
+    of an array a of any rank and one matrix b, as in a layer of a network.
 
-    Factors are of float16, bfloat16, float32, float64, int8 or uint8, of one type and with any strides; transposed ones
-    are read as they lie. 16-bit factors are added up in float32, and the result is of their type or float32; that of
-    8-bit integers is int32. `bias` has n numbers, `residual` is like the result, both of its type. `activation` is
-    "relu", "silu", "gelu", "tanh" or "sigmoid". `tf32` lets tensor cores round factors of float32.
+    Both factors have one type, float16, bfloat16, float32, float64, int8 or uint8, and any strides; transposed ones are
+    read in place. 16-bit factors are summed in float32, and the result has their type or float32; the result of 8-bit
+    integers is int32. `bias` has n numbers, `residual` has the result's shape, and both have its type. `activation` is
+    "relu", "silu", "gelu", "tanh" or "sigmoid". `tf32` lets tensor cores round float32 factors.
     """
     x, y = given("matmul", "a", a), given("matmul", "b", b)
     if len(x.shape) > 2 and len(y.shape) == 2:
@@ -155,7 +155,7 @@ def matmul(
 
 
 class _Product:
-    """A product as it is launched for factors of these types, extents and strides."""
+    """The launch of a product for factors of given types, extents and strides."""
 
     __slots__ = ("dtype", "exchanged", "extents", "is_empty", "kernel", "shape", "transposed")
 
@@ -165,7 +165,7 @@ class _Product:
         transposed: tuple[bool, bool],
         dtype: str,
         shape: tuple[int, ...],
-        exchanged: tuple[bool, bool] = (False, False),  # the last two dimensions of which scales
+        exchanged: tuple[bool, bool] = (False, False),  # the last two dimensions of scale_a, of scale_b
     ) -> None:
         self.kernel, self.extents = launch
         self.transposed = transposed
@@ -179,11 +179,11 @@ _products: dict[Any, _Product] = {}
 
 
 def _planned(plan: Any, operation: str, arrays: tuple[Given, ...], *options: Any) -> _Product:
-    """What `plan` makes of them, which is kept."""
+    """The product that `plan` makes for the arrays and options; it is kept for later calls."""
     key = (operation, *[each[2:] for each in arrays], options)
     try:
         found = _products.get(key)
-    except TypeError:  # an option that cannot be a key, and so is none of those that there are
+    except TypeError:  # an option that is not hashable cannot be in the key
         return plan(*arrays, *options)
     if found is None:
         if len(_products) >= 4096:
@@ -252,17 +252,17 @@ def grouped_mm(
     tf32: bool = False,
     stream: Any = None,
 ) -> Any:
-    """activation(a[begin:end] b[g] + bias[g]) for each group g of the rows of a, as a mixture of experts has them.
+    """activation(a[begin:end] b[g] + bias[g]) for each group g of the rows of a, as in a mixture of experts.
 
-    a is (m, k), with the rows of each group one after another; b is (groups, k, n), of any strides, transposed ones are
-    read as they lie. `offsets` of int32 has groups + 1 numbers, on the device of a: group g has the rows from offsets[g]
-    to before offsets[g + 1]. Nobody waits for them. Groups may be empty. Rows in no group are not written: in a new
-    array they may be anything. Offsets that do not rise from 0 on to at most m are a UserError with the group, on the
-    CPU and in debug mode.
+    a is (m, k), with the rows of each group consecutive; b is (groups, k, n), with any strides, and transposed matrices
+    are read in place. `offsets`, of int32 on the device of a, has groups + 1 numbers: group g has the rows from
+    offsets[g] to before offsets[g + 1]. The host does not wait for them. Groups may be empty. Rows in no group are not
+    written: in a new array they have arbitrary values. On the CPU and in debug mode, offsets that do not ascend from at
+    least 0 to at most m raise a UserError with the group.
 
-    Types are those of samite.matmul, without integers. `bias` is (groups, n), of the result's type.
+    The types are those of samite.matmul, without integers. `bias` is (groups, n), of the result's type.
 
-    Where b is a matrix, too, the groups are of the terms, a[:, begin:end] b[begin:end], and the result is (groups, m, n).
+    If b is a matrix, too, the groups divide the terms, a[:, begin:end] b[begin:end], and the result is (groups, m, n).
     Such a product has neither a bias nor an activation.
     """
     x, y = given("grouped_mm", "a", a), given("grouped_mm", "b", b)
@@ -299,7 +299,7 @@ def _run_groups(
 
 
 def _groups(operation: str, x: Given, y: Given, places: Given) -> tuple[int, int, int, int]:
-    """Groups, rows, columns and terms of a product."""
+    """The groups, rows, columns and terms of a product."""
     if len(x.shape) != 2 or len(y.shape) != 3:
         _refuse(operation, "expected a matrix a, and in b a matrix for each group, or one with groups of rows", x, y)
     groups, rows, columns, inner = y.shape[0], x.shape[0], y.shape[2], x.shape[1]
@@ -353,7 +353,7 @@ def _scales(name: str, scale: Any, rank: int) -> Given:
     what = given("scaled_mm", name, scale)
     if what.dtype != "float32":
         _refuse("scaled_mm", f"expected {name} of float32", what)
-    if rank == 2 and len(what.shape) < 2 and math.prod(what.shape) == 1:  # one number, as a tensor of no dimensions
+    if rank == 2 and len(what.shape) < 2 and math.prod(what.shape) == 1:  # one number, perhaps without dimensions
         return given("scaled_mm", name, reshaped(what, 1, 1))
     return what
 
@@ -371,14 +371,14 @@ def scaled_mm(
     out_dtype: Any = "bfloat16",
     stream: Any = None,
 ) -> Any:
-    """activation((a scale_a) (b scale_b) + bias) + residual, of 8-bit factors whose numbers stand for themselves times
-    their scales.
+    """activation((a scale_a) (b scale_b) + bias) + residual, of 8-bit factors whose numbers are multiplied by their
+    scales.
 
-    As torch's scaled product: a (m, k) lies by rows and b (k, n) by columns, which is how they are read fastest; any
-    other strides will do. The factors are of float8_e4m3fn, one of them may be of float8_e5m2. Scales are of float32:
-    one number; (m, 1) and (1, n) for rows of a and columns of b; (m, k / 128) and (k / 128, n) for 128 terms of each;
-    (m / 128, k / 128) and (k / 128, n / 128) for blocks; each factor has its own kind, quotients are rounded up. The
-    result is of bfloat16, float16 or float32.
+    As with torch's scaled product, a (m, k) by rows and b (k, n) by columns are fastest; other strides work too. The
+    factors are float8_e4m3fn; one of them may be float8_e5m2. Scales are float32: one number; (m, 1) and (1, n) for
+    rows of a and columns of b; (m, k / 128) and (k / 128, n) for 128 terms of each; or
+    (m / 128, k / 128) and (k / 128, n / 128) for blocks. Each factor has its own kind of scale, and quotients are
+    rounded up. The result is bfloat16, float16 or float32.
     """
     x, y = given("scaled_mm", "a", a), given("scaled_mm", "b", b)
     rank = len(x.shape)
@@ -437,9 +437,10 @@ def scaled_grouped_mm(
 ) -> Any:
     """samite.grouped_mm of 8-bit factors with scales: activation((a scale_a)[begin:end] (b scale_b)[g] + bias[g]).
 
-    Factors and results are of the types of samite.scaled_mm. Scales of a are of float32: (1, 1), (m, 1) or (m,) for its
-    rows, (m, k / 128) for 128 numbers of a row. Scales of b are those of each group: (groups, 1, 1), (groups, 1, n) or
-    (groups, n) for columns, (groups, k / 128, n), (groups, k / 128, n / 128); quotients are rounded up.
+    Factors and results have the types of samite.scaled_mm. Scales are float32. Those of a are (1, 1), (m, 1) or (m,)
+    for its rows, or (m, k / 128) for 128 numbers of a row. Those of b are for each group: (groups, 1, 1),
+    (groups, 1, n) or (groups, n) for columns, (groups, k / 128, n), or (groups, k / 128, n / 128). Quotients are
+    rounded up.
     """
     x, y = given("scaled_grouped_mm", "a", a), given("scaled_grouped_mm", "b", b)
     places = given("scaled_grouped_mm", "offsets", offsets)
@@ -452,7 +453,7 @@ def scaled_grouped_mm(
 
 
 def _group_scales(name: str, scale: Any) -> Given:
-    """With the dimension that a scale for each row, or for each column of a group, may leave out, as in torch."""
+    """The scales, with the dimension that row scales of a and column scales of b may omit, as in torch."""
     what = given("scaled_grouped_mm", name, scale)
     if what.dtype != "float32":
         _refuse("scaled_grouped_mm", f"expected {name} of float32", what)
@@ -498,11 +499,11 @@ def _matrix(operation: str, what: Given) -> tuple[int, int]:
 def quantise(
     x: Any, *, dtype: Any = "float8_e4m3fn", group: Group = (None, None), stream: Any = None
 ) -> tuple[Any, Any]:
-    """A matrix in 8 bits, x = q scale, and the scales: the largest absolute value of each group becomes the type's
-    largest number.
+    """Quantises a matrix to 8 bits, x = q scale, and returns q and the scales. The largest absolute value of each group
+    becomes the type's largest number.
 
-    `group` is how many rows and columns share a scale, None for all: (None, None), (1, None), (None, 1), (1, 128),
-    (128, 1), (128, 128).
+    `group` gives the numbers of rows and columns that share a scale, None for all: (None, None), (1, None), (None, 1),
+    (1, 128), (128, 1), (128, 128).
     """
     what = given("quantise", "x", x)
     rows, columns = _matrix("quantise", what)
@@ -532,7 +533,7 @@ def quantise(
 
 
 def dequantise(q: Any, scale: Any, *, dtype: Any = "float32", stream: Any = None) -> Any:
-    """q scale: what a matrix in 8 bits stands for."""
+    """q scale: the values of a matrix in 8 bits."""
     what, scales = given("dequantise", "q", q), given("dequantise", "scale", scale)
     rows, columns = _matrix("dequantise", what)
     _one_device("dequantise", what, scales)
@@ -552,7 +553,7 @@ def _rows(shape: tuple[int, ...]) -> tuple[int, int]:
 
 
 def softmax(x: Any, *, out: Any = None, stream: Any = None) -> Any:
-    """exp(x) / the sum of exp(x), along the last dimension; of float16, bfloat16, float32 or float64."""
+    """exp(x) / sum(exp(x)), along the last dimension; x is float16, bfloat16, float32 or float64."""
     what = given("softmax", "x", x)
     if not what.shape:
         _refuse("softmax", "expected an array with a dimension", what)
@@ -578,7 +579,7 @@ def _as_rows(operation: str, y: Any, rows: int, columns: int, name: str = "out")
 
 
 def softmax_adjoint(y: Any, cotangent: Any) -> Any:
-    """The gradient of x for that of y = softmax(x)."""
+    """The gradient of x, for the gradient `cotangent` of y = softmax(x)."""
     what, of_y = given("softmax", "y", y), given("softmax", "cotangent", cotangent)
     _expect("softmax", of_y, what.dtype, what.shape, what)
     rows, columns = _rows(what.shape)
@@ -592,8 +593,9 @@ def softmax_adjoint(y: Any, cotangent: Any) -> Any:
 def layer_norm(
     x: Any, weight: Any = None, bias: Any = None, *, epsilon: float = 1e-5, out: Any = None, stream: Any = None
 ) -> Any:
-    """(x - mean) / sqrt(variance + epsilon) * weight + bias, along the last dimension; of float16, bfloat16, float32 or
-    float64. Weight and bias have a number for each element of a row, and are read as float32, or float64 where x is."""
+    """(x - mean) / sqrt(variance + epsilon) * weight + bias, along the last dimension; x is float16, bfloat16, float32
+    or float64. Weight and bias have a number for each element of a row, and are read as float32, or as float64 if x is
+    float64."""
     what = given("layer_norm", "x", x)
     if not what.shape:
         _refuse("layer_norm", "expected an array with a dimension", what)
@@ -619,7 +621,7 @@ def layer_norm(
 
 
 def _heads(operation: str, q: Given, k: Given, v: Given, *others: Given) -> tuple[int, int, int, int, int, int]:
-    """Batches, heads, rows of q, numbers of a row, rows of k, heads of q that share one of k."""
+    """Batches, heads, rows of q, numbers per row, rows of k, and heads of q that share a head of k."""
     if any(len(each.shape) != 4 for each in (q, k, v)):
         _refuse(operation, "expected arrays of (batches, heads, rows, size): reshape them", q, k, v)
     batches, heads, rows, size = q.shape
@@ -636,11 +638,11 @@ def _scale(scale: float | None, size: int) -> float:
     return 1 / math.sqrt(max(size, 1)) if scale is None else scale
 
 
-_FARTHEST = 1 << 30  # of distances
+_FARTHEST = 1 << 30  # the largest distance
 
 
 class Masks:
-    """What attention's masks ask kernels for: nothing where `used` is false."""
+    """The arguments of attention's kernels for its masks; none if `used` is false."""
 
     def __init__(
         self, q: Given, shape: tuple[int, ...], causal: bool, from_the_end: bool, window: int | None, *arrays: Any
@@ -694,16 +696,16 @@ def attention(
 ) -> Any:
     """softmax(scale q kᵀ) v for each head of each batch; all are (batches, heads, rows, size).
 
-    Of float16, bfloat16, float32 or float64, with up to 256 numbers in a row, and with any strides. k and v may have
-    fewer heads, each of which as many consecutive heads of q share. `causal` lets row i of q see rows 0 to i of k. The
-    scale is 1 / sqrt(size) where none is given. `row_sums`, of float32 (float64 for float64) with shape (batches, heads,
-    rows of q), is written if given: log of the sum of exp(scale q kᵀ), for the adjoint.
+    They are float16, bfloat16, float32 or float64, with up to 256 numbers in a row and any strides. k and v may have
+    fewer heads; equally many consecutive heads of q then share each. `causal` lets row i of q see rows 0 to i of k. The
+    scale is 1 / sqrt(size) by default. If `row_sums` is given, of float32 (float64 for float64) with shape (batches,
+    heads, rows of q), it receives log(sum(exp(scale q kᵀ))) of each row, for the adjoint.
 
-    Masks: `from_the_end` takes distances of rows of k and q from the last rows of both, as if those of q were the last
-    ones of k; rows at a distance of `window` and more are not seen; `bias`, of q's type with shape (batches, heads, rows
-    of q, rows of k), is added to scale q kᵀ; `slopes`, of row_sums' type for each head, times the distance are
-    subtracted; `lengths`, of int32 for each batch element, are how many of its rows of k count. A row that sees nothing
-    becomes zeros.
+    Masks: `from_the_end` counts distances between rows of q and k from the last rows of both, as if the rows of q were
+    the last rows of k; rows at a distance of `window` or more are not seen; `bias`, of q's type with shape (batches,
+    heads, rows of q, rows of k), is added to scale q kᵀ; `slopes`, of row_sums' type, one for each head, are multiplied
+    by the distance and subtracted; `lengths`, of int32, give for each batch element how many of its rows of k count. A
+    row that sees nothing becomes zeros.
     """
     x, y, z = given("attention", "q", q), given("attention", "k", k), given("attention", "v", v)
     shape = _heads("attention", x, y, z)
@@ -737,7 +739,8 @@ def attention_adjoint(
     slopes: Any = None,
     lengths: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """The gradients of q, k and v for that of attention's result, of what attention() has made."""
+    """The gradients of q, k and v, for the gradient `cotangent` of attention's result. `out` and `row_sums` are those
+    that attention() has written."""
     x, y, z = given("attention", "q", q), given("attention", "k", k), given("attention", "v", v)
     shape = _heads("attention", x, y, z)
     masks = Masks(x, shape, causal, from_the_end, window, bias, slopes, lengths)

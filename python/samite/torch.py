@@ -4,13 +4,14 @@
     next = step(now, rate=0.2)
     next.square().sum().backward()
 
-A function changes none of its arguments. What the kernel writes is what it returns: new tensors, which begin as zeros
-where they are named in `outputs`, and else as copies of the argument. It is a custom op of torch's, so that
-torch.compile takes it as a whole. Its gradient is the kernel's adjoint, which is derived and compiled when a backward
-pass asks for it; the gradient of that is the adjoint's.
+A function changes none of its arguments. It returns the arrays that the kernel writes, as new tensors. Those named in
+`outputs` begin as zeros, the others as copies of their argument. The function is a custom op of torch, so that
+torch.compile takes it as a whole. Its gradient is the kernel's adjoint, derived and compiled when a backward pass first
+needs it; the second gradient is the adjoint's adjoint.
 
 matmul, grouped_mm, softmax, layer_norm, rms_norm, group_norm, cross_entropy, rotary and attention are the package's
-ready operations, differentiable; scaled_mm and scaled_grouped_mm are there as ops without gradients; matmul_8bit multiplies in 8 bits, forward and back.
+ready operations, differentiable. scaled_mm and scaled_grouped_mm are ops without gradients. matmul_8bit multiplies in
+8 bits, forward and backward.
 """
 
 import uuid
@@ -54,12 +55,12 @@ __all__ = [
 Shape = str | Sequence[int] | Callable[[dict[str, Any]], Sequence[int]]
 
 _NUMBERS = {"bool": "bool", "float16": "float", "bfloat16": "float", "float32": "float", "float64": "float"}
-# torch keeps its ops, and they their kernels, beyond the end of the interpreter.
+# torch keeps its ops beyond the end of the interpreter, and these keep their kernels.
 set_leak_warnings(False)
 
 
 class _Parameter:
-    """A parameter of a kernel: of plain values, which torch.compile can read."""
+    """A parameter of a kernel, as plain values that torch.compile can read."""
 
     def __init__(self, index: int, parameter: Parameter, is_output: bool) -> None:
         name, type, rank, is_written, count, _ = parameter
@@ -76,23 +77,23 @@ class _Parameter:
             kind = "Tensor"
         else:
             kind = _NUMBERS.get(type, "SymInt") + ("[]" if count > 1 else "")
-        self.schema = f"{kind} a{index}"  # its own name may be a word of Python's
+        self.schema = f"{kind} a{index}"  # its own name may be a Python keyword
 
 
 class _Operation:
-    """A kernel as an op of torch's: its arguments in order, shapes for those that are outputs, and the extents."""
+    """A kernel as a torch op. It takes the kernel's arguments in order, a shape for each output, and the extents."""
 
     def __init__(self, kernel: Kernel | aot.Kernel, outputs: frozenset[str]) -> None:
         self.kernel = kernel
         self.parameters = [_Parameter(i, each, each.name in outputs) for i, each in enumerate(kernel.parameters)]
         self.written = [i for i, each in enumerate(self.parameters) if each.is_written]
         self.adjoints: dict[tuple[str, ...], _Operation] = {}
-        if not self.written:  # the adjoint of what has no derivative: an op of torch's returns something
+        if not self.written:  # an adjoint without gradients: a torch op must return something
             return
         identifier = "".join(c if c.isalnum() else "_" for c in kernel.name)
         returns = ", ".join(["Tensor"] * len(self.written))
         arguments = ", ".join([each.schema for each in self.parameters] + ["SymInt[] extents"])
-        # torch keeps compiled graphs on disk, for other processes, by the names of their ops: a name is of this op alone.
+        # torch keeps compiled graphs on disk by the names of their ops, so a name must be unique across processes.
         custom = torch.library.custom_op(
             f"samite::{identifier}_{uuid.uuid4().hex}",
             self.run,
@@ -103,7 +104,7 @@ class _Operation:
         custom.register_autograd(self.backward, setup_context=self.set_up)
         custom.register_vmap(self.vmap)
         self.op = custom._opoverload
-        self.custom = custom  # which keeps the op registered
+        self.custom = custom  # keeps the op registered
 
     def like(self, arguments: Sequence[Any]) -> torch.Tensor:
         """A tensor on the device of the call."""
@@ -120,7 +121,7 @@ class _Operation:
     def run(self, *arguments: Any) -> torch.Tensor | tuple[torch.Tensor, ...]:
         given = list(arguments[:-1])
         from_archive = isinstance(self.kernel, aot.Kernel)
-        if from_archive:  # which has few layouts, and takes gradients in that of their arrays
+        if from_archive:  # an archive has few layouts, and gradients have their arrays' layout
             given = [each.contiguous() if isinstance(each, torch.Tensor) else each for each in given]
         for i in self.written:
             parameter = self.parameters[i]
@@ -150,7 +151,7 @@ class _Operation:
     def backward(self, ctx: Any, *cotangents: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
         saved = iter(ctx.saved_tensors)
         arguments = [next(saved) if other is None else other for other in ctx.others]
-        # With respect to what is wanted, and to what is written, whose cotangents flow back.
+        # The adjoint is with respect to wanted arrays, and to written arrays, whose cotangents flow back.
         active = [
             i
             for i, each in enumerate(self.parameters)
@@ -182,7 +183,7 @@ class _Operation:
         if adjoint.written:
             made = adjoint.op(*values, arguments[-1])
             made = [made] if isinstance(made, torch.Tensor) else list(made)
-            # What the adjoint only reads is what it was: the cotangent of an array that the kernel only adds to.
+            # A gradient that the adjoint only reads stays: the cotangent of an array that the kernel only adds to.
             for place, tensor in zip(adjoint.written, made):
                 values[place] = tensor
         for i, gradient in zip(active, values[len(self.parameters) :]):
@@ -202,7 +203,7 @@ class _Operation:
         return self.adjoints[names]
 
     def vmap(self, info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> tuple[Any, Any]:
-        """One launch for each: a kernel knows nothing of another dimension."""
+        """Launches the kernel once for each element, because it has no batch dimension."""
         rows = []
         for row in range(info.batch_size):
             made = self.op(
@@ -217,7 +218,7 @@ class _Operation:
 
 
 class Function:
-    """What function() returns."""
+    """The result of function()."""
 
     def __init__(self, kernel: Kernel | aot.Kernel, outputs: Mapping[str, Shape], extents: Shape | None) -> None:
         self.name = kernel.name
@@ -231,7 +232,7 @@ class Function:
         self.outputs = dict(outputs)
         self.extents = extents
         self.launch_rank = kernel.launch_rank
-        # Where no extents are named: those of the first array that is written, as for a call of the kernel.
+        # The array whose extents are the default: the first written array of the launch's rank, as in a kernel's call.
         self.extents_of = None
         if not kernel.is_tile_kernel:
             self.extents_of = next(
@@ -299,13 +300,14 @@ class Function:
 def function(
     kernel: Kernel | aot.Kernel, *, outputs: Mapping[str, Shape] | None = None, extents: Shape | None = None
 ) -> Function:
-    """A differentiable function of a kernel.
+    """Makes a differentiable function for torch from a kernel.
 
-    `outputs` names arrays that the kernel writes and that are no arguments of the function: new ones, of zeros at
-    first. Each has a shape: the name of an argument whose shape it takes, a shape, or a function of all arguments by
-    name that returns one. `extents` are those of the launch, in the same ways, where a call names none; without them
-    they are those of the first array that the kernel writes, unless it is a tile kernel or an archive's. The gradient
-    of a kernel of an archive is an adjoint that the archive has, and has no gradient itself.
+    `outputs` names arrays that the kernel writes and that are not arguments of the function: new arrays, which begin as
+    zeros. Each has a shape: the name of an argument whose shape it takes, a shape, or a function that takes all
+    arguments by name and returns a shape. `extents` gives the extents of the launch, in the same ways, if a call names
+    none. Without it, the extents of the first array that the kernel writes are used, unless it is a tile kernel or a
+    kernel of an archive. The gradient of a kernel of an archive is an adjoint that the archive has, and has no gradient
+    itself.
     """
     if not isinstance(kernel, (Kernel, aot.Kernel)):
         raise TypeError(f"samite.torch.function() expects a kernel; {type(kernel).__name__} is given")

@@ -20,7 +20,7 @@ namespace {
 
 bool has(std::uint64_t set, std::size_t index) { return (set >> index & 1) != 0; }
 
-// The forward launch, or the adjoint for these arrays' gradients.
+// The forward kernel if `active` is empty, else the adjoint for these arrays' gradients.
 ArchivedKernel kernel_of(const std::string &name, const std::vector<std::size_t> &active) {
   const auto forms = shipped::launch_forms_of(name);
   if (forms->empty()) shipped::refuse_unknown(name);
@@ -32,7 +32,7 @@ ArchivedKernel kernel_of(const std::string &name, const std::vector<std::size_t>
   kernel.active = active;
   for (std::size_t i = 0; i < form.own_parameters(); ++i) {
     const shipped::FormParameter &own = form.parameters[i];
-    // An adjoint leaves the values as they are.
+    // An adjoint does not change the values.
     kernel.parameters.push_back(
         {own.name, own.type, own.rank, active.empty() && has(form.written, i), has(form.facts.distinct, i)});
   }
@@ -72,7 +72,7 @@ nb::list described(const ArchivedKernel &kernel) {
   return all;
 }
 
-// Arrays as they are, numbers as their bits.
+// `given` holds arrays as they are, and numbers as their bits.
 void launch(const ArchivedKernel &kernel, const std::vector<std::int64_t> &extents, const nb::list &given,
             const nb::object &stream) {
   at_python_line([&] {
@@ -96,7 +96,7 @@ void launch(const ArchivedKernel &kernel, const std::vector<std::int64_t> &exten
         arguments[i].scalar = nb::cast<std::uint64_t>(nb::handle(objects[i]));
         continue;
       }
-      if (on_cuda) views[i] = view(i, chosen);  // whose library now orders its work before this launch's
+      if (on_cuda) views[i] = view(i, chosen);  // the array's library orders its work before this launch
       if (views[i]->key.read_only && parameter.is_written)
         throw UserError(what(i) + " is written, and " + describe(objects[i]) + " is given, which is read-only");
       arguments[i].buffer = borrowed(views[i]->key, chosen);

@@ -1,5 +1,5 @@
-// Kernels of archives, for samite/aot.py: what an open archive has, and launches of it. They need neither the kernels'
-// sources nor a compiler.
+// Kernels of archives, for samite/aot.py: lists the kernels of an open archive and launches them. This needs neither
+// the kernels' sources nor a compiler.
 #pragma once
 
 #include "python_errors.h"
@@ -24,9 +24,9 @@ struct ArchivedKernel {
   std::string name, direction;
   int launch_rank = 1;
   std::vector<std::size_t> active;
-  std::vector<Parameter> parameters;  // with the gradients
+  std::vector<Parameter> parameters;  // including the gradients
 
-  // UserError if no open archive has it, or the arguments do not fit.
+  // UserError if no open archive has the kernel, or the arguments do not fit.
   void launch(const Extents &extents, std::span<const jit::OwnedArgument> arguments,
               const std::optional<Stream> &stream) const;
 };

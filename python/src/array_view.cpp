@@ -30,7 +30,7 @@ constexpr TypeName type_names[] = {
     {"float64", ScalarType::Float64},
 };
 
-// Empty where there is no such attribute, or it cannot be spelled.
+// The attribute as text; empty if the object has no such attribute, or the attribute has no text.
 std::string spelled(PyObject *object, const char *attribute) {
   const nb::object value = nb::steal(PyObject_GetAttrString(object, attribute));
   const nb::object text = value.is_valid() ? nb::steal(PyObject_Str(value.ptr())) : nb::object();
@@ -118,7 +118,7 @@ void set_layout(ArrayKey &key, PyObject *object, const std::string &what, int ra
       if (__builtin_mul_overflow(row_major, extents[d], &row_major)) row_major = 0;  // it has no elements, or too many
       continue;
     }
-    // CuPy divides the bytes of a negative stride as a number without a sign; the product is right modulo 2^64.
+    // CuPy divides a negative stride in bytes as an unsigned number; the product is right modulo 2^64.
     const auto bytes =
         static_cast<std::int64_t>(static_cast<std::uint64_t>(strides[d]) * static_cast<std::uint64_t>(stride_unit));
     if (bytes % element_bytes != 0)

@@ -1,7 +1,7 @@
-// An array of another library, as a launch sees it: where its elements are, and how they lie.
+// An array of another library as a launch sees it: the address and the layout of its elements.
 //
-// Read from NumPy and whatever has Python's buffers, from what has DLPack (torch, JAX, CuPy), and from what has
-// __array_interface__ or __cuda_array_interface__. Nothing is copied.
+// Samite reads NumPy's arrays and other objects with Python's buffers, objects with DLPack (torch, JAX, CuPy), and
+// objects with __array_interface__ or __cuda_array_interface__. It copies nothing.
 #pragma once
 
 #include "python_errors.h"
@@ -14,7 +14,7 @@
 
 namespace samite::python {
 
-// What tells one array from another for a launch. What lies beyond the rank is 0.
+// Identifies an array for a launch. Extents and strides beyond the rank are 0.
 struct ArrayKey {
   void *data;
   std::int32_t rank;
@@ -28,7 +28,7 @@ struct ArrayKey {
   friend bool operator==(const ArrayKey &, const ArrayKey &) = default;
 };
 
-// What must be given back to the array's library when its memory is not used any more; Python's lock is held then.
+// Memory on loan from the array's library. The destructor returns it, while the caller holds Python's lock.
 class Loan {
  public:
   Loan() = default;
@@ -51,23 +51,23 @@ struct ArrayView {
   Loan loan;
 };
 
-// `what` is what messages call the object: "diffuse(): argument 'now'". `stream` is the one to use memory of CUDA in:
-// the array's library is told and makes it wait for its own. UserError where the object is no array, or one that Samite
-// cannot use, such as of complex numbers.
+// `what` names the object in messages: "diffuse(): argument 'now'". `stream` is the stream that will use CUDA memory:
+// the array's library makes it wait for the library's own stream. UserError if the object is not an array, or is one
+// that Samite cannot use, such as an array of complex numbers.
 ArrayView view_of(PyObject *object, const std::string &what, const std::optional<Stream> &stream);
 
-// What messages say of a value that JAX traces, after its name.
+// The text of messages about a value that JAX traces, after the value's name.
 inline constexpr const char *traced_by_jax =
     " is traced by JAX (under jit, grad or vmap), so it has no elements yet: call this outside of the transformation, "
     "or make a kernel a function of JAX with samite.jax.function()";
 
-// Whether the object is on a CUDA device, and on which one; null where that is not known, or it is on none.
+// The CUDA device that the object is on; null if the device is unknown or not a CUDA device.
 std::optional<int> cuda_device_of(PyObject *object);
 
-// "torch.Tensor of float64 with shape (2, 3) on cuda:0", as far as it is known.
+// "torch.Tensor of float64 with shape (2, 3) on cuda:0", as far as known.
 std::string describe(PyObject *object);
 
-// The names that NumPy and torch have for types: "float32", "bfloat16".
+// The names of types in NumPy and torch: "float32", "bfloat16".
 const char *python_name(ScalarType type);
 std::optional<ScalarType> scalar_type_of_python(std::string_view name);
 

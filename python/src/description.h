@@ -1,11 +1,11 @@
-// What kernels and pipelines have in common as objects of Python.
+// Functions that kernels and pipelines share as Python objects.
 #pragma once
 
 #include "signature.h"
 
 namespace samite::python {
 
-// Called without nanobind's look-up of overloads, which takes longer than a launch. `call` returns nothing.
+// Runs `call` as a type's slot: nanobind's look-up of overloads takes longer than a launch. `call` returns nothing.
 template <class Call>
 PyObject *as_slot(const Call &call) noexcept {
   try {
@@ -24,13 +24,13 @@ PyObject *call_slot(PyObject *self, PyObject *positional, PyObject *named) noexc
   return as_slot([&] { nb::inst_ptr<Object>(self)->call(positional, named); });
 }
 
-// Named tuples, one for each parameter.
+// One named tuple for each parameter.
 nb::object parameters_of(const Signature &signature);
 
-// One of samite.devices(), by name; `what` is what messages begin with.
+// Finds a device of samite.devices() by name; messages begin with `what`.
 Device device_named(const std::string &name, const std::string &what);
 
-// A function of samite/_restore.py and its arguments, as pickle has it. TypeError without an origin.
+// A function of samite/_restore.py and its arguments, as pickle expects them. TypeError without an origin.
 nb::object reduced_from(const nb::object &origin, const std::string &name);
 template <class Object>
 nb::object reduced(const Object &object) {

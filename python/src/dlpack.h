@@ -1,4 +1,4 @@
-// What arrays of other libraries are handed over as: DLPack 1.3, of which these are the structs that are read here.
+// The structs of DLPack 1.3 that Samite reads. Other libraries hand over their arrays as such structs.
 // https://dmlc.github.io/dlpack/latest/c_api.html
 #pragma once
 
@@ -42,14 +42,14 @@ struct Tensor {
   std::uint64_t byte_offset;
 };
 
-// In a capsule "dltensor".
+// The content of a capsule "dltensor".
 struct ManagedTensor {
   Tensor tensor;
   void *context;
   void (*deleter)(ManagedTensor *self);
 };
 
-// In a capsule "dltensor_versioned".
+// The content of a capsule "dltensor_versioned".
 struct VersionedTensor {
   Version version;
   void *context;
@@ -59,7 +59,7 @@ struct VersionedTensor {
 };
 inline constexpr std::uint64_t read_only_flag = 1;
 
-// In a capsule "dlpack_exchange_api", the attribute __dlpack_c_exchange_api__ of a type: the same by plain calls.
+// The content of a capsule "dlpack_exchange_api", a type's __dlpack_c_exchange_api__: DLPack by plain C calls.
 struct ExchangeHeader {
   Version version;
   ExchangeHeader *previous;
@@ -67,7 +67,8 @@ struct ExchangeHeader {
 struct ExchangeApi {
   ExchangeHeader header;
   void *allocate, *managed_tensor_of, *object_of;
-  // A view that holds while the object does; not in order with any stream. Null in some. 0, or -1 with Python's error.
+  // Makes a view that is valid while the object lives, and is not ordered with any stream. Returns 0, or -1 with
+  // Python's error set. Some libraries leave this null.
   int (*tensor_of)(void *object, Tensor *tensor);
   int (*current_stream)(std::int32_t device_type, std::int32_t device_index, void **stream);
 };

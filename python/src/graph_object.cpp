@@ -18,7 +18,7 @@ Stream stream_to_capture(const Device &device, const nb::object &stream) {
   return stream.is_none() ? Stream(device) : stream_of(device, stream.ptr());
 }
 
-// Calls of this thread that name no stream are in the captured one, whatever their library's current one is.
+// Makes this thread's calls that name no stream use the captured one, whatever their library's current stream is.
 struct InStream {
   explicit InStream(const Stream &stream) { set_stream_of_thread(stream); }
   InStream(const InStream &) = delete;
@@ -115,8 +115,8 @@ void define_graph(nb::module_ &module) {
       "Launches that are captured once and replayed by one call:\n\n"
       "    step = samite.Graph(lambda: (forward(y, x, extents=n), update(x, y, rate=0.1)))\n"
       "    for _ in range(1000): step()\n\n"
-      "The work is called once, with no argument; its calls of kernels are captured and not run. A graph keeps its\n"
-      "arrays, and replays nothing but kernels: what Python computes in the work is what it was then.")
+      "The graph calls `work` once, without arguments, and captures its kernel calls without running them. It keeps\n"
+      "their arrays. It replays only kernels: values that Python computes in `work` stay as they were at the capture.")
       .def(
           "__init__",
           [](nb::pointer_and_handle<GraphObject> self, const nb::object &work, const std::string &device,
@@ -127,20 +127,20 @@ void define_graph(nb::module_ &module) {
       .def(
           "__call__", [](GraphObject &self, const nb::object &stream) { at_python_line([&] { self.launch(stream); }); },
           nb::kw_only(), nb::arg("stream") = nb::none(),
-          "Runs the graph; on CUDA in this stream, or in the current one of its arrays' library.")
+          "Runs the graph; on CUDA in this stream, or by default in the current stream of its arrays' library.")
       .def(
           "set",
           [](GraphObject &self, std::size_t number, LaunchObject &launch) {
             at_python_line([&] { self.set(number, launch); });
           },
           nb::arg("number"), nb::arg("launch"),
-          "From now on this recorded launch runs in place of that number: the same kernel with other arguments.")
+          "Replaces the launch of that number with a recorded launch of the same kernel with other arguments.")
       .def(
           "enable",
           [](GraphObject &self, std::size_t number, bool enabled) {
             at_python_line([&] { self.enable(number, enabled); });
           },
-          nb::arg("number"), nb::arg("enabled"), "Whether the launch of that number runs.")
+          nb::arg("number"), nb::arg("enabled"), "Sets whether the launch of that number runs.")
       .def_prop_ro("device", &GraphObject::device)
       .def("__len__", &GraphObject::size)
       .def("__str__", &GraphObject::to_string)
@@ -157,7 +157,7 @@ void define_graph(nb::module_ &module) {
         });
       },
       nb::arg("condition"), nb::arg("body"),
-      "While a graph is captured: the launches of `body` run where the condition, an array of one integer or bool, is "
+      "While a graph is captured: the launches of `body` run if the condition, an array of one integer or bool, is "
       "not 0.");
   module.def(
       "capture_while",
@@ -167,7 +167,7 @@ void define_graph(nb::module_ &module) {
           capture_while(buffer, [&] { call_without_arguments(body); }, python_line());
         });
       },
-      nb::arg("condition"), nb::arg("body"), "The same, again and again while the condition is not 0.");
+      nb::arg("condition"), nb::arg("body"), "Like capture_if(), but repeats the launches while it is not 0.");
 }
 
 }  // namespace samite::python

@@ -42,7 +42,7 @@ std::string path_of(const void *address) {
   return address && dladdr(address, &found) != 0 && found.dli_fname ? found.dli_fname : "an unknown file";
 }
 
-// Of the same version, and linked with the very library that this package is.
+// ImportError unless the module has the package's version and uses the same loaded library.
 void check(const ModuleRequest &request) {
   const std::string name = request.name;
   if (request.interface_version != interface_version || std::string_view(request.library_version) != SAMITE_VERSION)
@@ -59,7 +59,7 @@ void check(const ModuleRequest &request) {
                                .c_str());
 }
 
-// A module refers to its definition for good, and so does Python.
+// Modules and Python refer to definitions forever, so they are never freed.
 PyModuleDef &definition_of(const char *name) {
   static std::deque<PyModuleDef> definitions;
   static std::deque<std::string> names;

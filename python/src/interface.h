@@ -1,4 +1,4 @@
-// What modules of users' kernels find in the package: see samite/python/module.h.
+// The package's interface for modules of users' kernels: see samite/python/module.h.
 #pragma once
 
 #include "python_errors.h"

@@ -18,7 +18,7 @@
 namespace samite::python {
 namespace {
 
-// A kernel without what belongs to Python.
+// A kernel without its Python objects.
 struct Callable {
   struct Parameter {
     std::size_t first, count;
@@ -35,7 +35,7 @@ struct Callable {
   std::function<void(const Extents &, const LaunchOptions &, const std::vector<jit::OwnedArgument> &)> launch;
 };
 
-// Kept for the life of the process, as XLA keeps its programs.
+// Kept for the life of the process, because XLA keeps its programs.
 struct Callables {
   std::mutex mutex;
   std::map<std::int64_t, std::shared_ptr<const Callable>> all;
@@ -84,7 +84,7 @@ class Call {
     callable->launch(launched, options, arguments);
   }
 
-  // On CUDA: where XLA's buffers are, and the stream in whose order they are used.
+  // On CUDA only: the stream has the device of XLA's buffers and orders their use.
   void set_stream(const Stream &stream) { stream_ = stream; }
 
  private:
@@ -126,7 +126,7 @@ class Call {
     }
   }
 
-  // XLA gives equal values one memory. A kernel that writes to one of them, or wants an array apart, gets a copy.
+  // XLA gives equal values the same memory. A kernel that writes one of them, or needs a distinct array, gets a copy.
   static void separate(const Callable &callable, std::vector<jit::OwnedArgument> &arguments) {
     const auto is_apart = [&](std::size_t i) {
       return callable.arguments[i].is_written || callable.arguments[i].is_distinct;
@@ -176,7 +176,7 @@ class Call {
   std::optional<Stream> stream_;
 };
 
-// To borrow a stream asks the driver, so those that were are kept.
+// Borrowing a stream queries the driver, so borrowed streams are kept.
 Stream stream_of(const xla::Frame &frame) {
   xla::GetDevice device{{sizeof device, nullptr}, frame.context, 0};
   xla::GetStream stream{{sizeof stream, nullptr}, frame.context, nullptr};
@@ -220,7 +220,7 @@ xla::Error *call(xla::Frame *frame, bool on_cuda) noexcept {
   for (xla::Extension *each = frame->head.extensions; each; each = each->next)
     if (each->type == xla::metadata_extension) {
       xla::Metadata &metadata = *reinterpret_cast<xla::MetadataExtension *>(each)->metadata;
-      // What is declared in xla_ffi.h is in all minor versions.
+      // All minor versions have the declarations of xla_ffi.h.
       metadata.version.major = 0;
       metadata.version.minor = frame->api->version.minor;
       return nullptr;
@@ -243,7 +243,7 @@ xla::Error *call(xla::Frame *frame, bool on_cuda) noexcept {
 xla::Error *call_on_cpu(xla::Frame *frame) noexcept { return call(frame, false); }
 xla::Error *call_on_cuda(xla::Frame *frame) noexcept { return call(frame, true); }
 
-// Under a random number, which no other process has: XLA keeps compiled programs on disk.
+// Adds the kernel under a random number that no other process has, because XLA keeps compiled programs on disk.
 std::int64_t add(Callable callable) {
   const auto kept = std::make_shared<const Callable>(std::move(callable));
   std::random_device random;
@@ -283,7 +283,7 @@ std::int64_t add_archived(const ArchivedKernel &kernel) {
   return add(std::move(callable));
 }
 
-// The bits of a number, or of a tuple of them, as signed integers.
+// The bits of a number, or of a tuple of numbers, as signed integers.
 std::vector<std::int64_t> bits_of(const KernelObject &kernel, std::size_t index, const nb::object &value) {
   return at_python_line([&] {
     const Parameter &parameter = kernel.signature().parameters().at(index);

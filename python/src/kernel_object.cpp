@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t most_kept = 8;
 
-// Where the legacy default stream is, nobody captures.
+// The legacy default stream, whose handle is null, cannot be captured.
 bool is_captured(const std::optional<Stream> &stream) {
   return stream && stream->native() && stream->cuda()->capturing();
 }
@@ -119,7 +119,7 @@ void KernelObject::call(PyObject *positional, PyObject *named) {
     }
     if (captured) return launch(*captured_.emplace_back(std::make_unique<Kept>(std::move(made))));
     if (Kept *kept = keep(std::move(made))) return launch(*kept);
-    launch(made);  // all that are kept are busy
+    launch(made);  // all kept launches are busy
   });
 }
 

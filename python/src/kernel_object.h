@@ -1,11 +1,11 @@
 // A kernel as Python calls it.
 //
 // An ordinary call reads its arguments, finds the launch of an earlier call with the same arrays, and launches that
-// again with the scalars of now. Where there is none it records one. The last few are kept, without their arrays: a
-// call's arrays live as long as the call does, which on CUDA their libraries' own order of memory and streams extends
-// to the end of the work.
+// again with the current scalars. If there is none, the call records one. The last few launches are kept without their
+// arrays, which live as long as the call does. On CUDA the arrays' libraries order memory and streams, so that the
+// memory lasts to the end of the work.
 //
-// Python's lock is held at the beginning and the end of each function, and not while a kernel is compiled or runs.
+// Each function holds Python's lock at its beginning and end, but not while a kernel is compiled or runs.
 #pragma once
 
 #include "signature.h"
@@ -28,16 +28,16 @@ class KernelObject {
   const std::string &name() const { return signature_.function(); }
   const std::string &documentation() const { return documentation_; }
 
-  // What pickle makes it of again, in another process: a function of samite/_restore.py and its arguments. None where
-  // there is no such way.
+  // The function of samite/_restore.py and its arguments that restore the kernel from a pickle, in another process.
+  // None if the kernel cannot be pickled.
   const nb::object &origin() const { return origin_; }
   void set_origin(nb::object origin) { origin_ = std::move(origin); }
 
   void call(PyObject *positional, PyObject *named);
   std::unique_ptr<LaunchObject> record(PyObject *positional, PyObject *named);
 
-  // The derivative with respect to arrays of the given names, or to all that are floating, as a kernel of its own: its
-  // parameters are this kernel's and then an array for each of those. Derived now, compiled when it is called.
+  // The derivative with respect to the named arrays, or to all floating arrays, as a separate kernel: its parameters
+  // are this kernel's, then an array for each of those. It is derived now, and compiled when it is called.
   std::unique_ptr<KernelObject> adjoint(const nb::args &names) const;
   std::unique_ptr<KernelObject> tangent(const nb::args &names) const;
 
@@ -48,12 +48,12 @@ class KernelObject {
     Extents extents;
     void *stream;
     bool debug, deterministic;
-    bool busy;  // a thread launches it now
+    bool busy;  // a thread is launching it
     std::unique_ptr<Launch> launch;
 
     bool is_for(const Bound &bound, bool debug_now) const;
   };
-  // Null where none is kept for these arguments that is not busy.
+  // The kept launch for these arguments that is not busy, or null.
   Kept *find(const Bound &bound, bool debug);
   void launch(Kept &kept);
   Kept *keep(Kept &&kept);
@@ -65,9 +65,9 @@ class KernelObject {
   std::string documentation_;
   nb::object origin_ = nb::none();
   std::vector<std::unique_ptr<Kept>> kept_;
-  // Of calls that a graph of another library captured, which may run it at any time from then on: their memory stays.
+  // Launches that another library's graph captured. They are kept for good, because the graph may run at any time.
   std::vector<std::unique_ptr<Kept>> captured_;
-  std::size_t next_ = 0;  // the one that goes next
+  std::size_t next_ = 0;  // the next one to replace
 };
 
 }  // namespace samite::python

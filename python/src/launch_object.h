@@ -1,4 +1,5 @@
-// A recorded launch of a kernel or a pipeline as Python calls it: arguments are read, checked and compiled for once.
+// A recorded launch of a kernel or a pipeline, as Python calls it: its arguments are read and checked once, and its
+// code is compiled once.
 //
 // It keeps its arrays. Python's lock is not held while the launch runs.
 #pragma once
@@ -14,25 +15,25 @@ namespace samite::python {
 
 class LaunchObject {
  public:
-  // Of arguments that are checked; `given` has the object of each parameter.
+  // The arguments are already checked; `given` has the object of each parameter.
   LaunchObject(const Signature &signature, Bound bound, const std::vector<PyObject *> &given);
   LaunchObject(const LaunchObject &) = delete;
   LaunchObject &operator=(const LaunchObject &) = delete;
 
   void launch();
-  // Exchanges arguments by their names, and extents.
+  // Changes arguments by name, and extents.
   void set(const nb::kwargs &named);
 
   std::string to_string() const;
-  Extents extents() const;  // of no dimension for a pipeline
-  // Runs it, or puts it into the graph that this thread captures.
+  Extents extents() const;  // without dimensions for a pipeline
+  // Runs the launch, or adds it to the graph that this thread captures.
   void run(SourceLocation where);
-  // UserError for a pipeline's.
+  // UserError for a pipeline's launch.
   const Launch &of_kernel() const;
 
-  // Gives the recorder a call with the arguments of now.
+  // Gives the recorder a call with the current arguments.
   void call_again(Recorder &recorder) const;
-  // What keeps the arrays of now, whatever is exchanged later.
+  // Keeps the current arrays alive, even after set() changes them.
   struct Held {
     std::vector<nb::object> objects;
     std::vector<std::shared_ptr<Loan>> loans;
@@ -48,13 +49,13 @@ class LaunchObject {
   bool deterministic_;
   std::string schedule_;
   std::vector<std::uint64_t> bits_;
-  // By parameter, where it is an array: the object, and what its library has lent.
+  // For each parameter: an array's object and the loan of its memory; null for numbers.
   std::vector<nb::object> objects_;
   std::vector<std::shared_ptr<Loan>> loans_;
-  std::variant<Launch, PipelineLaunch> launch_;  // goes first
+  std::variant<Launch, PipelineLaunch> launch_;  // destroyed first
 };
 
-// For launches of arguments that are read: buffers over their memory, which keep nothing alive.
+// Buffers over the memory of arguments that have been read. They keep nothing alive.
 AnyBuffer borrowed(const ArrayKey &key, const std::optional<Stream> &stream);
 std::vector<jit::OwnedArgument> owned_arguments(const Signature &signature, const Bound &bound);
 

@@ -38,7 +38,7 @@ void cache_publish(const std::string &hex, const nb::bytes &content) {
     const auto key = hash_from_hex(hex);
     if (!key) return;
     const std::shared_ptr<ObjectCache> cache = object_cache();
-    cache->remove(*key);  // of other headers
+    cache->remove(*key);  // an entry of other headers
     cache->publish(*key, {content.c_str(), content.size()});
   });
 }
@@ -46,10 +46,10 @@ void cache_publish(const std::string &hex, const nb::bytes &content) {
 }  // namespace
 
 void define_loading(nb::module_ &module) {
-  module.def("library_file", &library_file, "The path of libsamite, as the loader has opened it.");
+  module.def("library_file", &library_file, "The path of libsamite, as the dynamic loader opened it.");
   module.def("library_build", [] { return build_identifier(library_file()); });
   module.def("cache_key", [](const std::vector<std::string> &parts) { return key_of(parts).hex(); });
-  module.def("cache_find", &cache_find, nb::arg("key"), "The entry of the cache on disk, or None.");
+  module.def("cache_find", &cache_find, nb::arg("key"), "The entry in the cache on disk, or None.");
   module.def("cache_publish", &cache_publish, nb::arg("key"), nb::arg("content"));
 }
 

@@ -1,4 +1,4 @@
-// What samite/_load.py needs of the library: where it is, and its cache on disk.
+// The library's path and its cache on disk, for samite/_load.py.
 #pragma once
 
 #include "python_errors.h"

@@ -1,4 +1,4 @@
-// The module samite._samite: kernels, launches, devices and errors. What is written in Python is in python/samite/.
+// The module samite._samite: kernels, launches, devices and errors. The part in Python is in python/samite/.
 #include "archive.h"
 #include "description.h"
 #include "graph_object.h"
@@ -33,7 +33,7 @@ PyObject *call_launch(PyObject *self, PyObject *positional, PyObject *named) noe
 const PyType_Slot kernel_slots[] = {{Py_tp_call, reinterpret_cast<void *>(&call_slot<KernelObject>)}, {0, nullptr}};
 const PyType_Slot launch_slots[] = {{Py_tp_call, reinterpret_cast<void *>(&call_launch)}, {0, nullptr}};
 
-// What was compiled of a kernel.
+// A report on the compiled variants of a kernel.
 struct Report {
   KernelReport report;
 };
@@ -52,7 +52,7 @@ nb::object derivative(const nb::object &self, const nb::args &names, const char 
   return nb::cast(std::move(made));
 }
 
-// A tuple with names, as Python's own are, so that whoever unpacks one may.
+// A named tuple, so that users can unpack it.
 void define_parameter(nb::module_ &module) {
   const nb::object make = nb::module_::import_("collections").attr("namedtuple");
   nb::object type = make("Parameter", "name dtype rank is_written count is_read", nb::arg("module") = "samite");
@@ -63,23 +63,23 @@ void define_parameter(nb::module_ &module) {
 }
 
 void define_kernel(nb::module_ &module) {
-  nb::class_<Report>(module, "Report", "What was compiled of a kernel, of what, and how long that took.")
+  nb::class_<Report>(module, "Report", "The compiled variants of a kernel, their origins and their compile times.")
       .def("__str__", [](const Report &self) { return self.report.to_string(); })
       .def("__repr__", [](const Report &self) { return self.report.to_string(); })
       .def(
-          "json", [](const Report &self) { return self.report.to_json(); }, "The same as one object of JSON.")
+          "json", [](const Report &self) { return self.report.to_json(); }, "The report as a JSON object.")
       .def_prop_ro("variants", [](const Report &self) { return self.report.variants.size(); });
 
   nb::class_<KernelObject>(module, "Kernel", nb::type_slots(kernel_slots),
                            "A kernel. Call it with its arguments and the extents of the launch:\n\n"
                            "    diffuse(next, now, rate=0.2, extents=(512, 512))\n\n"
-                           "Without extents it runs over those of the first array that it writes.")
+                           "Without extents it runs over the extents of the first array that it writes.")
       .def_prop_ro("name", &KernelObject::name)
       .def_prop_ro("documentation", &KernelObject::documentation)
       .def_prop_ro(
           "parameters", [](const KernelObject &self) { return parameters_of(self.signature()); },
-          "By parameter: name, type, dimensions (0: a number), whether it is written, how many numbers, and\n"
-          "whether elements of it are read or added to.")
+          "For each parameter: name, type, dimensions (0: a number), whether it is written, its count of numbers, and\n"
+          "whether its elements are read or added to.")
       .def_prop_ro("launch_rank", [](const KernelObject &self) { return self.signature().definition()->launch_rank(); })
       .def_prop_ro(
           "is_tile_kernel",
@@ -89,28 +89,28 @@ void define_kernel(nb::module_ &module) {
           [](KernelObject &self, const nb::args &positional, const nb::kwargs &named) {
             return self.record(positional.ptr(), named.ptr());
           },
-          "The same call as an object: checked and compiled now, to be launched many times.")
+          "Records the call as an object: it is checked and compiled now, and can be launched many times.")
       .def(
           "adjoint",
           [](const nb::object &self, const nb::args &names) {
             return derivative<&KernelObject::adjoint>(self, names, "adjoint");
           },
-          "The adjoint with respect to arrays of these names, or to all floating ones, as a kernel: its arguments are\n"
-          "this kernel's, then a gradient for each of those.")
+          "The adjoint with respect to the named arrays, or to all floating arrays, as a kernel: its arguments are\n"
+          "this kernel's, then a gradient for each of those arrays.")
       .def(
           "tangent",
           [](const nb::object &self, const nb::args &names) {
             return derivative<&KernelObject::tangent>(self, names, "tangent");
           },
-          "The tangent likewise.")
+          "The tangent, with the same arguments as adjoint().")
       .def("__reduce__", &reduced<KernelObject>,
-           "A kernel is pickled by its module and name, its derivatives by their kernel.")
+           "Pickles a kernel by its module and name, and a derivative by its kernel.")
       .def("report", [](const KernelObject &self) { return Report{jit::report(*self.signature().definition())}; })
       .def("__repr__", [](const KernelObject &self) { return "<samite.Kernel " + self.signature().text() + ">"; });
 
   nb::class_<LaunchObject>(module, "Launch", nb::type_slots(launch_slots),
                            "A recorded launch: call it without arguments. It keeps its arrays.")
-      .def("set", &LaunchObject::set, "Exchanges arguments by their names, and extents.")
+      .def("set", &LaunchObject::set, "Changes arguments by name, and extents.")
       .def_prop_ro("extents", [](const LaunchObject &self) { return tuple_of(self.extents()); })
       .def("__repr__", [](const LaunchObject &self) { return "<samite." + self.to_string() + ">"; });
 }
@@ -134,13 +134,13 @@ void define_devices(nb::module_ &module) {
           }
         });
       },
-      "Returns when all work on all devices has completed; raises what it has failed with.");
+      "Waits until all work on all devices has completed; raises its errors.");
   module.def("set_debug_mode", &set_debug_mode, nb::arg("on"),
-             "Whether calls check every index, and look for instances that race, where they do not say.");
+             "Sets whether calls that do not set `debug` check every index and look for instances that race.");
   module.def("debug_mode", &debug_mode);
   module.def(
       "set_leak_warnings", [](bool on) { nb::set_leak_warnings(on); }, nb::arg("on"),
-      "Whether the end of the interpreter tells of kernels that something still has.");
+      "Sets whether the interpreter reports kernels that are still in use when it ends.");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace samite::python {
 namespace {
 
-// The text of a schedule for a device, by name.
+// The text of a named schedule for a named device.
 template <auto Text>
 std::string text_of(const PipelineObject &self, const std::string &schedule, const std::string &device) {
   return at_python_line([&] {
@@ -53,15 +53,15 @@ void define_pipeline(nb::module_ &module) {
       .def_prop_ro("documentation", &PipelineObject::documentation)
       .def_prop_ro(
           "parameters", [](const PipelineObject &self) { return parameters_of(self.signature()); },
-          "As those of a kernel.")
+          "Like a kernel's parameters.")
       .def(
           "record",
           [](const PipelineObject &self, const nb::args &positional, const nb::kwargs &named) {
             return self.record(positional.ptr(), named.ptr());
           },
-          "The same call as an object: checked, compiled and allocated now, to be launched many times.")
+          "Records the call as an object: checked, compiled and allocated now, to be launched many times.")
       .def("loop_nest", &text_of<&jit::loop_nest_text>, nb::arg("schedule") = "", nb::arg("device") = "cpu",
-           "The loops of a schedule, one a line.")
+           "The loops of a schedule, one per line.")
       .def("program", &text_of<&jit::program_text>, nb::arg("schedule") = "", nb::arg("device") = "cpu",
            "The host's steps and the kernels of a schedule, as text.")
       .def(

@@ -1,4 +1,4 @@
-// A scheduled pipeline as Python calls it. A call checks its arguments and runs them; record() does that once.
+// A scheduled pipeline, as Python calls it. Each call checks its arguments and runs; record() checks them once.
 #pragma once
 
 #include "launch_object.h"
@@ -14,7 +14,7 @@ class PipelineObject {
   const Signature &signature() const { return signature_; }
   const std::string &name() const { return signature_.function(); }
   const std::string &documentation() const { return documentation_; }
-  // As for KernelObject.
+  // As in KernelObject.
   const nb::object &origin() const { return origin_; }
   void set_origin(nb::object origin) { origin_ = std::move(origin); }
 

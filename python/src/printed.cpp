@@ -13,7 +13,7 @@ namespace {
 struct Printed {
   std::mutex mutex;
   std::string text;
-  std::atomic<bool> any{false};  // whether there is text: asked after each call
+  std::atomic<bool> any{false};  // whether there is text; read after each call
 };
 Printed &printed() {
   static Printed printed;
@@ -41,7 +41,7 @@ void write_printed() {
   PyObject *out = PySys_GetObject("stdout");  // borrowed
   if (!out || out == Py_None) return;         // as for Python's own print()
   const nb::object kept = nb::borrow(out);
-  // What kernels print may hold any bytes of the user's text.
+  // Kernels may print arbitrary bytes.
   const nb::object line =
       nb::steal(checked(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace")));
   nb::steal(checked(PyObject_CallMethod(kept.ptr(), "write", "O", line.ptr())));

@@ -1,18 +1,19 @@
 // Lines that kernels print, on their way to Python's sys.stdout.
 //
-// A launch runs without Python's lock, and may not wait for it: a thread that has it may wait for the launch. So the
-// lines are kept until the call that launched has the lock again.
+// A launch runs without Python's lock and must not wait for it, because a thread that holds it may wait for the launch.
+// So the lines are kept until the launching call holds the lock again.
 #pragma once
 
 namespace samite::python {
 
-// Makes this module the destination of what kernels print.
+// Makes this module receive the lines that kernels print.
 void redirect_printed();
 
-// Writes the kept lines to sys.stdout; Python's lock is held. Throws what sys.stdout raises; the lines are then gone.
+// Writes the kept lines to sys.stdout; the caller holds Python's lock. Throws errors of sys.stdout; the lines are then
+// lost.
 void write_printed();
 
-// The same where an exception is on its way already: what sys.stdout raises goes to sys.unraisablehook.
+// The same while an exception propagates: errors of sys.stdout go to sys.unraisablehook.
 void write_printed_quietly() noexcept;
 
 }  // namespace samite::python

@@ -91,7 +91,7 @@ std::optional<ScalarType> type_of(const dlpack::DataType &type) {
 
 constexpr const char *no_such_type = "Samite has no type for its elements: convert it";
 
-// Of elements that the machine has another way of writing, or that are several numbers each.
+// Explains why Samite has no type for the elements: their byte order, several numbers in each, or another reason.
 const char *why_no_type(bool is_big_endian, bool is_structure) {
   if (is_big_endian)
     return "its elements are big-endian, and this machine's are little-endian: convert it, as by "
@@ -125,10 +125,10 @@ ArrayKey key_of(PyObject *object, const dlpack::Tensor &tensor, const std::strin
   return key;
 }
 
-// Of one letter, as Python's struct module has them.
+// The type of a format of one letter, as in Python's struct module.
 std::optional<ScalarType> type_of_letter(const char *format, Py_ssize_t bytes) {
   if (!format) return ScalarType::UInt8;
-  if (*format == '@' || *format == '=' || *format == '<') ++format;  // the machines that Samite runs on
+  if (*format == '@' || *format == '=' || *format == '<') ++format;  // equal on the machines that Samite runs on
   if (std::strlen(format) != 1) return {};
   const bool is_signed = std::strchr("bhilqn", *format) != nullptr;
   using enum ScalarType;
@@ -159,7 +159,7 @@ std::optional<ScalarType> type_of_letter(const char *format, Py_ssize_t bytes) {
   return {};
 }
 
-// "<f4", as NumPy's array interface spells types.
+// The type of a text such as "<f4", as NumPy's array interface spells it.
 std::optional<ScalarType> type_of_string(std::string_view text) {
   if (text.size() < 3 || (text[0] == '>' && text.substr(2) != "1")) return {};
   int bytes = 0;
@@ -193,7 +193,7 @@ const TypeProtocol &protocol_of(PyTypeObject *type) {
   static std::vector<TypeProtocol> known;
   for (const TypeProtocol &each : known)
     if (each.type == type) return each;
-  // A program that makes types without end is not to be kept by them.
+  // Bounds the memory of a program that makes types without end.
   constexpr std::size_t most = 64;
   if (known.size() == most) {
     Py_DECREF(reinterpret_cast<PyObject *>(known.back().type));
@@ -241,13 +241,13 @@ ArrayView view_by_dlpack(PyObject *object, const std::string &what, const std::o
   const nb::object positional = nb::steal(checked(PyTuple_New(0)));
   nb::dict named;
   if (stream && stream->cuda()) {
-    // 1 is the legacy default stream, whose handle is null.
+    // 1 means the legacy default stream, whose handle is null.
     const auto number = reinterpret_cast<std::uintptr_t>(stream->native());
     named["stream"] = nb::int_(number == 0 ? std::uintptr_t{1} : number);
   }
   named["max_version"] = nb::make_tuple(1, 0);
   nb::object capsule = nb::steal(PyObject_Call(method.ptr(), positional.ptr(), named.ptr()));
-  if (!capsule.is_valid() && PyErr_ExceptionMatches(PyExc_TypeError)) {  // from before there were versions
+  if (!capsule.is_valid() && PyErr_ExceptionMatches(PyExc_TypeError)) {  // from before DLPack had versions
     PyErr_Clear();
     PyDict_DelItemString(named.ptr(), "max_version");
     capsule = nb::steal(PyObject_Call(method.ptr(), positional.ptr(), named.ptr()));
@@ -289,7 +289,7 @@ ArrayView view_by_interface(PyObject *object, bool of_cuda, const std::string &w
   const char *text = type_text.is_valid() ? PyUnicode_AsUTF8AndSize(type_text.ptr(), nullptr) : nullptr;
   auto type = text ? type_of_string(text) : std::nullopt;
   PyErr_Clear();
-  // Types that others have added to NumPy have a name, but no letter.
+  // Types that other packages add to NumPy have a name, but no letter.
   if (!type && text && text[0] != '>') {
     const nb::object dtype = nb::steal(PyObject_GetAttrString(object, "dtype"));
     const nb::object name = dtype.is_valid() ? nb::steal(PyObject_GetAttrString(dtype.ptr(), "name")) : nb::object();

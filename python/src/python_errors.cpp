@@ -9,7 +9,7 @@
 namespace samite::python {
 namespace {
 
-// Kept for the life of the process, as the module is.
+// Kept for the life of the process, like the module.
 struct Classes {
   PyObject *error, *user, *device, *internal;
 };
@@ -18,7 +18,7 @@ Classes &classes() {
   return classes;
 }
 
-// Returns false where the exception that is being caught is not the library's.
+// Sets Python's error to the caught exception. Returns false if that is not the library's.
 bool set_error() {
   try {
     throw;
@@ -52,7 +52,7 @@ PyObject *make(nb::module_ &module, const char *name, PyObject *base, PyObject *
   return made;
 }
 
-// Unknown if the frame does not say it.
+// The frame's line; unknown if the frame does not tell it.
 SourceLocation line_of(const nb::object &frame) {
   auto *raw = reinterpret_cast<PyFrameObject *>(frame.ptr());
   const nb::object code = nb::steal(reinterpret_cast<PyObject *>(PyFrame_GetCode(raw)));
@@ -64,7 +64,7 @@ SourceLocation line_of(const nb::object &frame) {
   return {intern_file(text), static_cast<std::uint32_t>(line)};
 }
 
-// Whether its module is of this package, or of one that calls kernels for the user.
+// Whether the frame's module belongs to this package, or to one that calls kernels for the user.
 bool is_of_framework(const nb::object &frame) {
   const nb::object globals = nb::steal(PyObject_GetAttrString(frame.ptr(), "f_globals"));
   PyObject *name =
@@ -82,17 +82,17 @@ bool is_of_framework(const nb::object &frame) {
 
 void define_errors(nb::module_ &module) {
   Classes &all = classes();
-  all.error = make(module, "Error", PyExc_Exception, nullptr, "What Samite fails with.");
+  all.error = make(module, "Error", PyExc_Exception, nullptr, "The base of Samite's errors.");
   all.user = make(module, "UserError", all.error, PyExc_ValueError,
-                  "The program is wrong: where, what was expected, what was given, and how to mend it.");
+                  "The program is wrong: the message says where, what was expected and given, and how to fix it.");
   all.device = make(module, "DeviceError", all.error, PyExc_RuntimeError,
-                    "A driver, a compiler or a device has failed: the call and its own words.");
+                    "A driver, a compiler or a device has failed: the message has the call and its error text.");
   all.internal =
-      make(module, "InternalError", all.error, PyExc_RuntimeError, "Samite itself is wrong: please report it.");
+      make(module, "InternalError", all.error, PyExc_RuntimeError, "Samite itself has a defect: please report it.");
   nb::register_exception_translator(translate);
   module.def(
       "called_at", [] { return python_line().to_string(); },
-      "The line of the program that called the package, as its errors tell it.");
+      "The line of the program that called the package, as in its errors.");
 }
 
 void raise_current() noexcept {

@@ -1,11 +1,11 @@
-// Exceptions on their way from the library to Python.
+// The library's exceptions in Python.
 //
 //   samite.Error            Exception
-//   ├ samite.UserError      and a ValueError
-//   ├ samite.DeviceError    and a RuntimeError
-//   └ samite.InternalError  and a RuntimeError
+//   ├ samite.UserError      also a ValueError
+//   ├ samite.DeviceError    also a RuntimeError
+//   └ samite.InternalError  also a RuntimeError
 //
-// Their messages end with the line of the Python program that called.
+// Their messages end with the line of the Python program that made the call.
 #pragma once
 
 #include "fork.h"
@@ -21,18 +21,18 @@ namespace samite::python {
 
 namespace nb = nanobind;
 
-// Adds the classes to the module, and from then on the library's exceptions become these.
+// Adds the classes to the module, and translates the library's exceptions to them from then on.
 void define_errors(nb::module_ &module);
 
-// In a catch block: sets Python's error to the library's, which must be one.
+// In a catch block: sets Python's error to the caught exception.
 void raise_current() noexcept;
 
-// The line of the Python program that runs now: the innermost one outside of this package and of the frameworks that
-// call it. Unknown where there is none.
+// The current line of the Python program: the innermost one outside this package and the frameworks that call it, or
+// else the innermost of all. Unknown if there is none.
 SourceLocation python_line();
 
-// A call from Python into the library. The lines of the library's errors that are thrown in `call` are Python's, and
-// what kernels have printed by its end is written. UserError in a process that was forked after it had run kernels.
+// Makes a call from Python into the library. Adds Python's line to the library's errors that `call` throws, and writes
+// the lines that kernels have printed by its end. UserError in a process that was forked from one that had run kernels.
 template <class F>
 decltype(auto) at_python_line(const F &call) {
   try {
@@ -52,10 +52,10 @@ decltype(auto) at_python_line(const F &call) {
   }
 }
 
-// For missing, extra or unknown arguments: Python's TypeError.
+// Throws Python's TypeError, for missing, extra or unknown arguments.
 [[noreturn]] void throw_type_error(const std::string &message);
 
-// Throws the error that a function of Python's has set, if it returned null.
+// Throws the error that a Python function has set, if it returned null.
 inline PyObject *checked(PyObject *object) {
   if (!object) throw nb::python_error();
   return object;

@@ -49,7 +49,7 @@ ops::MatmulShape shape_of(const Shape &shape, bool in_batches) {
   return {in_batches ? batches : 1, rows, columns, inner};
 }
 
-// By which names an epilogue is asked for: result type, activation, bias, residual.
+// An epilogue as Python names it: result type, activation, bias, residual.
 using Epilogue = std::tuple<std::string, std::string, bool, bool>;
 ops::LayerEpilogue epilogue_of(const Epilogue &named) {
   const auto &[result, activation, bias, residual] = named;
@@ -67,13 +67,13 @@ ops::Reduction reduction_named(const std::string &name) {
   throw UserError("reduction expects one of 'none', 'sum', 'mean'; '" + name + "' is given");
 }
 
-// Each definition is one object of Python, so that its launches are kept in one place. It has the objects as long as
-// it lives itself, which is as long as samite/ready.py.
+// Makes one Python object for each definition, so that its launches are kept in one place. The objects live as long as
+// this does, which is as long as samite/ready.py.
 class ReadyKernels {
   using ArrayOfScales = std::tuple<std::vector<std::int64_t>, std::vector<std::int64_t>>;  // extents and strides
 
  public:
-  // The kernel and the extents of its launch, both of Python.
+  // The kernel and the extents of its launch, as Python objects.
   nb::tuple made(const ops::PlannedLaunch &planned) {
     auto found = kernels_.find(planned.kernel.get());
     if (found == kernels_.end()) {
@@ -96,8 +96,8 @@ class ReadyKernels {
                                    shape_of(shape, in_batches), device_of(device)));
   }
 
-  // The launch, and which scales it is given with their last two dimensions exchanged. Nothing where the scales have
-  // extents that no recipe has.
+  // The launch, and which scales it takes with their last two dimensions exchanged. Null if no recipe has scales of
+  // these extents.
   std::optional<nb::tuple> scaled_matmul(const std::tuple<std::string, std::string> &factors, const Epilogue &epilogue,
                                          const std::tuple<bool, bool> &transposed, bool in_batches,
                                          const ArrayOfScales &scales_of_a, const ArrayOfScales &scales_of_b,
@@ -142,7 +142,7 @@ class ReadyKernels {
                                           {groups, rows, columns, terms}, device_of(device)));
   }
 
-  // Nothing where the scales have extents that no recipe has.
+  // Null if no recipe has scales of these extents.
   std::optional<nb::tuple> scaled_grouped_matmul(const std::tuple<std::string, std::string> &factors,
                                                  const Epilogue &epilogue, bool b_transposed, bool checked,
                                                  const std::vector<std::int64_t> &scales_of_a,
@@ -157,7 +157,7 @@ class ReadyKernels {
                                                   {groups, rows, columns, inner}, device_of(device)));
   }
 
-  // One launch or two (ops/quantise.h); nothing where the scales have extents that no recipe has.
+  // One launch or two (ops/quantise.h); none if no recipe has scales of these extents.
   std::vector<nb::tuple> quantise(const std::string &from, const std::string &to,
                                   const std::vector<std::int64_t> &scales, std::int64_t rows, std::int64_t columns) {
     std::vector<nb::tuple> launches;
@@ -198,7 +198,7 @@ class ReadyKernels {
     return made(ops::rms_norm_adjoint_launch(type_named(type), weighted, rows, columns, device_of(device)));
   }
 
-  // Batches, groups, channels of each, places.
+  // The shape is batches, groups, channels per group, places.
   nb::tuple group_norm(const std::string &type, const Shape &shape, int device) {
     const auto &[batches, groups, channels, places] = shape;
     return made(ops::group_norm_launch(type_named(type), {batches, groups, channels, places}, device_of(device)));
@@ -209,7 +209,7 @@ class ReadyKernels {
         ops::group_norm_adjoint_launch(type_named(type), {batches, groups, channels, places}, device_of(device)));
   }
 
-  // One launch, or two where the losses are reduced, or their gradient is divided (ops/cross_entropy.h).
+  // One launch, or two if the losses are reduced or their gradient is divided (ops/cross_entropy.h).
   std::vector<nb::tuple> cross_entropy(const std::string &type, const std::string &targets,
                                        const std::string &reduction, std::int64_t rows, std::int64_t classes,
                                        int device) {
@@ -230,16 +230,16 @@ class ReadyKernels {
     return launches;
   }
 
-  // Batches, heads, rows, size.
+  // The shape is batches, heads, rows, size.
   nb::tuple rotary(const std::string &type, const Shape &shape, bool backwards, int device) {
     const auto &[batches, heads, rows, size] = shape;
     return made(ops::rotary_launch(type_named(type), {batches, heads, rows, size}, backwards, /*add=*/false,
                                    device_of(device)));
   }
 
-  // Batches, heads, rows of q, numbers of a row, rows of k, heads of q for each of k.
+  // Batches, heads, rows of q, numbers per row, rows of k, heads of q per head of k.
   using AttentionShape = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
-  // From the end, with a bias, slopes and lengths.
+  // Whether distances count from the end, and whether there are a bias, slopes and lengths.
   using AttentionMasks = std::tuple<bool, bool, bool, bool>;
   nb::tuple attention(const std::string &type, const AttentionShape &shape, bool causal, int device) {
     return made(ops::attention_launch(type_named(type), of(shape), causal, device_of(device)));
@@ -274,7 +274,7 @@ class ReadyKernels {
   std::map<const jit::KernelDefinition *, nb::object> kernels_;
 };
 
-// Of any array: its type's name, extents, strides in elements, and the CUDA device or -1.
+// The layout of any array: its type's name, extents, strides in elements, and the CUDA device or -1.
 nb::tuple layout(const nb::object &array, const std::string &what) {
   return at_python_line([&] {
     std::optional<Stream> stream;
@@ -289,7 +289,7 @@ nb::tuple layout(const nb::object &array, const std::string &what) {
   });
 }
 
-// A member as Python calls it: its errors tell the line of the program.
+// A member function as Python calls it: its errors tell the line of the program.
 template <auto Member>
 struct Planned;
 template <class R, class... As, R (ReadyKernels::*Member)(As...)>

@@ -1,4 +1,4 @@
-// The library's own operations (samite/ops/) as kernels of Python: samite/ready.py calls them.
+// The library's own operations (samite/ops/) as Python kernels: samite/ready.py calls them.
 #pragma once
 
 #include "python_errors.h"

@@ -11,7 +11,7 @@
 namespace samite::python {
 namespace {
 
-// Its name, what was found, and whether it was; otherwise the text says what is missing and how to install it.
+// The name, a text, and whether it was found. The text says what was found, or what is missing and how to install it.
 nb::tuple requirement(const char *name, const std::function<std::string()> &find) {
   try {
     return nb::make_tuple(name, find(), true);
@@ -35,7 +35,7 @@ void define_requirements(nb::module_ &module) {
             requirement("CUDA compiler", [] { return "NVRTC " + nvrtc().version.text() + ", " + nvrtc().path; }));
         return all;
       },
-      "Opens the compilers: of each its name, what was found or is missing, and whether it was found.");
+      "Opens the compilers; returns for each its name, what was found or is missing, and whether it was found.");
 }
 
 }  // namespace samite::python

@@ -1,4 +1,4 @@
-// What kernels need on this machine, and how to get what is missing.
+// The compilers that kernels need on this machine, and how to install missing ones.
 #pragma once
 
 #include "python_errors.h"

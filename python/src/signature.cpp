@@ -34,9 +34,9 @@ std::string text_of_schedule(PyObject *value) {
   return text_of(value);
 }
 
-// Whether writing to it would pass by torch's gradients.
+// Whether torch would miss gradients if a kernel used the tensor.
 bool needs_gradient(PyObject *tensor) {
-  static PyObject *const name = PyUnicode_InternFromString("requires_grad");  // kept: it is asked for in each call
+  static PyObject *const name = PyUnicode_InternFromString("requires_grad");  // kept: each call needs it
   const nb::object requires_gradient = nb::steal(PyObject_GetAttr(tensor, name));
   PyErr_Clear();
   if (requires_gradient.ptr() != Py_True) return false;
@@ -47,11 +47,11 @@ bool needs_gradient(PyObject *tensor) {
   return enabled.ptr() == Py_True;
 }
 
-// Arrays whose elements a kernel loads or adds to, as bits: in-place arguments, where it writes to them, too.
+// Arrays whose elements a kernel loads or adds to, as bits. If it writes to them, too, they are in-place arguments.
 std::uint64_t arrays_read(const ir::Kernel &kernel) {
   std::uint64_t arrays = 0;
   const auto note = [&](std::uint32_t array) {
-    if (array < 64) arrays |= std::uint64_t{1} << array;  // a pipeline's algorithm has others behind its own
+    if (array < 64) arrays |= std::uint64_t{1} << array;  // a pipeline's algorithm has others after its own
   };
   ir::for_each_statement(kernel, [&](const ir::Stmt &stmt) {
     if (const auto array = ir::array_read(stmt)) note(*array);
@@ -258,7 +258,7 @@ Extents Signature::read_extents(PyObject *object) const {
   return Extents(std::span(extents.data(), static_cast<std::size_t>(count)), SourceLocation());
 }
 
-// Where a call names none: those of the first array that the kernel writes, if that is an array of its rank.
+// If the call names no extents, the extents of the first array that the kernel writes and that has the launch's rank.
 Extents Signature::extents_of(const Bound &bound) const {
   std::size_t array = 0;
   for (const Parameter &parameter : parameters_) {
@@ -281,7 +281,7 @@ Bound Signature::bind(PyObject *positional, PyObject *named) const {
   bound.schedule = options.schedule;
   bound.bits.resize(described().size());
   bound.arrays.reserve(array_count_);
-  // Arrays that are handed over by a call are told the stream first, which others may have to say.
+  // Arrays with DLPack need the stream when they are read, and other arrays may determine it, so those are read first.
   bool asks_for_stream = options.stream && options.stream != Py_None;
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (!parameters_[i].is_array) {

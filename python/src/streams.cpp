@@ -9,7 +9,7 @@
 namespace samite::python {
 namespace {
 
-// A stream that has been borrowed is kept: to borrow it asks the driver.
+// Borrowing a stream queries the driver, so borrowed streams are kept.
 Stream borrowed(int device_index, std::uintptr_t handle) {
   struct Known {
     int device_index;
@@ -27,7 +27,7 @@ Stream borrowed(int device_index, std::uintptr_t handle) {
   return stream;
 }
 
-// Of an attribute that is a number, or of a call that returns one. Nothing where there is none.
+// The number that an attribute has or a call has returned; null if it is not a number.
 std::optional<std::uintptr_t> number_of(const nb::object &value) {
   if (!value.is_valid() || !PyLong_Check(value.ptr())) {
     PyErr_Clear();
@@ -58,7 +58,7 @@ std::uintptr_t handle_of(PyObject *given) {
       describe(given) + " is given");
 }
 
-// CuPy's, whose arrays do not say it by themselves.
+// CuPy's current stream, which its arrays do not tell.
 std::optional<std::uintptr_t> current_of_cupy() {
   PyObject *modules = PySys_GetObject("modules");
   PyObject *cupy = modules ? PyDict_GetItemString(modules, "cupy") : nullptr;
@@ -71,7 +71,7 @@ std::optional<std::uintptr_t> current_of_cupy() {
   return stream.is_valid() ? number_at(stream.ptr(), "ptr") : std::nullopt;
 }
 
-// torch's from before types handed out functions.
+// torch's current stream, for versions whose types have no exchange functions.
 std::optional<std::uintptr_t> current_of_torch(int device_index) {
   PyObject *modules = PySys_GetObject("modules");
   PyObject *native = modules ? PyDict_GetItemString(modules, "torch._C") : nullptr;

@@ -1,4 +1,4 @@
-// The stream in which a call uses memory of CUDA: the caller's current one.
+// The stream in which a call uses CUDA memory: the caller's current one.
 #pragma once
 
 #include "python_errors.h"
@@ -9,15 +9,15 @@
 
 namespace samite::python {
 
-// `given` is what the caller has named, which may be null or None: a number (a cudaStream_t), or an object of torch's,
-// CuPy's, or with __cuda_stream__. Else it is the current stream of the library that the arrays are of; the standard
-// one of the device where that has none. Nothing where no array is on CUDA. UserError where `given` is no stream.
+// `given` is the caller's stream: a number (a cudaStream_t), an object of torch or CuPy, or one with __cuda_stream__.
+// If it is null or None, the result is the current stream of the arrays' library, or the device's standard stream if
+// the library has none; null if no array is on CUDA. UserError if `given` is not a stream, or no array is on CUDA.
 std::optional<Stream> stream_for(PyObject *given, std::span<PyObject *const> arrays);
 
-// The stream that is given, of this device.
+// The stream `given`, on this device.
 Stream stream_of(const Device &device, PyObject *given);
 
-// From now on stream_for() returns this one in this thread where none is given, whatever a library's current one is.
+// Makes stream_for() return this stream in this thread if none is given, whatever a library's current stream is.
 void set_stream_of_thread(const std::optional<Stream> &stream);
 
 }  // namespace samite::python

@@ -64,7 +64,7 @@ void TapeObject::refuse_overlap(const AnyBuffer &buffer, const std::string &what
 
 TapeObject::Array &TapeObject::add(ArrayView view, PyObject *object, const std::optional<Stream> &stream,
                                    const std::string &what, bool is_constant) {
-  view.key.read_only = false;  // what a kernel writes has been checked
+  view.key.read_only = false;  // arrays that a kernel writes have been checked
   AnyBuffer buffer = borrowed(view.key, stream);
   refuse_overlap(buffer, what);
   if (!is_constant && has_gradient(view.key.type)) buffer.track_gradient(SourceLocation());
@@ -77,7 +77,7 @@ void TapeObject::call(const Signature &signature, Bound bound, const std::vector
   require_free();
   signature.check(bound, given);
   std::vector<jit::OwnedArgument> arguments;
-  std::vector<Array *> used;  // of which the addresses stay
+  std::vector<Array *> used;  // their addresses stay valid
   std::size_t array = 0;
   for (std::size_t i = 0; i < given.size(); ++i) {
     const Parameter &parameter = signature.parameters()[i];
@@ -199,7 +199,7 @@ void define_tape(nb::module_ &module) {
       .def("__exit__", [](TapeObject &self, const nb::args &) { self.exit(); })
       .def(
           "constant", [](TapeObject &self, const nb::args &arrays) { at_python_line([&] { self.constant(arrays); }); },
-          "Arrays that get no gradient, named before the launches that use them.")
+          "Excludes arrays from gradients. Call it before the launches that use them.")
       .def(
           "backward",
           [](TapeObject &self, const nb::object &objective, const nb::object &cotangent) {
@@ -207,7 +207,7 @@ void define_tape(nb::module_ &module) {
           },
           nb::arg("objective"), nb::arg("cotangent") = nb::none(),
           "Runs the adjoints of all launches in reverse order, from an array of one element, from an array and its\n"
-          "cotangent, or from a list of such pairs. Gradients of arrays that the tape only reads are added to.")
+          "cotangent, or from a list of such pairs. Adds to the gradients of arrays that the tape only reads.")
       .def("copy_gradient", [](TapeObject &self, const nb::object &array,
                                const nb::object &to) { at_python_line([&] { self.copy_gradient(array, to); }); })
       .def(
@@ -216,7 +216,7 @@ void define_tape(nb::module_ &module) {
       .def(
           "clear", [](TapeObject &self) { at_python_line([&] { self.clear(); }); },
           "Removes all launches, arrays and gradients.")
-      .def_prop_ro("kept_bytes", &TapeObject::kept_bytes, "In copies of overwritten arrays.")
+      .def_prop_ro("kept_bytes", &TapeObject::kept_bytes, "The bytes in copies of overwritten arrays.")
       .def("__len__", &TapeObject::size)
       .def("__str__", &TapeObject::to_string);
 }

@@ -1,10 +1,10 @@
 // A tape as Python records it (jit/tape.h).
 //
 // Each array is borrowed once, so that all launches on the tape share its gradient, and is kept until the tape is
-// cleared. Arrays that share memory and are not the same are refused: their gradients would be apart.
+// cleared. Different arrays that share memory are refused, because their gradients would be separate.
 //
-// The tape in C++ knows of writes by launches alone. Those by other code in Python are found by hashes of the elements,
-// on the CPU, and told to the tape, which then refuses gradients that need what was overwritten.
+// The C++ tape knows only of writes by launches. On the CPU, hashes of the elements detect writes by other Python code
+// and report them to the tape, which then refuses gradients that need overwritten values.
 #pragma once
 
 #include "recorder.h"
@@ -25,9 +25,9 @@ class TapeObject final : public Recorder {
   void call(const Signature &signature, Bound bound, const std::vector<PyObject *> &given) override;
   void call(LaunchObject &launch) override;
 
-  // Arrays that have no gradient; not those of launches so far.
+  // Marks arrays that get no gradient, before launches use them.
   void constant(const nb::args &arrays);
-  // From one array, whose cotangent is 1 if it is None, or from a list of pairs.
+  // Starts from one array, whose cotangent is 1 if None, or from a list of pairs of an array and its cotangent.
   void backward(const nb::object &objective, const nb::object &cotangent);
   // Copies the gradient of an array on the tape.
   void copy_gradient(const nb::object &array, const nb::object &to);
@@ -47,15 +47,15 @@ class TapeObject final : public Recorder {
     std::optional<Hash128> hash = {};  // of the elements after the last launch that used them
 
     Hash128 hash_now() const;
-    // Tells the tape if something else has written to it since.
+    // Tells the tape if other code has written to the array since.
     void find_write();
   };
 
-  // Runs without Python's lock, and one at a time.
+  // Runs `work` without Python's lock; UserError while another thread uses the tape.
   template <class F>
   void alone(const F &work);
   void require_free() const;
-  // The array of this memory; null if the tape has none.
+  // The array with this memory and layout; null if the tape has none.
   Array *find(const ArrayKey &key);
   Array &add(ArrayView view, PyObject *object, const std::optional<Stream> &stream, const std::string &what,
              bool is_constant);

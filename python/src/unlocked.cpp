@@ -9,7 +9,7 @@
 namespace samite::python {
 namespace {
 
-// Of the threads; the lock is held by whoever uses this.
+// Counts the threads without Python's lock; the caller holds the lock.
 struct Threads {
   int unlocked = 0;
   std::optional<std::thread::id> ending;  // the one that ends the interpreter
@@ -39,7 +39,7 @@ void wait_for_threads() {
 Unlocked::Unlocked() {
   const bool too_late = threads().ending && *threads().ending != std::this_thread::get_id();
   if (too_late)
-    nb::set_leak_warnings(false);  // what this thread has stays
+    nb::set_leak_warnings(false);  // this thread never frees its objects
   else
     ++threads().unlocked;
   state_ = PyEval_SaveThread();

@@ -1,9 +1,9 @@
-// Python's lock is not held while one of these lives, so that its other threads run.
+// Releases Python's lock while an object lives, so that Python's other threads run.
 // On Python's main thread Ctrl-C ends a kernel on the CPU at its next block: between blocks Python runs the handlers of
-// the signals that have arrived, and KeyboardInterrupt, or what else a handler raises, ends the launch.
+// the signals that have arrived, and an exception from a handler, such as KeyboardInterrupt, ends the launch.
 //
-// When the interpreter ends, a thread that would take the lock again is ended by it, in the midst of C++. So the end
-// waits for the threads that are in here, and those that come later stay in here for good.
+// When the interpreter ends, it ends threads that take the lock again, in the middle of C++. So the end waits for the
+// threads that have released the lock, and threads that release it later wait forever.
 #pragma once
 
 #include "python_errors.h"
@@ -21,7 +21,7 @@ class Unlocked {
   Unlocked &operator=(const Unlocked &) = delete;
   ~Unlocked();
 
-  // Lets the end of the interpreter wait. Called on the main thread.
+  // Makes the interpreter's end wait. Call it on the main thread.
   static void watch_end();
 
  private:

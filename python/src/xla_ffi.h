@@ -1,5 +1,5 @@
-// How XLA calls a function of another library: version 0 of its foreign function interface, of which these are the
-// structs that are read here. A struct begins with its size, so that a newer XLA may have more members.
+// The structs that Samite reads of XLA's foreign function interface, version 0, by which XLA calls functions of other
+// libraries. Each struct begins with its size, so that a newer XLA may add members.
 // https://github.com/openxla/xla/blob/main/xla/ffi/api/c_api.h
 #pragma once
 
@@ -19,7 +19,7 @@ struct Extension {
   Extension *next;
 };
 
-// What begins each struct.
+// The header of each struct.
 struct Head {
   std::size_t bytes;
   Extension *extensions;
@@ -30,7 +30,7 @@ struct Version {
   std::int32_t major, minor;
 };
 
-// XLA asks a function for its version before it takes it.
+// XLA asks a function for its version before it accepts the function.
 struct Metadata {
   std::size_t bytes;
   Version version;
@@ -68,7 +68,7 @@ struct Buffer {
   std::int64_t *extents;
 };
 
-// Arguments and results. `types` are 1, which is a buffer.
+// Arguments or results. Each type is 1, a buffer.
 struct Buffers {
   Head head;
   std::int64_t count;

@@ -18,7 +18,7 @@ using samite::shipped::FormParameter;
 using samite::shipped::LaunchForm;
 using Forms = std::vector<LaunchForm>;
 
-// A kernel's or parameter's name as an identifier of C.
+// A kernel's or parameter's name as a C identifier.
 std::string identifier(const std::string &name) {
   static const std::set<std::string> taken = {
       "auto",   "break",  "case",   "char",     "const",    "continue", "default",   "do",          "double",
@@ -31,7 +31,7 @@ std::string identifier(const std::string &name) {
   return taken.contains(text) ? text + "_" : text;
 }
 
-// A literal of C.
+// A C string literal.
 std::string quoted(const std::string &text) {
   std::string literal = "\"";
   for (const char c : text) {

@@ -71,7 +71,7 @@ void check(const Paths &paths) {
   }
 }
 
-// A launch form is of no use without its images.
+// Drops launch forms that lack an image: they cannot be launched.
 void drop_incomplete(std::vector<ArchivedImage> &images) {
   const auto is_there = [&](const samite::shipped::FormPart &part) {
     return std::ranges::find(images, part.image, &ArchivedImage::key) != images.end();
@@ -86,7 +86,7 @@ void drop_incomplete(std::vector<ArchivedImage> &images) {
   images = std::move(complete);
 }
 
-// The images of all that `wanted` takes, in one archive.
+// Writes one archive with the images that `wanted` accepts.
 template <class Wanted>
 void write(const std::string &output, const Paths &paths, const Wanted &wanted) {
   std::vector<ArchivedImage> images;
@@ -100,7 +100,7 @@ void write(const std::string &output, const Paths &paths, const Wanted &wanted) 
   samite::write_file_atomically(output, ImageArchive::packed(std::move(images)));
 }
 
-// output.h and output.c.
+// Writes output.h and output.c.
 void write_c(const std::string &output, const std::string &path) {
   const ImageArchive archive = read(path);
   archive.check();

@@ -23,7 +23,7 @@ using samite::ImageArchive;
 using samite::ObjectCache;
 using samite::UserError;
 
-// What `cache` is in the file of an export, whose kernels have no names.
+// The target of every image in an export, whose kernels have no names.
 constexpr const char *target_of_export = "cache";
 
 std::shared_ptr<ObjectCache> usable_cache() {
@@ -51,7 +51,7 @@ void list(const ObjectCache &cache, bool json) {
   fmt::print("{}: {} entries, {} B\n", cache.folder().string(), entries.size(), bytes);
 }
 
-// Whether all are as they were published.
+// Whether all entries are as they were published.
 bool verify(const ObjectCache &cache) {
   std::size_t damaged = 0, count = 0;
   for (const ObjectCache::Listed &entry : cache.list()) {

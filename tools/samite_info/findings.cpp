@@ -17,7 +17,7 @@
 namespace samite::info {
 namespace {
 
-// One line, whatever the message was: a line that ends like a sentence in the middle gets its full stop.
+// Joins the lines of a message into one: a line that has no punctuation at its end gets a full stop.
 std::string one_line(std::string_view text) {
   std::string line;
   for (const char c : text) {
@@ -30,7 +30,7 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
-// What `find` returns, or the error that it throws.
+// The result of `find`, or the error that it throws.
 Finding finding(const std::string &what, const std::function<std::string()> &find) {
   try {
     return {what, find(), ""};
@@ -56,7 +56,7 @@ void add_cuda(std::vector<Finding> &all) {
   }
   all.push_back(finding("NVRTC", [] { return nvrtc().version.text() + ", " + nvrtc().path; }));
   if (!nvrtc_is_open() || devices.empty()) return;
-  // Each is well by itself; whether they fit is another question.
+  // The driver and NVRTC work by themselves; this checks that they fit together.
   const Finding matching = finding("NVRTC for this driver and its devices", [&] {
     require_driver_for_nvrtc(driver->version());
     for (const driver::DeviceInfo &device : devices)

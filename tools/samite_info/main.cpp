@@ -1,4 +1,4 @@
-// samite-info: what Samite finds on this machine, and one line for each thing that is missing.
+// samite-info: lists what Samite finds on this machine, and one line for each missing part.
 #include "tools/samite_info/findings.h"
 
 #include <fmt/format.h>

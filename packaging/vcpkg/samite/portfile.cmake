@@ -1,4 +1,4 @@
-# An overlay port, which builds the sources that it is in:
+# An overlay port that builds the sources around it:
 #   vcpkg install samite --overlay-ports=<sources>/packaging/vcpkg
 vcpkg_check_linkage(ONLY_DYNAMIC_LIBRARY)
 get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)

@@ -1,4 +1,4 @@
-// Whatever has the number of a Func in data-f lights up with that Func. Folding is the browser's own.
+// Elements with a Func's number in data-f light up with that Func. The browser itself folds and unfolds.
 (() => {
   "use strict";
   const of = (element) => (element.dataset.f || "").split(" ").filter((f) => f !== "");
@@ -6,7 +6,7 @@
   const buttons = [...document.querySelectorAll(".funcs button")];
   let chosen = null;
 
-  // Each panel shows the first part that it has, without moving the page.
+  // Unfolds and scrolls a panel so that its first lit part shows, without moving the page.
   function show(panel) {
     const first = panel.querySelector(".lit");
     if (!first) return;

@@ -1,4 +1,4 @@
-// A kernel that is compiled ahead of time, and the launches that the archive is to have.
+// A kernel that is compiled ahead of time, and the launches that the archive should contain.
 #pragma once
 
 #include <samite/samite.h>

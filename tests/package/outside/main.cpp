@@ -1,4 +1,4 @@
-// A user's program, with only the Samite that `cmake --install` put into the folder in argv[1].
+// A user's program, which must use only the Samite that `cmake --install` put into the folder in argv[1].
 #include <link.h>
 #include <samite/samite.h>
 
@@ -8,8 +8,8 @@
 
 namespace {
 
-// Whether every part of Samite that this process has loaded lies under `prefix`: otherwise the installed library
-// only worked because the build folder is still there.
+// Whether every part of Samite that this process has loaded lies under `prefix`: otherwise the installed library works
+// only because the build folder still exists.
 bool loaded_from(const std::string &prefix) {
   struct Search {
     const std::string &prefix;

@@ -1,4 +1,4 @@
-// Constructs a kernel and launches none: the build names the adjoint that the archive is to have.
+// Constructs a kernel but does not launch it: the build names the adjoint that the archive should contain.
 #include <samite/samite.h>
 
 int main() {

@@ -1,5 +1,4 @@
-// A user's program that calls each ready-made operation once: it links against a library made by the library's
-// compiler.
+// A user's program that calls each ready operation once, and links a library that another compiler may have made.
 #include <samite/ops/attention.h>
 #include <samite/ops/grouped_by_type.h>
 #include <samite/ops/grouped_terms.h>

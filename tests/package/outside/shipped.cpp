@@ -1,4 +1,4 @@
-// A shipped program: with "other" it requests a kernel that was not compiled ahead of time.
+// A shipped program: with the argument "other" it launches a kernel that was not compiled ahead of time.
 #include "kernels.h"
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-"""A program on a system that has Python alone: its arrays are Python's own."""
+"""A program for a system that has only Python: its arrays are Python's own."""
 
 import array
 
