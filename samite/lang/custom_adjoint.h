@@ -220,7 +220,7 @@ namespace lang {
 template <class F>
 struct FunctionCalled : FunctionOf<F> {};
 template <class F, class A, class Replay, class... Ps>
-struct FunctionCalled<CustomAdjoint<F, A, Replay, std::tuple<Ps...>>> : FunctionOf<F> {};
+struct FunctionCalled<samite::CustomAdjoint<F, A, Replay, std::tuple<Ps...>>> : FunctionOf<F> {};
 
 }  // namespace lang
 

@@ -32,7 +32,7 @@ std::string text_of(std::int64_t rows, std::int64_t columns, int threads, std::i
 template <class T = half, class C = float>
 class PartsOnHost {
  public:
-  // `stages` 0: as many as there is memory for, so that threads have roles.
+  // `stages` 0: as many as there is memory for, up to the 16 that a plan can have, so that threads have roles.
   PartsOnHost(std::int64_t rows, std::int64_t columns, int threads, int parts, std::int64_t stages = 0)
       : rows_(rows),
         columns_(columns),
@@ -52,7 +52,7 @@ class PartsOnHost {
  private:
   static ir::Kernel planned(std::int64_t rows, std::int64_t columns, int threads, int parts, std::int64_t stages) {
     constexpr std::int64_t memory = 200 << 10;
-    const std::int64_t most = memory / ((rows + columns) * 128);
+    const std::int64_t most = std::min<std::int64_t>(memory / ((rows + columns) * 128), 16);
     ir::Kernel kernel = ir::parse_kernel(text_of<T, C>(rows, columns, threads, stages == 0 ? most : stages));
     kernel = passes::lower_threads(passes::lower_tiles(std::move(kernel), passes::gpu_architecture(90)));
     kernel = jit::plan(std::move(kernel), {passes::gpu_architecture(90), good_arrays().arrays, {.step_parts = parts}});
