@@ -340,7 +340,7 @@ void FuncDeriver::add_term(const Way &way, Target &target) {
     if (!mentioned) sum.conditions.push_back(build(Op::GreaterEqual, {variable, left.ranges[r].begin}));
   }
   if (is_sum) {
-    target.terms.push_back(plain_term(way, std::move(sum), clamped, target));
+    target.terms.push_back(plain_term(way, sum, clamped, target));
     return;
   }
   if (!sum.conditions.empty())

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "samite/jit/tile_kernel.h"
+#include "samite/lang/traced_once.h"
 #include "samite/ops/as_type.h"
 #include "samite/ops/attention_plan.h"
 #include "samite/ops/rows.h"
@@ -11,6 +12,8 @@
 #include <numbers>
 
 namespace samite::ops::detail {
+
+SAMITE_TRACED_ONCE_BEGIN
 
 template <Scalar T>
 struct AttentionKernels {
@@ -407,5 +410,7 @@ struct AttentionKernels {
     return min(all, tile::ceil_div((block.tile + 1) * plan.queries, plan.keys));
   }
 };
+
+SAMITE_TRACED_ONCE_END
 
 }  // namespace samite::ops::detail

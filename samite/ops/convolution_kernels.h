@@ -5,6 +5,7 @@
 #include "samite/jit/tile_kernel.h"
 #include "samite/lang/tile_memory.h"
 #include "samite/lang/tile_shape.h"
+#include "samite/lang/traced_once.h"
 #include "samite/ops/as_type.h"
 #include "samite/ops/rows.h"
 
@@ -27,6 +28,8 @@ struct ConvolutionPlan {
   int output_tiles() const { return (outputs_of_group + outputs - 1) / outputs; }
   int channel_tiles() const { return (channels_of_group + channels - 1) / channels; }
 };
+
+SAMITE_TRACED_ONCE_BEGIN
 
 template <Scalar T>
 struct ConvolutionKernels {
@@ -292,5 +295,7 @@ struct ConvolutionKernels {
             TileOptions{.threads = plan.threads}};
   }
 };
+
+SAMITE_TRACED_ONCE_END
 
 }  // namespace samite::ops::detail

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "samite/jit/tile_kernel.h"
+#include "samite/lang/traced_once.h"
 #include "samite/ops/rows.h"
 
 #include <limits>
@@ -15,6 +16,8 @@ struct CrossEntropyPlan {
 
   friend auto operator<=>(const CrossEntropyPlan &, const CrossEntropyPlan &) = default;
 };
+
+SAMITE_TRACED_ONCE_BEGIN
 
 template <Scalar T, std::integral I>
 struct CrossEntropyKernels {
@@ -176,5 +179,7 @@ struct CrossEntropyKernels {
             TileOptions{.threads = plan.threads}};
   }
 };
+
+SAMITE_TRACED_ONCE_END
 
 }  // namespace samite::ops::detail

@@ -6,6 +6,7 @@
 #include "samite/lang/tile_scan.h"
 #include "samite/lang/tile_shape.h"
 #include "samite/lang/tile_sort.h"
+#include "samite/lang/traced_once.h"
 #include "samite/ops/layer_epilogue.h"
 #include "samite/ops/rows.h"
 
@@ -57,6 +58,8 @@ inline TileKernel<void(Entries, Array<std::int32_t, 1>, Array<std::int32_t, 1>, 
           },
           TileOptions{.threads = plan.threads}};
 }
+
+SAMITE_TRACED_ONCE_BEGIN
 
 template <Scalar T>
 struct ExpertKernels {
@@ -190,5 +193,7 @@ struct ExpertKernels {
     return tile::reshape(tile::load_at(places, {i * plan.rows, n}, {plan.rows, 1}), {plan.rows});
   }
 };
+
+SAMITE_TRACED_ONCE_END
 
 }  // namespace samite::ops::detail

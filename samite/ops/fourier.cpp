@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/lang/tile_fourier.h"
 #include "samite/lang/tile_memory.h"
+#include "samite/lang/traced_once.h"
 #include "samite/ops/gradients.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/matmul_plan.h"
@@ -28,8 +29,10 @@ struct FourierPlan {
   int rows = 0, n = 0, other = 1, threads = 0;  // transforms of a tile, their length, and the other factor
   bool inverse = false, add = false;
 
-  friend auto operator<=>(const FourierPlan &, const FourierPlan &) = default;
+  friend bool operator==(const FourierPlan &, const FourierPlan &) = default;
 };
+
+SAMITE_TRACED_ONCE_BEGIN
 
 template <Scalar T>
 struct FourierKernels {
@@ -89,6 +92,8 @@ struct FourierKernels {
             TileOptions{.threads = plan.threads}};
   }
 };
+
+SAMITE_TRACED_ONCE_END
 
 template <Scalar T>
 struct Made {

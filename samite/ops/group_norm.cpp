@@ -1,6 +1,7 @@
 #include "samite/ops/group_norm.h"
 
 #include "samite/base/error.h"
+#include "samite/lang/traced_once.h"
 #include "samite/ops/gradients.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/matmul_plan.h"
@@ -21,7 +22,7 @@ struct GroupPlan {
   int channels = 0, places = 0, threads = 0;
   bool add_gradients = false;
 
-  friend auto operator<=>(const GroupPlan &, const GroupPlan &) = default;
+  friend bool operator==(const GroupPlan &, const GroupPlan &) = default;
 };
 
 constexpr std::int64_t longest_on_cpu = 2048;
@@ -32,6 +33,8 @@ GroupPlan plan_of(ScalarType type, const GroupNormShape &shape, const PlanDevice
   while (shape.channels % (std::int64_t{2} * plan.channels) == 0 && 2 * plan.channels <= row.rows) plan.channels *= 2;
   return plan;
 }
+
+SAMITE_TRACED_ONCE_BEGIN
 
 template <Scalar T>
 struct GroupKernels {
@@ -166,6 +169,8 @@ struct GroupKernels {
         TileOptions{.threads = plan.threads}};
   }
 };
+
+SAMITE_TRACED_ONCE_END
 
 // The weight and the bias, and their gradients, which blocks of other batch elements read or add to.
 constexpr std::uint64_t weights_of_forward = 0b0110, weights_of_adjoint = 0b110010;

@@ -1,6 +1,7 @@
 #include "samite/ops/grouped_by_type.h"
 
 #include "samite/base/error.h"
+#include "samite/lang/traced_once.h"
 #include "samite/ops/grouped_terms.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/layer_epilogue.h"
@@ -17,6 +18,8 @@ namespace samite::ops {
 namespace {
 
 using Kernel = std::shared_ptr<jit::KernelDefinition>;
+
+SAMITE_TRACED_ONCE_BEGIN
 
 // A kernel of (factors…, offsets, bias, c); `sums` makes, from the factors, a function that computes the sums of each
 // column part of a block's tile.
@@ -72,6 +75,8 @@ struct GroupedLayer {
       return named("a", "b", "scale_a", "scale_b");
   }
 };
+
+SAMITE_TRACED_ONCE_END
 
 template <Scalar T, Scalar C>
 Kernel kernel(const GroupedByType &kind, const MatmulPlan &plan, const detail::GroupSearch &search) {

@@ -1,6 +1,7 @@
 #include "samite/ops/grouped_terms.h"
 
 #include "samite/base/error.h"
+#include "samite/lang/traced_once.h"
 #include "samite/ops/as_type.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/matmul.h"
@@ -13,6 +14,8 @@ namespace samite::ops {
 namespace {
 
 using Kernel = std::shared_ptr<jit::KernelDefinition>;
+
+SAMITE_TRACED_ONCE_BEGIN
 
 template <Scalar T>
 struct GroupedTerms {
@@ -66,6 +69,8 @@ struct GroupedTerms {
                   tile::zeros<T>({1, 1}, where), where);
   }
 };
+
+SAMITE_TRACED_ONCE_END
 
 template <Scalar T, Scalar C>
 Kernel kernel(const GroupedTermsByType &kind, const MatmulPlan &plan, bool one_loop) {

@@ -4,6 +4,7 @@
 #include "samite/lang/tile_functions.h"
 #include "samite/lang/tile_memory.h"
 #include "samite/lang/tile_shape.h"
+#include "samite/lang/traced_once.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/layer_epilogue.h"
 #include "samite/ops/matmul_plan.h"
@@ -23,8 +24,10 @@ struct WeightPlan {
   bool zeros = false, bias = false;
   Activation activation = Activation::none;
 
-  friend auto operator<=>(const WeightPlan &, const WeightPlan &) = default;
+  friend bool operator==(const WeightPlan &, const WeightPlan &) = default;
 };
+
+SAMITE_TRACED_ONCE_BEGIN
 
 // Bytes of 8-bit weights are signed, those of pairs of 4-bit ones are not.
 template <Scalar T, Scalar Byte>
@@ -117,6 +120,8 @@ struct WeightKernels {
         TileOptions{.threads = plan.threads}};
   }
 };
+
+SAMITE_TRACED_ONCE_END
 
 template <Scalar T, Scalar Byte>
 struct Made {

@@ -5,8 +5,7 @@
 #include "samite/base/source_location.h"
 
 #include <cstdint>
-#include <functional>
-#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -31,30 +30,35 @@ class Kernels {
  public:
   // `read_elsewhere`: arrays that blocks read at other places than they write. Neither these, nor arrays with differing
   // views, may share elements with an array that a kernel writes.
-  explicit Kernels(std::function<Kernel(const Key &)> make, std::uint64_t read_elsewhere = all_arrays)
-      : make_(std::move(make)), read_elsewhere_(read_elsewhere) {}
+  explicit Kernels(Kernel (*make)(const Key &), std::uint64_t read_elsewhere = all_arrays)
+      : make_(make), read_elsewhere_(read_elsewhere) {}
 
   const Kernel &at(const Key &key) {
     const std::lock_guard lock(mutex_);
-    auto found = kernels_.find(key);
-    if (found == kernels_.end()) {
-      found = kernels_.emplace(key, make_(key)).first;
-      expect_apart(found->second, read_elsewhere_);
-    }
-    return found->second;
+    for (const std::unique_ptr<Made> &made : made_)
+      if (made->key == key) return made->kernel;
+    made_.push_back(std::make_unique<Made>(Made{key, make_(key)}));
+    const Kernel &kernel = made_.back()->kernel;
+    expect_apart(kernel, read_elsewhere_);
+    return kernel;
   }
   std::vector<Kernel> all() {
     const std::lock_guard lock(mutex_);
     std::vector<Kernel> kernels;
-    for (const auto &[key, kernel] : kernels_) kernels.push_back(kernel);
+    for (const std::unique_ptr<Made> &made : made_) kernels.push_back(made->kernel);
     return kernels;
   }
 
  private:
-  std::function<Kernel(const Key &)> make_;
+  struct Made {
+    Key key;
+    Kernel kernel;
+  };
+
+  Kernel (*make_)(const Key &);
   std::uint64_t read_elsewhere_;
   std::mutex mutex_;
-  std::map<Key, Kernel> kernels_;
+  std::vector<std::unique_ptr<Made>> made_;  // few, so that a search of all is faster than a tree, also to compile
 };
 
 // The first argument of a call, with the line of that call.

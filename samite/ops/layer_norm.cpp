@@ -1,6 +1,7 @@
 #include "samite/ops/layer_norm.h"
 
 #include "samite/base/error.h"
+#include "samite/lang/traced_once.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/matmul_plan.h"
 #include "samite/ops/rows.h"
@@ -17,6 +18,8 @@ using detail::RowPlan;
 
 // 16-bit numbers are converted at each read.
 std::int64_t longest_on_cpu(ScalarType type) { return size_of(type) == 2 ? 8192 : 2048; }
+
+SAMITE_TRACED_ONCE_BEGIN
 
 // The centred rows of tile i, and their variance.
 //
@@ -134,6 +137,8 @@ Weighted<T> weighted_of(const RowPlan &plan) {
           TileOptions{.threads = plan.threads}};
 }
 
+SAMITE_TRACED_ONCE_END
+
 template <Scalar T>
 std::shared_ptr<jit::KernelDefinition> layer_norm_kernel(const RowPlan &plan, bool weighted) {
   static detail::Kernels<RowPlan, Plain<T>> plain(plain_of<T>, /*read_elsewhere=*/0);
@@ -146,13 +151,15 @@ struct AdjointPlan {
   int tiles = 1;  // of rows, that a block iterates over
   bool add_gradients = false;
 
-  friend auto operator<=>(const AdjointPlan &, const AdjointPlan &) = default;
+  friend bool operator==(const AdjointPlan &, const AdjointPlan &) = default;
 };
 
 template <Scalar T>
 using Adjoint =
     TileKernel<void(Array<const T, 2>, Array<const detail::RowNumber<T>, 1>, Array<const T, 2>, Array<T, 2>,
                     Array<detail::RowNumber<T>, 1>, Array<detail::RowNumber<T>, 1>, Traced<detail::RowNumber<T>>)>;
+
+SAMITE_TRACED_ONCE_BEGIN
 
 // The gradients of rows, with n = (x - mean) / sqrt(variance + epsilon), g the cotangent of y, and w g its product with
 // the weight:
@@ -280,6 +287,8 @@ PlainAdjoint<T> plain_adjoint_of(const AdjointPlan &adjoint) {
           },
           TileOptions{.threads = plan.threads}};
 }
+
+SAMITE_TRACED_ONCE_END
 
 // The gradients of the weight and the bias, to which all blocks add.
 constexpr std::uint64_t sums_of_columns = 0b110000;

@@ -6,6 +6,7 @@
 #include "samite/jit/tile_kernel.h"
 #include "samite/lang/tile_masked.h"
 #include "samite/lang/tile_memory.h"
+#include "samite/lang/traced_once.h"
 #include "samite/ops/as_type.h"
 #include "samite/ops/grouped_rows.h"
 #include "samite/ops/rows.h"
@@ -25,6 +26,8 @@ struct PackedAttentionPlan {
 
   friend auto operator<=>(const PackedAttentionPlan &, const PackedAttentionPlan &) = default;
 };
+
+SAMITE_TRACED_ONCE_BEGIN
 
 template <Scalar T>
 struct PackedAttentionKernels {
@@ -242,5 +245,7 @@ struct PackedAttentionKernels {
         TileOptions{.threads = plan.threads}};
   }
 };
+
+SAMITE_TRACED_ONCE_END
 
 }  // namespace samite::ops::detail

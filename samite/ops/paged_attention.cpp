@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/jit/tape_access.h"
 #include "samite/lang/tile_memory.h"
+#include "samite/lang/traced_once.h"
 #include "samite/ops/attention_plan.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/matmul_plan.h"
@@ -25,8 +26,10 @@ struct PagedPlan {
   int threads = 0, stages = 1;
   int tiles_of_page = 1, parts = 1;
 
-  friend auto operator<=>(const PagedPlan &, const PagedPlan &) = default;
+  friend bool operator==(const PagedPlan &, const PagedPlan &) = default;
 };
+
+SAMITE_TRACED_ONCE_BEGIN
 
 template <Scalar T>
 struct PagedKernels {
@@ -121,6 +124,8 @@ struct PagedKernels {
             TileOptions{.threads = plan.threads}};
   }
 };
+
+SAMITE_TRACED_ONCE_END
 
 template <Scalar T>
 struct Made {

@@ -3,6 +3,7 @@
 #include "samite/base/error.h"
 #include "samite/jit/tile_kernel.h"
 #include "samite/lang/atomic.h"
+#include "samite/lang/traced_once.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/matmul_plan.h"
 #include "samite/ops/scales.h"
@@ -25,6 +26,8 @@ constexpr Cut cut(ScaleGroups groups) {
   if (groups.columns == ScaleGroup::one) return {128, 32};
   return {32, 128};
 }
+
+SAMITE_TRACED_ONCE_BEGIN
 
 // The unit of the scale. A smaller scale would lose digits, or be zero.
 template <Scalar Q>
@@ -127,6 +130,8 @@ auto multiply(const ScaleGroups &groups) {
           tile::store(x, {i, j}, tile::cast<T>(values));
       }};
 }
+
+SAMITE_TRACED_ONCE_END
 
 // The scales' groups, after checking x and q.
 ScaleGroups groups_of(const std::string &name, const AnyBuffer &x, const AnyBuffer &q, const AnyBuffer &scale,

@@ -1,6 +1,7 @@
 #include "samite/ops/rms_norm.h"
 
 #include "samite/base/error.h"
+#include "samite/lang/traced_once.h"
 #include "samite/ops/gradients.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/matmul_plan.h"
@@ -16,6 +17,8 @@ using detail::RowPlan;
 
 // 16-bit numbers are converted at each read.
 std::int64_t longest_on_cpu(ScalarType type) { return size_of(type) == 2 ? 8192 : 2048; }
+
+SAMITE_TRACED_ONCE_BEGIN
 
 // The rows of tile i, divided by the root of their mean square.
 template <Scalar T>
@@ -101,6 +104,8 @@ Weighted<T> weighted_of(const RowPlan &plan) {
           TileOptions{.threads = plan.threads}};
 }
 
+SAMITE_TRACED_ONCE_END
+
 template <Scalar T>
 std::shared_ptr<jit::KernelDefinition> rms_norm_kernel(const RowPlan &plan, bool weighted) {
   static detail::Kernels<RowPlan, Plain<T>> plain(plain_of<T>, /*read_elsewhere=*/0);
@@ -113,7 +118,7 @@ struct AdjointPlan {
   int tiles = 1;  // of rows, that a block iterates over
   bool add_gradients = false;
 
-  friend auto operator<=>(const AdjointPlan &, const AdjointPlan &) = default;
+  friend bool operator==(const AdjointPlan &, const AdjointPlan &) = default;
 };
 
 template <Scalar T>
@@ -121,6 +126,8 @@ using PlainAdjoint = TileKernel<void(Array<const T, 2>, Array<const T, 2>, Array
 template <Scalar T>
 using WeightedAdjoint = TileKernel<void(Array<const T, 2>, Array<const detail::RowNumber<T>, 1>, Array<const T, 2>,
                                         Array<T, 2>, Array<detail::RowNumber<T>, 1>, Traced<detail::RowNumber<T>>)>;
+
+SAMITE_TRACED_ONCE_BEGIN
 
 // With n = x / sqrt(mean square + epsilon), g the cotangent of y, and w g its product with the weight:
 //
@@ -200,6 +207,8 @@ WeightedAdjoint<T> weighted_adjoint_of(const AdjointPlan &adjoint) {
           },
           TileOptions{.threads = plan.threads}};
 }
+
+SAMITE_TRACED_ONCE_END
 
 // The gradient of the weight, to which all blocks add.
 constexpr std::uint64_t sums_of_columns = 0b10000;

@@ -1,6 +1,7 @@
 #include "samite/ops/rotary.h"
 
 #include "samite/base/error.h"
+#include "samite/lang/traced_once.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/matmul_plan.h"
 #include "samite/ops/operand_check.h"
@@ -20,8 +21,10 @@ struct RotaryPlan {
   detail::RowPlan rows;
   bool backwards = false, add = false;
 
-  friend auto operator<=>(const RotaryPlan &, const RotaryPlan &) = default;
+  friend bool operator==(const RotaryPlan &, const RotaryPlan &) = default;
 };
+
+SAMITE_TRACED_ONCE_BEGIN
 
 template <Scalar T>
 using RotaryKernel = TileKernel<void(Array<const T, 4>, Array<const T, 4>, Array<const detail::RowNumber<T>, 2>,
@@ -53,6 +56,8 @@ RotaryKernel<T> rotary_of(const RotaryPlan &rotary) {
           },
           TileOptions{.threads = plan.threads}};
 }
+
+SAMITE_TRACED_ONCE_END
 
 // Blocks of other batches and heads read the same cosines and sines.
 constexpr std::uint64_t tables = 0b001100;

@@ -1,5 +1,6 @@
 #include "samite/ops/softmax.h"
 
+#include "samite/lang/traced_once.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/rows.h"
 
@@ -12,6 +13,8 @@ using detail::RowPlan;
 
 // Exponentials are kept if a core's second-level cache has room for them. The adjoint has none.
 constexpr std::int64_t longest_on_cpu = 131072, longest_adjoint_on_cpu = 2048;
+
+SAMITE_TRACED_ONCE_BEGIN
 
 template <Scalar T>
 using RowKernel = TileKernel<void(Array<const T, 2>, Array<T, 2>)>;
@@ -51,7 +54,7 @@ struct AdjointPlan {
   RowPlan rows;
   bool add_gradients = false;
 
-  friend auto operator<=>(const AdjointPlan &, const AdjointPlan &) = default;
+  friend bool operator==(const AdjointPlan &, const AdjointPlan &) = default;
 };
 
 template <Scalar T>
@@ -83,6 +86,8 @@ AdjointKernel<T> softmax_adjoint_of(const AdjointPlan &adjoint) {
           },
           TileOptions{.threads = plan.threads}};
 }
+
+SAMITE_TRACED_ONCE_END
 
 template <Scalar T>
 std::shared_ptr<jit::KernelDefinition> softmax_adjoint_kernel(const AdjointPlan &plan) {

@@ -4,6 +4,7 @@
 #include "samite/jit/kernel.h"
 #include "samite/lang/control.h"
 #include "samite/lang/math.h"
+#include "samite/lang/traced_once.h"
 #include "samite/solve/element_index.h"
 #include "samite/solve/kernel_types.h"
 
@@ -21,6 +22,8 @@ using Counts = Array<double, 1>;
 using ReadCounts = Array<const double, 1>;
 constexpr int step_count = 0, first_correction = 1, second_correction = 2, clip_factor = 3, norm = 4, counted = 5;
 constexpr std::int64_t most_parts = 65536, few_parts = 256, least_terms = 64;
+
+SAMITE_TRACED_ONCE_BEGIN
 
 const auto &begin_step() {
   static const Kernel kernel{
@@ -122,6 +125,8 @@ const auto &adam_step(bool is_wide) {
   static const auto narrow = make_adam_step<T>(false), wide = make_adam_step<T>(true);
   return is_wide ? wide : narrow;
 }
+
+SAMITE_TRACED_ONCE_END
 
 const char *name_of(const Optimiser::Method &method) {
   constexpr const char *names[] = {"Sgd", "Adam", "AdamW"};

@@ -5,6 +5,7 @@
 #include "samite/jit/tile_kernel.h"
 #include "samite/lang/control.h"
 #include "samite/lang/math.h"
+#include "samite/lang/traced_once.h"
 #include "samite/ops/kernels.h"
 #include "samite/runtime/shared_elements.h"
 #include "samite/solve/element_index.h"
@@ -21,6 +22,8 @@ using ops::detail::Kernels;
 
 // An instance combines this many elements, one after another. A constant, so that the order is the same everywhere.
 constexpr std::int64_t chunk = 64;
+
+SAMITE_TRACED_ONCE_BEGIN
 
 template <class T>
 T neutral(Combine combine) {
@@ -67,7 +70,7 @@ struct ScanKey {
   Leaves leaves;
   bool backwards;
 
-  friend auto operator<=>(const ScanKey &, const ScanKey &) = default;
+  friend bool operator==(const ScanKey &, const ScanKey &) = default;
 };
 
 using Heads = Array<const std::uint8_t, 1>;
@@ -150,6 +153,8 @@ const auto &addition() {
   return kernel;
 }
 
+SAMITE_TRACED_ONCE_END
+
 // In levels: the chunks' totals are scanned in the same way, which gives each chunk the total before it.
 template <class T>
 void scan_segments(const ScanKey &key, const Buffer<T> &x, const Buffer<std::uint8_t> &heads, const Buffer<T> &y) {
@@ -178,8 +183,10 @@ struct TileScanKey {
   Combine combine;
   bool exclusive, backwards;
 
-  friend auto operator<=>(const TileScanKey &, const TileScanKey &) = default;
+  friend bool operator==(const TileScanKey &, const TileScanKey &) = default;
 };
+
+SAMITE_TRACED_ONCE_BEGIN
 
 // Tiles are numbered in the direction of the scan.
 Int number_in_order(const Int &block, const Int &blocks, bool backwards) {
@@ -224,6 +231,8 @@ TileScan<T> make_tile_scan(const TileScanKey &key) {
             tile::store(y, {block_index()}, combined(key.combine, tile::full<T>({extent}, carry), scanned));
           }};
 }
+
+SAMITE_TRACED_ONCE_END
 
 // The totals of tiles are scanned in the same way, which gives each tile the total before it.
 template <class T>
@@ -281,9 +290,11 @@ void refuse_gradient(const char *name, Combine combine, SourceLocation where) {
 template <class T, class A>
 using Reduction = TileKernel<void(Array<A, 1>, Array<const T, 1>, Int, Int64)>;
 
+SAMITE_TRACED_ONCE_BEGIN
+
 // Block b of n combines tiles b, b + n, … element by element, and then all elements.
 template <class T, class A>
-Reduction<T, A> make_reduction(Combine combine) {
+Reduction<T, A> make_reduction(const Combine &combine) {
   return {"reduce",
           {"result", "x", "rounds", "count"},
           [=](Array<A, 1> result, Array<const T, 1> x, const Int &rounds, const Int64 &count) {
@@ -302,12 +313,14 @@ template <class T, class A>
 using LastReduction = TileKernel<void(Array<T, 1>, Array<const A, 1>)>;
 
 template <class T, class A>
-LastReduction<T, A> make_last_reduction(Combine combine) {
+LastReduction<T, A> make_last_reduction(const Combine &combine) {
   return {"reduce_blocks", {"result", "x"}, [=](Array<T, 1> result, Array<const A, 1> x) {
             const Tile<A> parts = tile::load(x, {block_index()}, {detail::blocks_of_a_sum}, neutral<A>(combine));
             result(0) = cast<Traced<T>>(reduced(combine, parts));
           }};
 }
+
+SAMITE_TRACED_ONCE_END
 
 template <class T>
 void reduce_now(const Buffer<T> &x, const Buffer<T> &result, Combine combine) {

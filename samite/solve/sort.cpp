@@ -5,6 +5,7 @@
 #include "samite/jit/tile_kernel.h"
 #include "samite/lang/control.h"
 #include "samite/lang/math.h"
+#include "samite/lang/traced_once.h"
 #include "samite/runtime/shared_elements.h"
 #include "samite/solve/element_index.h"
 #include "samite/solve/kernel_types.h"
@@ -18,6 +19,8 @@ namespace {
 using detail::with_number_type;
 
 constexpr int digit_bits = 8, digits = 1 << digit_bits;
+
+SAMITE_TRACED_ONCE_BEGIN
 
 // Unsigned integers that sort as the keys do; all NaNs are the largest.
 template <class K>
@@ -127,6 +130,8 @@ const auto &moving() {
       }};
   return kernel;
 }
+
+SAMITE_TRACED_ONCE_END
 
 // Sorts both by the lowest bits of the first, the values into `result`; returns the bits in order.
 template <class I, class U, class P>

@@ -3,6 +3,7 @@
 #include "samite/jit/kernel.h"
 #include "samite/jit/operation.h"
 #include "samite/lang/control.h"
+#include "samite/lang/traced_once.h"
 #include "samite/ops/kernels.h"
 #include "samite/ops/planned_launch.h"
 #include "samite/solve/kernel_types.h"
@@ -24,8 +25,10 @@ struct ProductKey {
   int together;  // numbers of the result that an instance computes: one, or all of a block
   bool adds;     // to y, instead of overwriting it
 
-  friend auto operator<=>(const ProductKey &, const ProductKey &) = default;
+  friend bool operator==(const ProductKey &, const ProductKey &) = default;
 };
+
+SAMITE_TRACED_ONCE_BEGIN
 
 // An element of a vector, or of a matrix's column.
 template <class T, int Rank>
@@ -138,6 +141,8 @@ OuterProduct<T, Rank> make_outer_product(const BlockExtents &block) {
             }
           }};
 }
+
+SAMITE_TRACED_ONCE_END
 
 template <class T, int Rank>
 const Product<T, Rank> &product(const ProductKey &key) {

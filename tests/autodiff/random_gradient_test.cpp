@@ -17,7 +17,7 @@ class RandomGradients : public testing::TestWithParam<unsigned> {};
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr unsigned programs_in_part = 3;
 #else
-constexpr unsigned programs_in_part = 30;
+constexpr unsigned programs_in_part = 20;
 #endif
 
 // Each part for another machine, as far as this one can act as one: a level of x86-64, with and without fused

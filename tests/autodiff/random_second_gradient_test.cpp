@@ -11,7 +11,7 @@ class RandomSecondGradients : public testing::TestWithParam<unsigned> {};
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr unsigned second_programs_in_part = 1;
 #else
-constexpr unsigned second_programs_in_part = 5;
+constexpr unsigned second_programs_in_part = 3;
 #endif
 
 TEST_P(RandomSecondGradients, AreRightOrRefused) {

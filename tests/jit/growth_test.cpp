@@ -42,10 +42,11 @@ double time_of(Program program, int steps) {
   return seconds() - start;
 }
 
-// 8 times the steps: linear growth takes about 8 times as long, quadratic growth 64 times.
+// 8 times the steps: linear growth takes about 8 times as long, quadratic growth 64 times. The larger kernel leaves the
+// processor's caches, where a step takes up to two and a half times as long.
 void expect_linear_growth(Program program, int steps) {
   constexpr int times = 8;
-  constexpr double most = 18;
+  constexpr double most = 24;
   double factor = 0;
   for (int attempt = 0; attempt < 3; ++attempt) {
     const double small = std::min(time_of(program, steps), time_of(program, steps));
