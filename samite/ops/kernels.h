@@ -5,6 +5,7 @@
 #include "samite/base/source_location.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -30,8 +31,8 @@ class Kernels {
  public:
   // `read_elsewhere`: arrays that blocks read at other places than they write. Neither these, nor arrays with differing
   // views, may share elements with an array that a kernel writes.
-  explicit Kernels(Kernel (*make)(const Key &), std::uint64_t read_elsewhere = all_arrays)
-      : make_(make), read_elsewhere_(read_elsewhere) {}
+  explicit Kernels(std::function<Kernel(const Key &)> make, std::uint64_t read_elsewhere = all_arrays)
+      : make_(std::move(make)), read_elsewhere_(read_elsewhere) {}
 
   const Kernel &at(const Key &key) {
     const std::lock_guard lock(mutex_);
@@ -55,7 +56,7 @@ class Kernels {
     Kernel kernel;
   };
 
-  Kernel (*make_)(const Key &);
+  std::function<Kernel(const Key &)> make_;
   std::uint64_t read_elsewhere_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Made>> made_;  // few, so that a search of all is faster than a tree, also to compile

@@ -294,7 +294,7 @@ SAMITE_TRACED_ONCE_BEGIN
 
 // Block b of n combines tiles b, b + n, … element by element, and then all elements.
 template <class T, class A>
-Reduction<T, A> make_reduction(const Combine &combine) {
+Reduction<T, A> make_reduction(Combine combine) {
   return {"reduce",
           {"result", "x", "rounds", "count"},
           [=](Array<A, 1> result, Array<const T, 1> x, const Int &rounds, const Int64 &count) {
@@ -313,7 +313,7 @@ template <class T, class A>
 using LastReduction = TileKernel<void(Array<T, 1>, Array<const A, 1>)>;
 
 template <class T, class A>
-LastReduction<T, A> make_last_reduction(const Combine &combine) {
+LastReduction<T, A> make_last_reduction(Combine combine) {
   return {"reduce_blocks", {"result", "x"}, [=](Array<T, 1> result, Array<const A, 1> x) {
             const Tile<A> parts = tile::load(x, {block_index()}, {detail::blocks_of_a_sum}, neutral<A>(combine));
             result(0) = cast<Traced<T>>(reduced(combine, parts));
