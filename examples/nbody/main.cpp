@@ -6,6 +6,7 @@
 #include "shared/adam.h"
 #include "shared/drawing.h"
 #include "shared/progress_bar.h"
+#include "shared/row.h"
 #include "shared/stopwatch.h"
 #include "shared/summary.h"
 
@@ -142,8 +143,8 @@ int run(const Options &options) {
   summary.gradient = check(device);
   summary.total_seconds = run.seconds();
   const int code = examples::report(orbits.chain, summary);
-  fmt::print("{:<44} {:.1f} % (before: {:.1f} %)\n", "error of the masses, root mean square", 100 * error_after,
-             100 * error_before);
+  examples::print_row("error of the masses, root mean square",
+                      fmt::format("{:.1f} % (before: {:.1f} %)", 100 * error_after, 100 * error_before));
   fmt::print("\nWrote {} (orbits: seen as dots, guessed in red, found in blue; masses in the same colours).\n",
              picture.string());
   return code;

@@ -6,6 +6,7 @@
 // not; 2: the program could not run.
 #include "adjustment.h"
 #include "picture.h"
+#include "shared/row.h"
 #include "world.h"
 
 #include <fmt/format.h>
@@ -20,6 +21,7 @@ namespace pose_graph {
 namespace {
 
 namespace fs = std::filesystem;
+using examples::print_row;
 using namespace samite::solvers;
 
 struct Options {
@@ -31,8 +33,6 @@ struct Options {
   std::int64_t iterations = 50;
   bool quick = false;
 };
-
-void row(const char *what, const std::string &value) { fmt::print("{:<44} {}\n", what, value); }
 
 double median_seconds(const LeastSquaresReport &report) {
   std::vector<double> seconds;
@@ -48,7 +48,7 @@ double median_seconds(const LeastSquaresReport &report) {
 // deviation of the square root of twice their number.
 bool check_cost(const LeastSquaresReport &report, const Options &options) {
   const double freedoms = static_cast<double>(report.residuals - report.effective_parameters);
-  row("expected final cost", fmt::format("{:.6g} ± {:.2g}", freedoms / 2, std::sqrt(freedoms / 2)));
+  print_row("expected final cost", fmt::format("{:.6g} ± {:.2g}", freedoms / 2, std::sqrt(freedoms / 2)));
   const double excess = 2 * report.final_cost - freedoms, most = 5 * std::sqrt(2 * freedoms);
   // A robust loss is at most the squared one.
   return excess <= most && (options.loss != Loss::Kind::squared || excess >= -most);
@@ -58,10 +58,10 @@ bool check_cost(const LeastSquaresReport &report, const Options &options) {
 // pose to the others, and their errors turn the whole world about it.
 bool check_poses(const Adjustment &result, const World &world, const Options &options) {
   const Distance before = distance(world.graph.poses, world.truth), after = distance(result.poses, world.truth);
-  row("error of positions, root mean square",
-      fmt::format("{:.3g} m (before: {:.3g} m)", after.position, before.position));
-  row("error of rotations, root mean square",
-      fmt::format("{:.3g}° (before: {:.3g}°)", after.rotation, before.rotation));
+  print_row("error of positions, root mean square",
+            fmt::format("{:.3g} m (before: {:.3g} m)", after.position, before.position));
+  print_row("error of rotations, root mean square",
+            fmt::format("{:.3g}° (before: {:.3g}°)", after.rotation, before.rotation));
   const double reach = options.world.shape == Shape::sphere ? 2 * radius_of_sphere : 2 * radius_of_torus;
   return after.position <= 3 * (options.world.translation_noise + reach * options.world.rotation_noise);
 }
@@ -83,9 +83,9 @@ int run(const Options &options) {
 
   const Adjustment result = adjust(device, graph, {options.loss, options.width}, {.iterations = options.iterations});
   fmt::print("{}\n{}\n", result.report.history(), result.report.summary());
-  row("cost", fmt::format("{:.6g} (before: {:.6g})", result.report.final_cost, result.report.initial_cost));
-  row("iterations", fmt::format("{}, each {:.1f} ms (median)", result.report.iterations.back().iteration,
-                                1000 * median_seconds(result.report)));
+  print_row("cost", fmt::format("{:.6g} (before: {:.6g})", result.report.final_cost, result.report.initial_cost));
+  print_row("iterations", fmt::format("{}, each {:.1f} ms (median)", result.report.iterations.back().iteration,
+                                      1000 * median_seconds(result.report)));
   std::string failure = result.report.converged() ? "" : "the solve has not converged";
   if (world) {
     if (options.world.outliers == 0 && !check_cost(result.report, options)) failure = "the cost is not as expected";

@@ -1,5 +1,6 @@
 #include "shared/summary.h"
 #include "samite/jit/variant.h"
+#include "shared/row.h"
 
 #include <fmt/format.h>
 
@@ -57,16 +58,15 @@ int report(Chain &chain, const Summary &summary) {
   fmt::print("{:<18} {:>8} {:>11} {:>9} {:>15.1f} {:>9.1f} {:>9.2f}\n", "all", chain.size(), "", "", there, back,
              back / there);
 
-  auto row = [](const char *what, const std::string &value) { fmt::print("{:<44} {}\n", what, value); };
   fmt::print("\n");
-  row((summary.objective + ", before").c_str(), fmt::format("{:.4g}", summary.before));
-  row((summary.objective + ", after").c_str(),
-      fmt::format("{:.4g} ({:.1f} times less)", summary.after, summary.before / summary.after));
-  row("largest relative error of the gradient",
-      fmt::format("{:.1e} (of {}, against central differences)", summary.gradient.largest_error,
-                  summary.gradient.components));
-  row("fit", fmt::format("{:.1f} s", summary.fit_seconds));
-  row("whole run", fmt::format("{:.1f} s", summary.total_seconds));
+  print_row(summary.objective + ", before", fmt::format("{:.4g}", summary.before));
+  print_row(summary.objective + ", after",
+            fmt::format("{:.4g} ({:.1f} times less)", summary.after, summary.before / summary.after));
+  print_row("largest relative error of the gradient",
+            fmt::format("{:.1e} (of {}, against central differences)", summary.gradient.largest_error,
+                        summary.gradient.components));
+  print_row("fit", fmt::format("{:.1f} s", summary.fit_seconds));
+  print_row("whole run", fmt::format("{:.1f} s", summary.total_seconds));
 
   if (summary.good()) return 0;
   fmt::print(stderr, "Failed: the objective is to fall {} times, and the gradient's error to stay below {:g}.\n",
